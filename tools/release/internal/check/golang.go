@@ -59,8 +59,11 @@ func (c *Check) modules(context.Context) (string, error) {
 			return "", fmt.Errorf("%s replaces %s", name, file.Replace[0].Old.Path)
 		}
 		for _, r := range file.Require {
-			if _, ours := tags[r.Mod.Path]; (ours || strings.HasPrefix(r.Mod.Path, artifact.Module)) && r.Mod.Version != c.Version {
-				return "", fmt.Errorf("%s requires %s at %s", name, r.Mod.Path, r.Mod.Version)
+			if !strings.HasPrefix(r.Mod.Path+"/", artifact.Module+"/") {
+				continue
+			}
+			if _, published := tags[r.Mod.Path]; !published || r.Mod.Version != c.Version {
+				return "", fmt.Errorf("%s requires %s at %s, which is not of this release", name, r.Mod.Path, r.Mod.Version)
 			}
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/godwit-dev/godwit/tools/release/internal/artifact"
 )
 
-// roots are the modules that users ask for. What they require is published with them.
-var roots = []string{".", "cmd", "externalname/crossplane", "hub"}
+// published are the folders of the modules that users install or embed. A release has no other.
+var published = []string{".", "cmd", "externalname/crossplane"}
 
 // Module is a module of the workspace that a release publishes.
 type Module struct {
@@ -29,18 +29,42 @@ type Module struct {
 // Tag is the name of the module's tag: of a module in a folder, it begins with the folder.
 func (m Module) Tag(version string) string { return path.Join(m.Dir, version) }
 
-// published returns the roots and what they require of ours, each after those that it requires. files has the go.mod of
-// each module of the workspace, by its folder.
-func published(files map[string][]byte) ([]Module, error) {
+// workspace has the modules of go.work.
+type workspace struct {
+	// published has each module after those that it requires.
+	published []Module
+	// unpublished are the paths of the other modules. Only tests of a published module may import them.
+	unpublished []string
+}
+
+// newWorkspace reads the go.mod of each module, given by its folder.
+func newWorkspace(files map[string][]byte) (workspace, error) {
 	byPath := map[string]Module{}
+	var w workspace
 	for dir, text := range files {
 		file, err := modfile.Parse(path.Join(dir, "go.mod"), text, nil)
 		if err != nil {
-			return nil, err
+			return w, err
 		}
-		byPath[file.Module.Mod.Path] = Module{Path: file.Module.Mod.Path, Dir: dir, File: file}
+		m := Module{Path: file.Module.Mod.Path, Dir: dir, File: file}
+		if slices.Contains(published, dir) {
+			byPath[m.Path] = m
+		} else {
+			w.unpublished = append(w.unpublished, m.Path)
+		}
 	}
-	var all []Module
+	for _, dir := range published {
+		if name := path.Join(artifact.Module, dir); byPath[name].Path == "" {
+			return w, fmt.Errorf("go.work has no module %s", name)
+		}
+	}
+	var err error
+	w.published, err = inOrder(byPath)
+	return w, err
+}
+
+// inOrder puts each module after those that it requires.
+func inOrder(byPath map[string]Module) (all []Module, err error) {
 	state := map[string]int{} // 1 while its requirements are added, 2 after it was added
 	var add func(name string) error
 	add = func(name string) error {
@@ -61,11 +85,7 @@ func published(files map[string][]byte) ([]Module, error) {
 		all = append(all, m)
 		return nil
 	}
-	for _, dir := range roots {
-		name := path.Join(artifact.Module, dir)
-		if _, ok := byPath[name]; !ok {
-			return nil, fmt.Errorf("go.work has no module %s", name)
-		}
+	for _, name := range slices.Sorted(maps.Keys(byPath)) {
 		if err := add(name); err != nil {
 			return nil, err
 		}
@@ -82,21 +102,14 @@ func sorted(file *modfile.File) []string {
 	return names
 }
 
-// released returns a go.mod as the tag has it: without replace lines of modules that are published, which it requires at
-// the version.
-func released(name string, text []byte, modules []Module, version string) ([]byte, error) {
+// released returns a go.mod as the tag has it: it requires published modules at the version, and no other of ours. Users have no
+// folders beside it, so that it has no replace lines.
+func (w workspace) released(name string, text []byte, version string) ([]byte, error) {
 	file, err := modfile.Parse(name, text, nil)
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range modules {
-		for _, r := range slices.Clone(file.Replace) {
-			if r.Old.Path == m.Path {
-				if err := file.DropReplace(r.Old.Path, r.Old.Version); err != nil {
-					return nil, err
-				}
-			}
-		}
+	for _, m := range w.published {
 		for _, r := range file.Require {
 			if r.Mod.Path == m.Path && r.Mod.Version != version {
 				if err := file.AddRequire(m.Path, version); err != nil {
@@ -104,10 +117,18 @@ func released(name string, text []byte, modules []Module, version string) ([]byt
 				}
 			}
 		}
+		if err := file.DropReplace(m.Path, ""); err != nil {
+			return nil, err
+		}
+	}
+	for _, other := range w.unpublished {
+		if err := errors.Join(file.DropRequire(other), file.DropReplace(other, "")); err != nil {
+			return nil, err
+		}
 	}
 	file.Cleanup()
 	if len(file.Replace) > 0 {
-		return nil, fmt.Errorf("%s replaces %s, which is not published: remove the line, or publish the module", name, file.Replace[0].Old.Path)
+		return nil, fmt.Errorf("%s replaces %s, which users would not have: remove the line", name, file.Replace[0].Old.Path)
 	}
 	return file.Format()
 }

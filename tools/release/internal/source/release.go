@@ -40,14 +40,12 @@ func Make(ctx context.Context, origin, version, dir string) (*Release, error) {
 	if r.clone, err = r.origin.clone(ctx, dir); err != nil {
 		return nil, err
 	}
-	files, err := r.workspace()
+	w, err := r.workspace()
 	if err != nil {
 		return nil, err
 	}
-	if r.Modules, err = published(files); err != nil {
-		return nil, err
-	}
-	if err := r.rewrite(ctx); err != nil {
+	r.Modules = w.published
+	if err := r.rewrite(ctx, w); err != nil {
 		return nil, err
 	}
 	if err := r.commit(ctx); err != nil {
@@ -62,30 +60,30 @@ func Make(ctx context.Context, origin, version, dir string) (*Release, error) {
 }
 
 // workspace reads the go.mod of each module of go.work.
-func (r *Release) workspace() (map[string][]byte, error) {
+func (r *Release) workspace() (workspace, error) {
 	text, err := r.clone.read("go.work")
 	if err != nil {
-		return nil, err
+		return workspace{}, err
 	}
 	work, err := modfile.ParseWork("go.work", text, nil)
 	if err != nil {
-		return nil, err
+		return workspace{}, err
 	}
 	files := map[string][]byte{}
 	for _, use := range work.Use {
 		dir := path.Clean(use.Path)
 		if files[dir], err = r.clone.read(path.Join(dir, "go.mod")); err != nil {
-			return nil, err
+			return workspace{}, err
 		}
 	}
-	return files, nil
+	return newWorkspace(files)
 }
 
 // chartFile is the file that has the version of the chart.
 const chartFile = "charts/godwit/Chart.yaml"
 
 // rewrite writes what the commit of the release has, module by module: a go.sum has the checksums of the modules before.
-func (r *Release) rewrite(ctx context.Context) error {
+func (r *Release) rewrite(ctx context.Context, w workspace) error {
 	chart, err := r.clone.read(chartFile)
 	if err != nil {
 		return err
@@ -97,8 +95,8 @@ func (r *Release) rewrite(ctx context.Context) error {
 		return err
 	}
 	sums := map[string]string{}
-	for _, m := range r.Modules {
-		if err := r.rewriteModule(m, sums); err != nil {
+	for _, m := range w.published {
+		if err := r.rewriteModule(w, m, sums); err != nil {
 			return err
 		}
 		tree, err := r.clone.tree(ctx)
@@ -112,13 +110,13 @@ func (r *Release) rewrite(ctx context.Context) error {
 	return nil
 }
 
-func (r *Release) rewriteModule(m Module, sums map[string]string) error {
+func (r *Release) rewriteModule(w workspace, m Module, sums map[string]string) error {
 	name := path.Join(m.Dir, "go.mod")
 	text, err := r.clone.read(name)
 	if err != nil {
 		return err
 	}
-	if text, err = released(name, text, r.Modules, r.Version); err != nil {
+	if text, err = w.released(name, text, r.Version); err != nil {
 		return err
 	}
 	if err := r.clone.write(name, text); err != nil {

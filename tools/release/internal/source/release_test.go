@@ -13,14 +13,14 @@ func newRepository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	files := map[string]string{
-		"go.work":                  "go 1.26.0\n\nuse (\n\t.\n\t./bench\n\t./cmd\n\t./externalname/crossplane\n\t./hub\n\t./test\n)\n",
+		"go.work":                  "go 1.26.0\n\nuse (\n\t.\n\t./bench\n\t./cmd\n\t./externalname/crossplane\n\t./test\n)\n",
 		"LICENSE":                  "license\n",
 		".gitignore":               "/dist/\n",
 		"godwit.go":                "package godwit\n",
 		"cmd/godwit/main.go":       "package main\n\nfunc main() {}\n",
 		"charts/godwit/Chart.yaml": "apiVersion: v2\nname: godwit\nversion: 0.0.0\nappVersion: 0.0.0\n",
 	}
-	for folder, text := range workspace() {
+	for folder, text := range goMods() {
 		files[filepath.Join(folder, "go.mod")] = strings.ReplaceAll(string(text), "\tgithub.com/spf13/cobra v1.10.2\n", "")
 		files[filepath.Join(folder, "go.sum")] = ""
 	}
@@ -87,7 +87,7 @@ func TestMake(t *testing.T) {
 	if got := git(t, origin, "status", "--porcelain") + git(t, origin, "tag"); got != "" {
 		t.Errorf("the repository has %q", got)
 	}
-	if got, want := git(t, origin, "diff", "--name-only", head, first.Commit), "charts/godwit/Chart.yaml\ncmd/go.mod\ncmd/go.sum\ntest/go.mod\ntest/go.sum"; got != want {
+	if got, want := git(t, origin, "diff", "--name-only", head, first.Commit), "charts/godwit/Chart.yaml\ncmd/go.mod\ncmd/go.sum"; got != want {
 		t.Errorf("the release changes %q, want %q", got, want)
 	}
 	for line := range strings.Lines(string(first.Tags())) {
@@ -150,9 +150,9 @@ func TestMakeRefuses(t *testing.T) {
 		}, "tag cmd/v0.1.0 exists on commit"},
 		"a replace line of a foreign module": {func(t *testing.T, origin string) {
 			t.Helper()
-			write(t, filepath.Join(origin, "hub", "go.mod"), hub+"\nreplace example.com/a => ./a\n")
+			write(t, filepath.Join(origin, "externalname", "crossplane", "go.mod"), adapter+"\nreplace example.com/a => ./a\n")
 			git(t, origin, "commit", "--quiet", "--all", "--message=replace")
-		}, "hub/go.mod replaces example.com/a"},
+		}, "externalname/crossplane/go.mod replaces example.com/a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			origin := newRepository(t)

@@ -40,7 +40,7 @@ var ordered = []string{
 	"cmd/internal/cluster", "cmd/internal/crd", "cmd/internal/crd/crdreport", "cmd/internal/evidence/evidencereport", "cmd/internal/externalname", "cmd/internal/frame",
 	"cmd/internal/plan", "cmd/internal/plan/planreport", "cmd/internal/resource", "cmd/internal/revision",
 	"cmd/internal/root", "cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
-	"cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy",
+	"cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy", "cmd/internal/render",
 	"crdmigrator", "crdmigrator/doctor", "crdmigrator/markers", "crdmigrator/rescue",
 	"examples/provider-ldap/provider",
 	"externalname", "externalname/crossplane", "externalname/crossplane/conformance", "externalname/crossplane/export",

@@ -2,15 +2,14 @@ package externalname
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamepermission"
+	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/externalname/fleet"
 	"github.com/godwit-dev/godwit/externalname/ready"
 )
@@ -20,19 +19,6 @@ type readyOptions struct {
 	selection
 	output frame.Output
 }
-
-// readiness is an item of the list.
-type readiness struct {
-	Kind string `json:"kind"`
-	ready.Decision
-
-	resource string
-}
-
-// ResourceName names the managed resource.
-func (r readiness) ResourceName() string { return r.resource + "/" + r.Name }
-
-const readyKind = "ExternalNameReadyList"
 
 func readyCommand(a *frame.App) *cobra.Command {
 	o := &readyOptions{App: a}
@@ -55,7 +41,7 @@ func readyCommand(a *frame.App) *cobra.Command {
 	}
 	c.Flags().SortFlags = false
 	o.selection.addTo(a, c)
-	o.output.AddTo(c, render.NewList[readiness](readyKind, nil))
+	o.output.AddTo(c, externalnamereport.ReadyList(nil))
 	return c
 }
 
@@ -64,13 +50,13 @@ func (o *readyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var items []readiness
+	var items []externalnamereport.Readiness
 	code := frame.OK
 	err = s.Each(ctx, func(object *unstructured.Unstructured) error {
 		if !ready.ObservesOnly(object) {
 			return nil
 		}
-		one := readiness{Kind: s.kind.Kind, Decision: ready.Decide(object), resource: o.resource}
+		one := externalnamereport.NewReadiness(s.kind, ready.Decide(object))
 		if one.Ready {
 			one.Command += o.ClusterFlags()
 		} else {
@@ -82,38 +68,12 @@ func (o *readyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return s.explain(ctx, err)
 	}
-	list := render.NewList(readyKind, items)
+	list := externalnamereport.ReadyList(items)
 	err = frame.Write(o.Streams.Out, o.output, list, func(w io.Writer) error {
-		return writeReady(w, o.Style(o.Streams.Out, o.output), list.Items)
+		return externalnamereport.WriteReady(w, o.Style(o.Streams.Out, o.output), list.Items)
 	})
 	if err != nil {
 		return err
 	}
 	return frame.Exit(code)
-}
-
-// writeReady writes a table, and the commands for those that are ready.
-func writeReady(w io.Writer, s render.Style, items []readiness) error {
-	t := render.Table{Header: []string{"READY", "NAMESPACE", "NAME", "REASON", "MESSAGE"}}
-	n := int64(0)
-	for _, one := range items {
-		cell := render.Cell{Text: "✗ No", Tone: render.Bad}
-		if one.Ready {
-			cell, n = render.Cell{Text: "✓ Yes", Tone: render.Good}, n+1
-		}
-		t.Add(cell, render.Cell{Text: render.OrDash(one.Namespace)}, render.Cell{Text: one.Name},
-			render.Cell{Text: string(one.Reason)}, render.Cell{Text: render.OrDash(one.Message)})
-	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
-	for _, one := range items {
-		if one.Ready {
-			if _, err := fmt.Fprintf(w, "→ %s\n", one.Command); err != nil {
-				return err
-			}
-		}
-	}
-	_, err := fmt.Fprintf(w, "%s: %s ready\n", render.Count(int64(len(items)), "managed resource only observes", "managed resources only observe"), render.Number(n))
-	return err
 }

@@ -1,16 +1,3 @@
-// Package render is what the output of all commands has in common: the envelope of the JSON
-// contract, its encoding, and tables with columns, colours and numbers for people. It is
-// pure: values in, text out.
-//
-// The contract is the API group cli.godwit.dev. Output is always an object with items, also
-// when a command fails; its fields are never left out and its arrays are never null. Within
-// a version fields are added, never changed or removed.
-//
-// The kinds of a domain, their tables and sums are a package of its own: crdreport,
-// revisionreport and externalnamereport. Those of a single command are beside the command. This package knows none
-// of them.
-//
-// Read contract.go, reason.go, encode.go, then style.go and table.go.
 package render
 
 import (

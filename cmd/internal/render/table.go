@@ -1,56 +1,93 @@
 package render
 
 import (
-	"io"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/godwit-dev/godwit"
 )
 
-// Cell is one entry of a table. The table measures the text and colours it afterwards.
-// text/tabwriter cannot do that: it counts colour codes as text.
-type Cell struct {
-	Text string
-	Tone Tone
+// Column is one column of a table of T, in every format.
+type Column[T any] struct {
+	// Name is the header. Text has it in upper case.
+	Name string
+	// Wide columns are in text only if it is wide. Other formats have no limit of width.
+	Wide bool
+	// IfAny has text that is not wide leave the column out where it says nothing about any row.
+	IfAny bool
+	// Key means that the cell names its row. Without one, the first column does.
+	Key bool
+	// Except is a format that says the same beside the table; 0 is none.
+	Except Format
+	Cell   func(T) Cell
 }
 
-// NumberCell returns a cell with a number.
-func NumberCell(n int64) Cell { return Cell{Text: Number(n)} }
+// Table declares the columns of a table of T, once for all formats.
+type Table[T any] []Column[T]
 
-// Table is text in columns below a header.
-type Table struct {
+// Grid has the cells of a table in one format.
+type Grid struct {
 	Header []string
-	rows   [][]Cell
+	// Key is the index of the column that names a row.
+	Key  int
+	Rows [][]Cell
+}
+
+// In returns the cells of rows in a format. all includes columns that are only wide, and those that say nothing.
+func (t Table[T]) In(f Format, all bool, rows []T) Grid {
+	g := Grid{Rows: make([][]Cell, len(rows))}
+	for _, c := range t {
+		if c.Except == f || c.Wide && !all {
+			continue
+		}
+		cells := make([]Cell, len(rows))
+		for i, row := range rows {
+			cells[i] = c.Cell(row).in(f)
+		}
+		if c.IfAny && !all && !slices.ContainsFunc(cells, func(c Cell) bool { return !c.vacant() }) {
+			continue
+		}
+		if c.Key {
+			g.Key = len(g.Header)
+		}
+		g.Header = append(g.Header, c.Name)
+		for i, cell := range cells {
+			g.Rows[i] = append(g.Rows[i], cell)
+		}
+	}
+	return g
+}
+
+// HTML returns the cells of rows for a page.
+func (t Table[T]) HTML(rows []T) Grid { return t.In(HTML, true, rows) }
+
+// Text returns rows below a header, and nothing without rows.
+func (t Table[T]) Text(s Style, rows []T) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	return t.In(Text, s.Wide, rows).text(s)
 }
 
 // columnGap is kubectl's.
 const columnGap = 3
 
-// Add adds a row.
-func (t *Table) Add(cells ...Cell) { t.rows = append(t.rows, cells) }
-
-// Write writes nothing for a table without rows.
-func (t *Table) Write(w io.Writer, s Style) error {
-	if len(t.rows) == 0 {
-		return nil
+// text aligns the columns. text/tabwriter can't do that: it counts colour codes as text.
+func (g Grid) text(s Style) string {
+	header := make([]Cell, len(g.Header))
+	for i, name := range g.Header {
+		header[i] = Cell{Text: strings.ToUpper(name)}
 	}
-	header := make([]Cell, len(t.Header))
-	for i, text := range t.Header {
-		header[i] = Cell{Text: text}
-	}
-	rows := append([][]Cell{header}, t.rows...)
-	widths := make([]int, len(t.Header))
+	rows := append([][]Cell{header}, g.Rows...)
+	widths := make([]int, len(g.Header))
 	for _, row := range rows {
 		for i, c := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c.Text))
+			widths[i] = max(widths[i], utf8.RuneCountInString(OrDash(c.Text)))
 		}
 	}
 	var text strings.Builder
 	for _, row := range rows {
 		for i, c := range row {
+			c.Text = OrDash(c.Text)
 			text.WriteString(s.Paint(c.Tone, c.Text))
 			if i < len(row)-1 {
 				text.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.Text)+columnGap))
@@ -58,56 +95,5 @@ func (t *Table) Write(w io.Writer, s Style) error {
 		}
 		text.WriteByte('\n')
 	}
-	_, err := io.WriteString(w, text.String())
-	return err
-}
-
-// Words returns a list for one column, and a dash if it is empty.
-func Words(list []string) string {
-	if len(list) == 0 {
-		return "-"
-	}
-	return strings.Join(list, ",")
-}
-
-// OrDash returns a dash for an empty text.
-func OrDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-// YesNo returns a boolean for a column.
-func YesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
-}
-
-// Outcomes are the outcomes of objects that some have, as in "3 migrated".
-func Outcomes(counts godwit.Counts) []string {
-	var parts []string
-	for _, c := range []struct {
-		n    int64
-		what string
-	}{
-		{counts.Migrated, "migrated"}, {counts.Unchanged, "unchanged"}, {counts.Skipped, "skipped"},
-		{counts.Gone, "gone"}, {counts.Deferred, "deferred"}, {counts.Failed, "failed"},
-	} {
-		if c.n > 0 {
-			parts = append(parts, Number(c.n)+" "+c.what)
-		}
-	}
-	return parts
-}
-
-// Tally is a count for each name, as in "v1=2,v2=3".
-func Tally(counts map[string]int64) string {
-	parts := make([]string, 0, len(counts))
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, name+"="+Number(counts[name]))
-	}
-	return Words(parts)
+	return text.String()
 }

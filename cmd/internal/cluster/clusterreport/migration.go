@@ -38,29 +38,48 @@ var states = map[hub.ClusterState]render.Cell{
 	hub.Restored:   {Text: "! Restored", Tone: render.Bad},
 }
 
+// headTable has the migration of a document with its clusters.
+var headTable = render.Table[Migration]{
+	{Name: "Name", Cell: func(m Migration) render.Cell { return render.TextCell(m.Name) }},
+	{Name: "Phase", Cell: phaseCell},
+	{Name: "From", Cell: func(m Migration) render.Cell { return render.TextCell(m.From) }},
+	{Name: "To", Cell: func(m Migration) render.Cell { return render.TextCell(m.To) }},
+	{Name: "Time", Cell: func(m Migration) render.Cell { return render.DurationCell(m.Seconds) }},
+}
+
+// migrationTable has several migrations, without their clusters.
+var migrationTable = slices.Concat(
+	render.Table[Migration]{{Name: "Namespace", Cell: func(m Migration) render.Cell { return render.TextCell(m.Namespace) }}},
+	headTable[:4],
+	render.Table[Migration]{
+		{Name: "Total", Cell: func(m Migration) render.Cell { return render.NumberCell(m.Counts.Total) }},
+		{Name: "Moved", Cell: func(m Migration) render.Cell { return render.NumberCell(m.Counts.Moved) }},
+		{Name: "Failed", Cell: func(m Migration) render.Cell { return render.NumberCell(m.Counts.Failed) }},
+		{Name: "Restored", Cell: func(m Migration) render.Cell { return render.NumberCell(m.Counts.Restored) }},
+	},
+	headTable[4:],
+)
+
+// clusterTable has the clusters of a migration.
+var clusterTable = render.Table[Cluster]{
+	{Name: "Cluster", Cell: func(c Cluster) render.Cell { return render.TextCell(c.Name) }},
+	{Name: "State", Cell: func(c Cluster) render.Cell { return states[c.State] }},
+	{Name: "Hub", Cell: func(c Cluster) render.Cell { return render.TextCell(c.Hub) }},
+	{Name: "Time", Cell: func(c Cluster) render.Cell { return render.DurationCell(c.Seconds) }},
+	{Name: "Reason", Cell: func(c Cluster) render.Cell { return render.TextCell(c.Reason) }},
+}
+
 // WriteMigrations writes a row for each migration.
 func WriteMigrations(w io.Writer, s render.Style, items []Migration) error {
-	t := render.Table{Header: []string{"NAMESPACE", "NAME", "PHASE", "FROM", "TO", "TOTAL", "MOVED", "FAILED", "RESTORED", "TIME"}}
-	for _, m := range items {
-		t.Add(render.Cell{Text: m.Namespace}, render.Cell{Text: m.Name}, phaseCell(m), render.Cell{Text: m.From}, render.Cell{Text: m.To},
-			render.NumberCell(int64(m.Counts.Total)), render.NumberCell(int64(m.Counts.Moved)), render.NumberCell(int64(m.Counts.Failed)),
-			render.NumberCell(int64(m.Counts.Restored)), render.Cell{Text: render.Duration(m.Seconds)})
-	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "%s\n", render.Count(int64(len(items)), "migration", "migrations"))
+	_, err := fmt.Fprintf(w, "%s%s\n", migrationTable.Text(s, items), render.Count(int64(len(items)), "migration", "migrations"))
 	return err
 }
 
 // WriteMigration writes the row of a migration, its clusters with a problem first, and a sum. A table
 // that is not wide has only the first clusters without a problem.
 func WriteMigration(w io.Writer, s render.Style, m Migration) error {
-	head := render.Table{Header: []string{"NAME", "PHASE", "FROM", "TO", "TIME"}}
-	head.Add(render.Cell{Text: m.Name}, phaseCell(m), render.Cell{Text: m.From}, render.Cell{Text: m.To}, render.Cell{Text: render.Duration(m.Seconds)})
-	if err := head.Write(w, s); err != nil {
-		return err
-	}
+	var text strings.Builder
+	text.WriteString(headTable.Text(s, []Migration{m}))
 	shown := slices.Clone(m.Clusters)
 	slices.SortStableFunc(shown, func(a, b Cluster) int { return problem(b) - problem(a) })
 	plain := 0
@@ -68,19 +87,9 @@ func WriteMigration(w io.Writer, s render.Style, m Migration) error {
 		plain += 1 - problem(c)
 		return problem(c) == 0 && plain > maxRows && !s.Wide
 	})
-	t := render.Table{Header: []string{"CLUSTER", "STATE", "HUB", "TIME", "REASON"}}
-	for _, c := range shown {
-		t.Add(render.Cell{Text: c.Name}, states[c.State], render.Cell{Text: render.OrDash(c.Hub)}, render.Cell{Text: render.Duration(c.Seconds)}, render.Cell{Text: render.OrDash(c.Reason)})
-	}
 	if len(shown) > 0 {
-		if _, err := io.WriteString(w, "\n"); err != nil {
-			return err
-		}
+		text.WriteString("\n" + clusterTable.Text(s, shown))
 	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
-	var text strings.Builder
 	for _, c := range shown {
 		if c.Message != "" {
 			fmt.Fprintf(&text, "\n%s\n  %s %s\n", c.Name, s.Paint(render.Bad, "✗ "+render.OrDash(c.Reason)+":"), c.Message)

@@ -20,6 +20,12 @@ var decisions = map[preflight.Decision]render.Cell{
 // decisionOrder is the order of the tables: what needs the user comes first.
 var decisionOrder = []preflight.Decision{preflight.Blocked, preflight.AtRisk, preflight.NotChecked, preflight.Ready}
 
+var candidateTable = render.Table[Candidate]{
+	{Name: "Cluster", Cell: func(c Candidate) render.Cell { return render.TextCell(c.Name) }},
+	{Name: "Decision", Cell: func(c Candidate) render.Cell { return decisions[c.Decision] }},
+	{Name: "Reason", Cell: func(c Candidate) render.Cell { return render.WordsCell(reasonsOf(c)) }},
+}
+
 // WritePreflight writes the checks that are not Ready with their remedies, then the clusters that are
 // not Ready with their reasons, and a sum. A wide table has a row for each check and each cluster.
 func WritePreflight(w io.Writer, s render.Style, p Preflight) error {
@@ -32,19 +38,9 @@ func WritePreflight(w io.Writer, s render.Style, p Preflight) error {
 	if len(checks) > 0 {
 		text.WriteByte('\n')
 	}
-	if _, err := io.WriteString(w, text.String()); err != nil {
-		return err
-	}
 	clusters := slices.DeleteFunc(slices.Clone(p.Clusters), func(c Candidate) bool { return c.Decision == preflight.Ready && !s.Wide })
 	slices.SortStableFunc(clusters, func(a, b Candidate) int { return order(a.Decision) - order(b.Decision) })
-	t := render.Table{Header: []string{"CLUSTER", "DECISION", "REASON"}}
-	for _, c := range clusters {
-		t.Add(render.Cell{Text: c.Name}, decisions[c.Decision], render.Cell{Text: reasonsOf(c)})
-	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
-	text.Reset()
+	text.WriteString(candidateTable.Text(s, clusters))
 	for _, c := range clusters {
 		writeCandidate(&text, s, c, p.Checks)
 	}
@@ -71,14 +67,14 @@ func writeCheck(text *strings.Builder, s render.Style, c Check) {
 }
 
 // reasonsOf are the reasons of a row, each once.
-func reasonsOf(c Candidate) string {
+func reasonsOf(c Candidate) []string {
 	var all []string
 	for _, f := range slices.Concat(c.Reasons, c.AtRisk) {
 		if !slices.Contains(all, f.Reason) {
 			all = append(all, f.Reason)
 		}
 	}
-	return render.Words(all)
+	return all
 }
 
 // writeCandidate writes the findings of a cluster that are not those of a check.

@@ -36,18 +36,20 @@ func approachCell(a advise.Approach) render.Cell {
 	return render.Cell{Text: "● " + string(a), Tone: render.Attention}
 }
 
+var adviceTable = render.Table[Advice]{
+	{Name: "CRD", Cell: func(a Advice) render.Cell { return render.TextCell(a.CRD) }},
+	{Name: "Version", Cell: func(a Advice) render.Cell { return render.TextCell(a.Version) }},
+	{Name: "Path", Cell: func(a Advice) render.Cell { return render.TextCell(a.Path) }},
+	{Name: "Change", Cell: func(a Advice) render.Cell { return render.TextCell(a.Change) }},
+	{Name: "Approach", Cell: func(a Advice) render.Cell { return approachCell(a.Approach) }},
+}
+
 // WriteAdvice writes a table, the rationales below it, and a sum. Additive changes are only counted, unless the
 // table is wide.
 func WriteAdvice(w io.Writer, s render.Style, items []Advice) error {
 	shown := slices.DeleteFunc(slices.Clone(items), func(a Advice) bool { return !a.Needed() && !s.Wide })
-	t := render.Table{Header: []string{"CRD", "VERSION", "PATH", "CHANGE", "APPROACH"}}
-	for _, a := range shown {
-		t.Add(render.Cell{Text: a.CRD}, render.Cell{Text: a.Version}, render.Cell{Text: a.Path}, render.Cell{Text: string(a.Change)}, approachCell(a.Approach))
-	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
 	var text strings.Builder
+	text.WriteString(adviceTable.Text(s, shown))
 	for _, a := range shown {
 		fmt.Fprintf(&text, "\n%s %s %s\n  %s\n", a.CRD, a.Version, a.Path, a.Rationale)
 		if a.Approach == advise.Undecided {
@@ -130,29 +132,39 @@ func WriteAdvicePages(w io.Writer, items []Advice) error {
 	return err
 }
 
+// pageTable has the columns of a page, which has a table for each version. what says what its reader has to do.
+func pageTable(what map[advise.Approach]string) render.Table[Advice] {
+	return render.Table[Advice]{
+		{Name: "field", Cell: func(a Advice) render.Cell { return render.CodeCell(a.Path) }},
+		{Name: "change", Cell: func(a Advice) render.Cell { return render.TextCell(a.Change) }},
+		{Name: "approach", Cell: approachWithOptions},
+		{Name: "why", Cell: func(a Advice) render.Cell { return render.TextCell(a.Rationale) }},
+		{Name: "what to do", Cell: func(a Advice) render.Cell { return render.TextCell(what[a.Approach]) }},
+	}
+}
+
+func approachWithOptions(a Advice) render.Cell {
+	if len(a.Options) > 0 {
+		return render.TextCell(string(a.Approach) + ": " + orWords(a.Options))
+	}
+	return render.TextCell(a.Approach)
+}
+
 func pages(text *strings.Builder, items []Advice, what map[advise.Approach]string, nothing string) {
 	if len(items) == 0 {
 		text.WriteString(nothing + "\n")
 		return
 	}
-	heading := ""
-	for _, a := range items {
-		if h := a.CRD + " " + a.Version; h != heading {
-			if heading != "" {
-				text.WriteString("\n")
-			}
-			heading = h
-			fmt.Fprintf(text, "## %s\n\n| field | change | approach | why | what to do |\n|---|---|---|---|---|\n", h)
+	heading := func(a Advice) string { return a.CRD + " " + a.Version }
+	for first := 0; first < len(items); {
+		next := first + 1
+		for next < len(items) && heading(items[next]) == heading(items[first]) {
+			next++
 		}
-		approach := string(a.Approach)
-		if len(a.Options) > 0 {
-			approach += ": " + orWords(a.Options)
+		if first > 0 {
+			text.WriteString("\n")
 		}
-		fmt.Fprintf(text, "| `%s` | %s | %s | %s | %s |\n", a.Path, a.Change, approach, cellText(a.Rationale), what[a.Approach])
+		fmt.Fprintf(text, "## %s\n\n%s", heading(items[first]), pageTable(what).Markdown(items[first:next]))
+		first = next
 	}
-}
-
-// cellText keeps a text within its cell.
-func cellText(s string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", "\\|")
 }

@@ -57,31 +57,28 @@ var bridgeResults = map[bridge.Result]render.Cell{
 	bridge.Blocked: {Text: "✗ Blocked", Tone: render.Bad},
 }
 
+var bridgeTable = render.Table[Bridge]{
+	{Name: "Name", Cell: func(b Bridge) render.Cell { return render.TextCell(b.Name) }},
+	{Name: "Result", Cell: func(b Bridge) render.Cell { return bridgeResults[b.Result] }},
+	{Name: "Target", Cell: func(b Bridge) render.Cell { return render.TextCell(b.Target) }},
+	{Name: "Removed", Cell: func(b Bridge) render.Cell { return render.WordsCell(b.RemovedVersions) }},
+	{Name: "Steps", Cell: func(b Bridge) render.Cell { return render.WordsCell(b.Steps) }},
+}
+
 // WriteBridges writes a table of the steps, and the findings below it.
 func WriteBridges(w io.Writer, s render.Style, items []Bridge) error {
-	t := &render.Table{Header: []string{"NAME", "RESULT", "TARGET", "REMOVED", "STEPS"}}
-	for _, b := range items {
-		steps := make([]string, len(b.Steps))
-		for i, k := range b.Steps {
-			steps[i] = string(k)
-		}
-		t.Add(render.Cell{Text: b.Name}, bridgeResults[b.Result], render.Cell{Text: render.OrDash(b.Target)},
-			render.Cell{Text: render.Words(b.RemovedVersions)}, render.Cell{Text: render.Words(steps)})
-	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
 	var text strings.Builder
+	text.WriteString(bridgeTable.Text(s, items))
 	for _, b := range items {
 		if len(b.Findings) > 0 {
 			fmt.Fprintf(&text, "\n%s\n", b.Name)
 		}
 		for _, f := range slices.Concat(findingsThat(b, true), findingsThat(b, false)) {
-			line := fmt.Sprintf("· %s: %s", f.Reason, f.Message)
+			mark := render.MarkNote
 			if f.Blocks {
-				line = s.Paint(render.Bad, fmt.Sprintf("✗ %s: %s", f.Reason, f.Message))
+				mark = render.MarkBad
 			}
-			fmt.Fprintf(&text, "  %s\n    → %s\n", line, f.Remedy)
+			text.WriteString(f.Lines(s, mark))
 		}
 	}
 	_, err := io.WriteString(w, text.String())

@@ -24,19 +24,19 @@ var reasonGlyphs = map[string]render.Cell{
 	"Unknown": {Text: "?", Tone: render.Attention},
 }
 
+var checkTable = render.Table[Check]{
+	{Name: "Name", Cell: func(c Check) render.Cell { return render.CodeCell(c.Name) }},
+	{Name: "Result", Cell: func(c Check) render.Cell { return checkResults[c.Result] }},
+	{Name: "Removed", Cell: func(c Check) render.Cell { return render.WordsCell(c.RemovedVersions) }},
+}
+
 // WriteChecks writes a table of results, their reasons and remedies, and a sum. CRDs that
 // must not be released come first.
 func WriteChecks(w io.Writer, s render.Style, checks []Check) error {
 	checks = slices.Clone(checks)
 	slices.SortStableFunc(checks, func(a, b Check) int { return resultOrder(a) - resultOrder(b) })
-	t := render.Table{Header: []string{"NAME", "RESULT", "REMOVED"}}
-	for _, c := range checks {
-		t.Add(render.Cell{Text: c.Name}, checkResults[c.Result], render.Cell{Text: render.Words(c.RemovedVersions)})
-	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
 	var text strings.Builder
+	text.WriteString(checkTable.Text(s, checks))
 	counts := map[string]int{}
 	for _, c := range checks {
 		counts[c.Result]++

@@ -95,6 +95,13 @@ var diagnosisStates = map[string]render.Cell{
 	string(doctor.Unknown): {Text: "? Unknown", Tone: render.Attention},
 }
 
+var doctorTable = render.Table[Diagnosis]{
+	{Name: "Name", Cell: func(d Diagnosis) render.Cell { return render.TextCell(d.Name) }},
+	{Name: "State", Cell: func(d Diagnosis) render.Cell { return diagnosisStates[d.State] }},
+	{Name: "Served", Cell: func(d Diagnosis) render.Cell { return render.WordsCell(d.ServedVersions) }},
+	{Name: "Findings", Cell: func(d Diagnosis) render.Cell { return render.NumberCell(len(d.Findings)) }},
+}
+
 // manyUnread is the number of resources that could not be read from which on they are only counted, unless the table is wide.
 const manyUnread = 5
 
@@ -102,14 +109,8 @@ const manyUnread = 5
 // read, and a sum. grant is the command that lets the user read everything; it is empty where the user may.
 func WriteDoctorReport(w io.Writer, s render.Style, r DoctorReport, all bool, grant string) error {
 	shown := slices.DeleteFunc(slices.Clone(r.Items), func(d Diagnosis) bool { return len(d.Findings) == 0 && !all && !s.Wide })
-	t := render.Table{Header: []string{"NAME", "STATE", "SERVED", "FINDINGS"}}
-	for _, d := range shown {
-		t.Add(render.Cell{Text: d.Name}, diagnosisStates[d.State], render.Cell{Text: render.Words(d.ServedVersions)}, render.NumberCell(int64(len(d.Findings))))
-	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
 	var text strings.Builder
+	text.WriteString(doctorTable.Text(s, shown))
 	for _, d := range shown {
 		for i, f := range d.Findings {
 			if i == 0 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
 
@@ -178,22 +179,16 @@ func WriteJUnit(w io.Writer, checks []Check) error {
 	return err
 }
 
-// markdownRules escapes what ends a cell of a table or begins a tag.
-var markdownRules = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", ">", "&gt;")
-
 // WriteCheckPage writes checks as Markdown, for a comment on a change.
 func WriteCheckPage(w io.Writer, checks []Check) error {
 	var text strings.Builder
-	text.WriteString("### CRDs of the next release\n\n| CRD | Result | Removed versions |\n|---|---|---|\n")
-	for _, c := range checks {
-		fmt.Fprintf(&text, "| `%s` | %s | %s |\n", c.Name, checkResults[c.Result].Text, markdownRules.Replace(strings.Join(c.RemovedVersions, ", ")))
-	}
+	text.WriteString("### CRDs of the next release\n\n" + checkTable.Markdown(checks))
 	for _, c := range checks {
 		for i, f := range c.Reasons {
 			if i == 0 {
 				fmt.Fprintf(&text, "\n**`%s`**\n\n", c.Name)
 			}
-			fmt.Fprintf(&text, "- %s **%s**: %s\n  - %s\n", reasonGlyphs[string(f.Result)].Text, f.Reason, markdownRules.Replace(f.Message), markdownRules.Replace(f.Remedy))
+			fmt.Fprintf(&text, "- %s **%s**: %s\n  - %s\n", reasonGlyphs[string(f.Result)].Text, f.Reason, render.MarkdownText(f.Message), render.MarkdownText(f.Remedy))
 		}
 	}
 	_, err := io.WriteString(w, text.String())

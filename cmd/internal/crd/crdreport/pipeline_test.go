@@ -128,18 +128,3 @@ func TestJUnit(t *testing.T) {
 		t.Errorf("the file is %q", attribute)
 	}
 }
-
-func TestCheckPage(t *testing.T) {
-	var text bytes.Buffer
-	if err := WriteCheckPage(&text, checked); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"| `widgets.example.com` | ✗ Refused | v1 |\n", "| `geese.example.com` | ✓ Safe |  |\n",
-		`- ✗ **StoredVersionRemoved**: status.storedVersions has "v1" &lt;&\|&gt;` + "\n  - godwit crd run widgets.example.com\n",
-	} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("the page lacks %q:\n%s", want, text.String())
-		}
-	}
-}

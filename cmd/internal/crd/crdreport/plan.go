@@ -17,6 +17,17 @@ var planStates = map[string]render.Cell{
 	"Unknown": {Text: "? Unknown", Tone: render.Bad},
 }
 
+// planTable has the columns of plans.
+var planTable = render.Table[Plan]{
+	{Name: "Name", Cell: func(p Plan) render.Cell { return render.TextCell(p.Name) }},
+	{Name: "State", Cell: func(p Plan) render.Cell { return planStates[p.State] }},
+	{Name: "Storage", Cell: func(p Plan) render.Cell { return render.TextCell(p.StorageVersion) }},
+	{Name: "Stored", Cell: func(p Plan) render.Cell { return render.WordsCell(p.StoredVersions) }},
+	{Name: "Objects", Cell: func(p Plan) render.Cell { return render.CountCell(p.Objects) }},
+	{Name: "Served", Wide: true, Cell: func(p Plan) render.Cell { return render.WordsCell(p.ServedVersions) }},
+	{Name: "Managed fields", Wide: true, Cell: func(p Plan) render.Cell { return render.TextCell(p.ManagedFields) }},
+}
+
 // WritePlans writes a table of plans, their blockers and warnings with remedies, and a sum.
 // Plans that need an action come first. Clean plans without warnings are only counted,
 // unless all is true or the table is wide.
@@ -24,23 +35,8 @@ func WritePlans(w io.Writer, s render.Style, plans []Plan, all bool) error {
 	sum := planSum(plans)
 	plans, folded := foldPlans(plans, all || s.Wide)
 	slices.SortStableFunc(plans, func(a, b Plan) int { return planOrder(a) - planOrder(b) })
-	t := render.Table{Header: []string{"NAME", "STATE", "STORAGE", "STORED", "OBJECTS"}}
-	if s.Wide {
-		t.Header = append(t.Header, "SERVED", "MANAGED FIELDS")
-	}
-	for _, p := range plans {
-		row := []render.Cell{
-			{Text: p.Name}, planStates[p.State], {Text: render.OrDash(p.StorageVersion)}, {Text: render.Words(p.StoredVersions)}, {Text: objects(p.Objects)},
-		}
-		if s.Wide {
-			row = append(row, render.Cell{Text: render.Words(p.ServedVersions)}, render.Cell{Text: render.OrDash(p.ManagedFields)})
-		}
-		t.Add(row...)
-	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
 	var text strings.Builder
+	text.WriteString(planTable.Text(s, plans))
 	for _, p := range plans {
 		p.explain(&text, s)
 	}
@@ -67,13 +63,13 @@ func (p Plan) explain(text *strings.Builder, s render.Style) {
 		fmt.Fprintf(&lines, "  %s %s\n    → %s\n", s.Paint(render.Bad, "? "+unknown.Reason+":"), unknown.Message, unknown.Remedy)
 	}
 	for _, b := range p.Blockers {
-		fmt.Fprintf(&lines, "  %s %s\n    → %s\n", s.Paint(render.Bad, "✗ "+b.Reason+":"), b.Message, b.Remedy)
+		lines.WriteString(b.Lines(s, render.MarkBad))
 	}
 	for _, b := range p.Warnings {
 		if b.Reason == render.ReasonForbidden {
 			continue // printed once for all CRDs
 		}
-		fmt.Fprintf(&lines, "  %s %s\n    → %s\n", s.Paint(render.Attention, "! "+b.Reason+":"), b.Message, b.Remedy)
+		lines.WriteString(b.Lines(s, render.MarkAttention))
 	}
 	if lines.Len() > 0 {
 		fmt.Fprintf(text, "\n%s\n%s", p.Name, lines.String())
@@ -180,11 +176,4 @@ func planSum(plans []Plan) string {
 func onlyManagedFields(p Plan) bool {
 	return slices.Equal(p.StoredVersions, []string{p.StorageVersion}) &&
 		!slices.ContainsFunc(p.Warnings, func(w render.Problem) bool { return w.Reason == storageversion.ReasonStoredVersionsDoubtful })
-}
-
-func objects(n *int64) string {
-	if n == nil {
-		return "?"
-	}
-	return render.Number(*n)
 }

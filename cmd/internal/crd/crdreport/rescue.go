@@ -60,19 +60,28 @@ var rescueResults = map[Result]render.Cell{
 	Undone: {Text: "✓ Undone", Tone: render.Good}, Ready: {Text: "● Ready", Tone: render.Attention},
 }
 
+var rescueTable = render.Table[Rescue]{
+	{Name: "Name", Cell: func(r Rescue) render.Cell { return render.TextCell(r.Name) }},
+	{Name: "Result", Cell: rescueResult},
+	{Name: "Storage", Cell: func(r Rescue) render.Cell { return render.TextCell(r.StorageVersion) }},
+	{Name: "Added", Cell: func(r Rescue) render.Cell { return render.WordsCell(r.AddedVersions) }},
+	{Name: "Objects", Cell: func(r Rescue) render.Cell { return render.NumberCell(r.Objects.Total) }},
+	{Name: "Migrated", Cell: func(r Rescue) render.Cell { return render.NumberCell(r.Objects.Migrated) }},
+	{Name: "Verified", Cell: func(r Rescue) render.Cell { return render.YesNoCell(r.Verified) }},
+	{Name: "Restored", Cell: func(r Rescue) render.Cell { return render.YesNoCell(r.Restored) }},
+}
+
+func rescueResult(r Rescue) render.Cell {
+	if c, ok := rescueResults[r.Result]; ok {
+		return c
+	}
+	return results[r.Result]
+}
+
 // WriteRescue writes a table with the result, and below it what a conversion changes and what failed.
 func WriteRescue(w io.Writer, s render.Style, r Rescue) error {
-	cell, ok := rescueResults[r.Result]
-	if !ok {
-		cell = results[r.Result]
-	}
-	t := &render.Table{Header: []string{"NAME", "RESULT", "STORAGE", "ADDED", "OBJECTS", "MIGRATED", "VERIFIED", "RESTORED"}}
-	t.Add(render.Cell{Text: r.Name}, cell, render.Cell{Text: render.OrDash(r.StorageVersion)}, render.Cell{Text: render.Words(r.AddedVersions)},
-		render.NumberCell(r.Objects.Total), render.NumberCell(r.Objects.Migrated), render.Cell{Text: render.YesNo(r.Verified)}, render.Cell{Text: render.YesNo(r.Restored)})
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
 	var text strings.Builder
+	text.WriteString(rescueTable.Text(s, []Rescue{r}))
 	if len(r.Changes)+len(r.Failures)+len(r.ChangedBy) > 0 {
 		fmt.Fprintf(&text, "\n%s\n", r.Name)
 	}
@@ -87,7 +96,7 @@ func WriteRescue(w io.Writer, s render.Style, r Rescue) error {
 		fmt.Fprintf(&text, "  %s\n", s.Paint(render.Attention, "! another client changed the spec meanwhile; it belongs to "+strings.Join(r.ChangedBy, ", ")))
 	}
 	for _, f := range r.Failures {
-		fmt.Fprintf(&text, "  %s %s\n", s.Paint(render.Bad, "✗ "+failedName(f.Namespace, f.Name)+":"), f)
+		text.WriteString(render.FailureLine(s, f))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

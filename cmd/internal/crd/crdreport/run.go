@@ -3,7 +3,6 @@ package crdreport
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/render"
@@ -20,26 +19,37 @@ var results = map[Result]render.Cell{
 	Terminating: {Text: "- Terminating", Tone: render.Faint},
 }
 
+// runTable has the columns of runs. In each row, the outcomes add up to the objects.
+var runTable = render.Table[Run]{
+	{Name: "Name", Cell: func(r Run) render.Cell { return render.TextCell(r.Name) }},
+	{Name: "Result", Cell: func(r Run) render.Cell { return results[r.Result] }},
+	{Name: "Storage", Cell: func(r Run) render.Cell { return render.TextCell(r.StorageVersion) }},
+	{Name: "Objects", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Total) }},
+	{Name: "Migrated", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Migrated) }},
+	{Name: "Unchanged", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Unchanged) }},
+	{Name: "Skipped", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Skipped) }},
+	{Name: "Gone", IfAny: true, Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Gone) }},
+	{Name: "Deferred", IfAny: true, Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Deferred) }},
+	{Name: "Failed", Cell: failedCell},
+	{Name: "Trimmed", Cell: func(r Run) render.Cell { return render.YesNoCell(r.Trimmed) }},
+	{Name: "Time", Cell: func(r Run) render.Cell { return render.DurationCell(r.DurationSeconds) }},
+	{Name: "Requests", Wide: true, Cell: func(r Run) render.Cell { return render.NumberCell(r.Requests) }},
+}
+
+func failedCell(r Run) render.Cell {
+	c := render.NumberCell(r.Objects.Failed)
+	if r.Objects.Failed > 0 {
+		c.Tone = render.Bad
+	}
+	return c
+}
+
 // WriteRuns writes a table with the result of each CRD, and the failures below it.
 func WriteRuns(w io.Writer, s render.Style, runs []Run, folded Folded) error {
-	if err := runTable(s, runs).Write(w, s); err != nil {
-		return err
-	}
 	var text strings.Builder
+	text.WriteString(runTable.Text(s, runs))
 	for _, r := range runs {
-		named := int64(0) // objects, without the CRD
-		for i, f := range r.Failures {
-			if f.Name != r.Name {
-				named++
-			}
-			if i == 0 {
-				fmt.Fprintf(&text, "\n%s\n", r.Name)
-			}
-			fmt.Fprintf(&text, "  %s %s\n", s.Paint(render.Bad, "✗ "+failedName(f.Namespace, f.Name)+":"), f)
-		}
-		if more := r.Objects.Failed + r.Objects.Deferred - named; named > 0 && more > 0 {
-			fmt.Fprintf(&text, "  … and %s\n", render.Count(more, "more object", "more objects"))
-		}
+		text.WriteString(render.FailureLines(s, r.Name, r.Failures, r.Objects.Counts))
 	}
 	if err := WriteOwnerReferences(&text, runs); err != nil {
 		return err
@@ -79,57 +89,6 @@ func WriteOwnerReferences(w io.Writer, runs []Run) error {
 	return nil
 }
 
-// outcome is a column of the table of runs.
-type outcome struct {
-	name string
-	// optional means that the column is only shown if a row has a number above zero, or if
-	// the table is wide.
-	optional bool
-	of       func(render.Objects) int64
-}
-
-// outcomes are all outcomes. In each row they add up to the objects.
-var outcomes = []outcome{
-	{"MIGRATED", false, func(o render.Objects) int64 { return o.Migrated }},
-	{"UNCHANGED", false, func(o render.Objects) int64 { return o.Unchanged }},
-	{"SKIPPED", false, func(o render.Objects) int64 { return o.Skipped }},
-	{"GONE", true, func(o render.Objects) int64 { return o.Gone }},
-	{"DEFERRED", true, func(o render.Objects) int64 { return o.Deferred }},
-	{"FAILED", false, func(o render.Objects) int64 { return o.Failed }},
-}
-
-func (o outcome) shown(s render.Style, runs []Run) bool {
-	return !o.optional || s.Wide || slices.ContainsFunc(runs, func(r Run) bool { return o.of(r.Objects) > 0 })
-}
-
-func runTable(s render.Style, runs []Run) *render.Table {
-	shown := slices.DeleteFunc(slices.Clone(outcomes), func(o outcome) bool { return !o.shown(s, runs) })
-	t := &render.Table{Header: []string{"NAME", "RESULT", "STORAGE", "OBJECTS"}}
-	for _, o := range shown {
-		t.Header = append(t.Header, o.name)
-	}
-	t.Header = append(t.Header, "TRIMMED", "TIME")
-	if s.Wide {
-		t.Header = append(t.Header, "REQUESTS")
-	}
-	for _, r := range runs {
-		row := []render.Cell{{Text: r.Name}, results[r.Result], {Text: render.OrDash(r.StorageVersion)}, render.NumberCell(r.Objects.Total)}
-		for _, o := range shown {
-			c := render.NumberCell(o.of(r.Objects))
-			if o.name == "FAILED" && o.of(r.Objects) > 0 {
-				c.Tone = render.Bad
-			}
-			row = append(row, c)
-		}
-		row = append(row, render.Cell{Text: render.YesNo(r.Trimmed)}, render.Cell{Text: render.Duration(r.DurationSeconds)})
-		if s.Wide {
-			row = append(row, render.NumberCell(r.Requests))
-		}
-		t.Add(row...)
-	}
-	return t
-}
-
 // Summary returns the result of one CRD in one line.
 func Summary(r Run) string {
 	parts := append([]string{string(r.Result)}, render.Outcomes(r.Objects.Counts)...)
@@ -148,11 +107,4 @@ func Summary(r Run) string {
 		parts = append(parts, "storedVersions trimmed to "+r.StorageVersion)
 	}
 	return strings.Join(append(parts, render.Duration(r.DurationSeconds)), ", ")
-}
-
-func failedName(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
 }

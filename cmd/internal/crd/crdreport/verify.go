@@ -8,21 +8,27 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
+var verifyTable = render.Table[Verification]{
+	{Name: "Name", Cell: func(r Verification) render.Cell { return render.TextCell(r.Name) }},
+	{Name: "Result", Cell: provenCell},
+	{Name: "Storage", Cell: func(r Verification) render.Cell { return render.TextCell(r.StorageVersion) }},
+	{Name: "Objects", Cell: func(r Verification) render.Cell { return render.NumberCell(r.Objects) }},
+	{Name: "By version", Cell: func(r Verification) render.Cell { return render.TallyCell(r.ByVersion) }},
+	{Name: "Unreadable", Cell: func(r Verification) render.Cell { return render.NumberCell(r.Unreadable) }},
+}
+
+func provenCell(r Verification) render.Cell {
+	if r.Proven() {
+		return render.Cell{Text: "✓ Proven", Tone: render.Good}
+	}
+	return render.Cell{Text: "✗ NotProven", Tone: render.Bad}
+}
+
 // WriteVerifications writes a table of the versions that objects are stored at in etcd, and
 // why a CRD is not proven.
 func WriteVerifications(w io.Writer, s render.Style, reports []Verification) error {
-	t := render.Table{Header: []string{"NAME", "RESULT", "STORAGE", "OBJECTS", "BY VERSION", "UNREADABLE"}}
-	for _, r := range reports {
-		result := render.Cell{Text: "✗ NotProven", Tone: render.Bad}
-		if r.Proven() {
-			result = render.Cell{Text: "✓ Proven", Tone: render.Good}
-		}
-		t.Add(render.Cell{Text: r.Name}, result, render.Cell{Text: render.OrDash(r.StorageVersion)}, render.NumberCell(r.Objects), render.Cell{Text: render.Tally(r.ByVersion)}, render.NumberCell(r.Unreadable))
-	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
 	var text strings.Builder
+	text.WriteString(verifyTable.Text(s, reports))
 	for _, r := range reports {
 		if r.Proven() {
 			continue

@@ -1,12 +1,12 @@
-// Package evidence gathers the JSON output of other commands into a report of a migration for each
+// Package evidencereport gathers the JSON output of other commands into a report of a migration for each
 // cluster. It is pure: values in, text out.
 //
 // # Reading order
 //
 // contract.go has the report. file.go says what a file contains, and cluster.go adds up what is known
 // of a cluster. crd.go, rescue.go, resource.go, revision.go, externalname.go, hub.go and plan.go say what
-// each kind of document adds, and gather.go reads all files. page.go writes a page in HTML, and text.go a table. A file uses
-// only files before it.
+// each kind of document adds, and gather.go reads all files. table.go has the columns.
+// page.go writes a page in HTML, and text.go text. A file uses only files before it.
 package evidencereport
 
 import (

@@ -3,8 +3,8 @@ package evidencereport
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
@@ -33,9 +33,9 @@ func WriteHTML(w io.Writer, r Report) error {
 			p.Sections = append(p.Sections, s)
 		}
 	}
-	p.Sections = append(p.Sections, r.documents())
+	p.Sections = append(p.Sections, html.Section{ID: "documents", Title: "Documents", Grid: documentTable.HTML(r.Documents)})
 	if len(r.Unread) > 0 {
-		p.Sections = append(p.Sections, r.unread())
+		p.Sections = append(p.Sections, html.Section{ID: "unread", Title: "Files that were not read", Grid: unreadTable.HTML(r.Unread)})
 	}
 	return html.Write(w, p)
 }
@@ -45,83 +45,24 @@ func (r Report) lead() string {
 		r.clean(), render.Count(int64(len(r.Objects)), "object", "objects"))
 }
 
-func (r Report) clean() (n int) {
-	for _, o := range r.Objects {
-		if o.After == planreport.Clean {
-			n++
-		}
-	}
-	return n
-}
-
-func (r Report) proven() (n int64) {
-	for _, o := range r.Objects {
-		if strings.HasPrefix(o.Proof, "Proven") {
-			n++
-		}
-	}
-	return n
-}
-
 func (r Report) tiles() []html.Tile {
 	left := int64(len(r.Objects) - r.clean())
-	tone := func(bad bool) html.Tone {
+	tone := func(bad bool) render.Tone {
 		if bad {
-			return html.Bad
+			return render.Bad
 		}
-		return html.Good
+		return render.Good
 	}
 	return []html.Tile{
 		{Value: string(r.Result), Label: "result", Tone: tone(r.Result != Complete)},
-		{Value: render.Number(int64(r.clean())), Label: "objects are clean", Tone: html.Good},
+		{Value: render.Number(int64(r.clean())), Label: "objects are clean", Tone: render.Good},
 		{Value: render.Number(left), Label: "objects are left", Tone: tone(left > 0)},
-		{Value: render.Number(r.proven()), Label: "proven in etcd", Tone: html.Plain},
+		{Value: render.Number(int64(r.proven())), Label: "proven in etcd", Tone: render.Plain},
 		{Value: render.Number(int64(len(r.Unread))), Label: "files not read", Tone: tone(len(r.Unread) > 0)},
 	}
 }
 
 func (r Report) section(d planreport.Domain) html.Section {
-	s := html.Section{ID: strings.ToLower(string(d)), Title: string(d), Columns: []string{"Name", "Before", "Run", "Numbers", "Proof", "After", "Blocked by"}}
-	for _, o := range r.Objects {
-		if o.Domain != d {
-			continue
-		}
-		before := html.Cell{Text: "-", Tone: html.Faint}
-		if o.Before != "" {
-			before = planreport.StateCell(o.Before)
-		}
-		s.Rows = append(s.Rows, html.Row{Cells: []html.Cell{
-			{Text: o.Name}, before, {Text: render.OrDash(o.Result)}, {Text: render.OrDash(o.Detail)}, {Text: render.OrDash(o.Proof)},
-			planreport.StateCell(o.After), planreport.Findings(o.Blockers),
-		}})
-	}
-	return s
-}
-
-func (d Document) when() string {
-	text := d.Time.Format(time.RFC3339)
-	if d.TimeOf == "File" {
-		text += " (time of the file)"
-	}
-	return text
-}
-
-func (r Report) documents() html.Section {
-	s := html.Section{ID: "documents", Title: "Documents", Columns: []string{"File", "Kind", "Time", "Items", "Duration"}}
-	for _, d := range r.Documents {
-		duration := "-"
-		if d.DurationSeconds > 0 {
-			duration = render.Duration(d.DurationSeconds)
-		}
-		s.Rows = append(s.Rows, html.Row{Cells: []html.Cell{{Text: d.File}, {Text: d.Kind}, {Text: d.when()}, {Text: render.Number(int64(d.Items))}, {Text: duration}}})
-	}
-	return s
-}
-
-func (r Report) unread() html.Section {
-	s := html.Section{ID: "unread", Title: "Files that were not read", Columns: []string{"File", "Reason", "Message"}}
-	for _, u := range r.Unread {
-		s.Rows = append(s.Rows, html.Row{Cells: []html.Cell{{Text: u.File}, {Text: u.Reason, Tone: html.Bad}, {Text: u.Message}}})
-	}
-	return s
+	objects := slices.DeleteFunc(slices.Clone(r.Objects), func(o Object) bool { return o.Domain != d })
+	return html.Section{ID: strings.ToLower(string(d)), Title: string(d), Grid: objectTable.HTML(objects)}
 }

@@ -1,7 +1,7 @@
 // Package externalnamereport is the output of `godwit externalname`: its JSON contract, and its tables
 // and sums for people. It is pure: values in, text out.
 //
-// Read contract.go, then plan.go and run.go.
+// Read contract.go, then plan.go, run.go and ready.go.
 package externalnamereport
 
 import (

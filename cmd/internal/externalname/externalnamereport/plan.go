@@ -24,6 +24,17 @@ var actionOrder = []fleet.Action{fleet.Skip, fleet.Resume, fleet.Rename, fleet.N
 // columnBytes bounds what a column shows of a name.
 const columnBytes = 60
 
+var planTable = render.Table[Plan]{
+	{Name: "Action", Cell: func(p Plan) render.Cell { return actions[p.Action] }},
+	{Name: "Namespace", Cell: func(p Plan) render.Cell { return render.TextCell(p.Namespace) }},
+	{Name: "Name", Key: true, Cell: func(p Plan) render.Cell { return render.TextCell(p.Name) }},
+	{Name: "Class", Cell: classCell},
+	{Name: "Current", Cell: func(p Plan) render.Cell { return nameCell(p.Current) }},
+	{Name: "Proposed", Cell: func(p Plan) render.Cell { return nameCell(p.Proposed) }},
+	{Name: "Reason", Cell: func(p Plan) render.Cell { return render.TextCell(p.Reason) }},
+	{Name: "Owner", Wide: true, Cell: func(p Plan) render.Cell { return render.TextCell(p.Owner) }},
+}
+
 // WritePlan writes a table, the reasons below it, and a sum. Managed resources that need nothing are only
 // counted, unless the table is wide.
 func WritePlan(w io.Writer, s render.Style, items []Plan) error {
@@ -31,29 +42,14 @@ func WritePlan(w io.Writer, s render.Style, items []Plan) error {
 	slices.SortStableFunc(shown, func(a, b Plan) int {
 		return slices.Index(actionOrder, a.Action) - slices.Index(actionOrder, b.Action)
 	})
-	t := render.Table{Header: []string{"ACTION", "NAMESPACE", "NAME", "CLASS", "CURRENT", "PROPOSED", "REASON"}}
-	if s.Wide {
-		t.Header = append(t.Header, "OWNER")
-	}
-	for _, p := range shown {
-		row := []render.Cell{
-			actions[p.Action], {Text: render.OrDash(p.Namespace)}, {Text: p.Name}, {Text: classText(p)},
-			{Text: nameText(p.Current)}, {Text: nameText(p.Proposed)}, {Text: render.OrDash(p.Reason)},
-		}
-		if s.Wide {
-			row = append(row, render.Cell{Text: render.OrDash(p.Owner)})
-		}
-		t.Add(row...)
-	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
 	var text strings.Builder
+	text.WriteString(planTable.Text(s, shown))
 	for _, p := range shown {
 		if p.Reason == "" || p.Action == fleet.None {
 			continue
 		}
-		writeReason(&text, s, key(p.Namespace, p.Name), finding{p.Reason, p.Message, p.Remedy, render.Bad})
+		problem := render.Problem{Reason: p.Reason, Message: p.Message, Remedy: p.Remedy}
+		fmt.Fprintf(&text, "\n%s\n%s", render.ObjectName(p.Namespace, p.Name), problem.Lines(s, render.MarkBad))
 	}
 	if len(shown) > 0 {
 		text.WriteString("\n")
@@ -63,47 +59,19 @@ func WritePlan(w io.Writer, s render.Style, items []Plan) error {
 	return err
 }
 
-func classText(p Plan) string {
+func classCell(p Plan) render.Cell {
 	if p.Form == "" {
-		return string(p.Class)
+		return render.TextCell(p.Class)
 	}
-	return fmt.Sprintf("%s{%s}", p.Class, p.Form)
+	return render.TextCell(fmt.Sprintf("%s{%s}", p.Class, p.Form))
 }
 
-// nameText shows outer spaces and control characters.
-func nameText(name string) string {
-	quoted := fmt.Sprintf("%q", name)
-	switch {
-	case name == "":
-		return "-"
-	case quoted != `"`+name+`"` || strings.TrimSpace(name) != name:
-		return quote.Clip(quoted, columnBytes)
+// nameCell shows outer spaces and control characters.
+func nameCell(name string) render.Cell {
+	if quoted := fmt.Sprintf("%q", name); quoted != `"`+name+`"` || strings.TrimSpace(name) != name {
+		name = quoted
 	}
-	return quote.Clip(name, columnBytes)
-}
-
-func key(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
-}
-
-// finding is why something is not done.
-type finding struct {
-	reason, message, remedy string
-	tone                    render.Tone
-}
-
-func writeReason(text *strings.Builder, s render.Style, object string, f finding) {
-	mark := "✗"
-	if f.tone == render.Attention {
-		mark = "!"
-	}
-	fmt.Fprintf(text, "\n%s\n  %s %s\n", object, s.Paint(f.tone, mark+" "+f.reason+":"), f.message)
-	if f.remedy != "" {
-		fmt.Fprintf(text, "    → %s\n", f.remedy)
-	}
+	return render.TextCell(quote.Clip(name, columnBytes))
 }
 
 func planSum(items []Plan) string {

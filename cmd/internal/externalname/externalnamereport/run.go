@@ -32,6 +32,15 @@ var phaseOrder = []fleet.Phase{
 // maxStopped bounds the rows of managed resources that a stopped run did not begin.
 const maxStopped = 3
 
+var runTable = render.Table[Run]{
+	{Name: "Result", Cell: func(r Run) render.Cell { return phases[r.Phase] }},
+	{Name: "Namespace", Cell: func(r Run) render.Cell { return render.TextCell(r.Namespace) }},
+	{Name: "Name", Key: true, Cell: func(r Run) render.Cell { return render.TextCell(r.Name) }},
+	{Name: "Before", Cell: func(r Run) render.Cell { return nameCell(r.Before) }},
+	{Name: "After", Cell: func(r Run) render.Cell { return nameCell(r.After) }},
+	{Name: "Reason", Cell: func(r Run) render.Cell { return render.TextCell(r.Reason) }},
+}
+
 // WriteRun writes the managed resources that are not as they were to be and why, and a sum of all. A wide
 // table has a row for each.
 func WriteRun(w io.Writer, s render.Style, items []Run) error {
@@ -44,20 +53,18 @@ func WriteRun(w io.Writer, s render.Style, items []Run) error {
 		return r.Reason == "" && !s.Wide
 	})
 	slices.SortStableFunc(shown, func(a, b Run) int { return slices.Index(phaseOrder, a.Phase) - slices.Index(phaseOrder, b.Phase) })
-	t := render.Table{Header: []string{"RESULT", "NAMESPACE", "NAME", "BEFORE", "AFTER", "REASON"}}
-	for _, r := range shown {
-		t.Add(phases[r.Phase], render.Cell{Text: render.OrDash(r.Namespace)}, render.Cell{Text: r.Name},
-			render.Cell{Text: nameText(r.Before)}, render.Cell{Text: nameText(r.After)}, render.Cell{Text: render.OrDash(r.Reason)})
-	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
 	var text strings.Builder
+	text.WriteString(runTable.Text(s, shown))
 	for _, r := range shown {
 		if r.Reason == "" || r.Reason == fleet.ReasonStopped {
 			continue
 		}
-		writeReason(&text, s, key(r.Namespace, r.Name), finding{r.Reason, r.Message, r.Remedy, phases[r.Phase].Tone})
+		mark := render.Cell{Text: render.MarkBad.Text, Tone: phases[r.Phase].Tone}
+		if mark.Tone == render.Attention {
+			mark = render.MarkAttention
+		}
+		problem := render.Problem{Reason: r.Reason, Message: r.Message, Remedy: r.Remedy}
+		fmt.Fprintf(&text, "\n%s\n%s", render.ObjectName(r.Namespace, r.Name), problem.Lines(s, mark))
 	}
 	if len(shown) > 0 {
 		text.WriteString("\n")

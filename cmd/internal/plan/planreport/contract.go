@@ -7,8 +7,8 @@
 // # Reading order
 //
 // contract.go has the row, reason.go the reasons, and row.go makes a row of objects. crd.go, reference.go, revision.go,
-// externalname.go, hub.go and resource.go map the plans of the domains. text.go writes a table, markdown.go a page in Markdown, and
-// page.go a page in HTML. A file uses only files before it.
+// externalname.go, hub.go and resource.go map the plans of the domains. table.go has the columns. text.go writes text, markdown.go a page in
+// Markdown, and page.go a page in HTML. A file uses only files before it.
 package planreport
 
 import (

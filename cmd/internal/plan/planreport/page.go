@@ -33,22 +33,13 @@ func WriteHTML(w io.Writer, l PlanList) error {
 			})
 		}
 	}
-	p.Sections = append(p.Sections, Overview(l.Items))
+	p.Sections = append(p.Sections, html.Section{ID: "clusters", Title: "Clusters", Grid: rowTable.HTML(l.Items)})
 	for _, d := range Domains[1:] {
 		if s, found := domainSection(d, l.Items); found {
 			p.Sections = append(p.Sections, s)
 		}
 	}
 	return html.Write(w, p)
-}
-
-var tones = map[render.Tone]html.Tone{
-	render.Plain: html.Plain, render.Good: html.Good, render.Attention: html.Attention, render.Bad: html.Bad, render.Faint: html.Faint,
-}
-
-// StateCell is a state with its colour and its mark.
-func StateCell(s State) html.Cell {
-	return html.Cell{Text: states[s].Text, Tone: tones[states[s].Tone]}
 }
 
 // tiles count the rows of each state that has some, and say first how many clusters are clean.
@@ -65,14 +56,14 @@ func tiles(rows []Row) []html.Tile {
 			clean++
 		}
 	}
-	tone := html.Good
+	tone := render.Good
 	if clean < len(dirty) {
-		tone = html.Attention
+		tone = render.Attention
 	}
 	all := []html.Tile{{Value: fmt.Sprintf("%d of %d", clean, len(dirty)), Label: "clusters are clean", Tone: tone}}
 	for _, s := range States {
 		if counts[s] > 0 {
-			all = append(all, html.Tile{Value: render.Number(counts[s]), Label: "domains " + stateWords[s], Tone: tones[states[s].Tone]})
+			all = append(all, html.Tile{Value: render.Number(counts[s]), Label: "domains " + stateWords[s], Tone: states[s].Tone})
 		}
 	}
 	return all
@@ -81,71 +72,26 @@ func tiles(rows []Row) []html.Tile {
 // Parts are counts as the parts of a bar.
 func Parts(c Counts) []html.Part {
 	return []html.Part{
-		{Label: "clean", Count: c.Clean, Tone: html.Good}, {Label: "in progress", Count: c.InProgress, Tone: html.Faint},
-		{Label: "ready", Count: c.Ready, Tone: html.Attention}, {Label: "blocked", Count: c.Blocked, Tone: html.Bad}, {Label: "unknown", Count: c.Unknown, Tone: html.Bad},
+		{Label: "clean", Count: c.Clean, Tone: render.Good}, {Label: "in progress", Count: c.InProgress, Tone: render.Faint},
+		{Label: "ready", Count: c.Ready, Tone: render.Attention}, {Label: "blocked", Count: c.Blocked, Tone: render.Bad}, {Label: "unknown", Count: c.Unknown, Tone: render.Bad},
 	}
 }
 
-// Overview is the table of all rows.
-func Overview(rows []Row) html.Section {
-	s := html.Section{ID: "clusters", Title: "Clusters", Columns: []string{"Cluster", "Domain", "State", "Clean", "Objects", "Blocked by", "Next command"}}
-	for _, r := range rows {
-		clean, total := "-", "-"
-		if r.read() {
-			clean, total = render.Number(r.Counts.Clean), render.Number(r.Counts.Total())
-		}
-		s.Rows = append(s.Rows, html.Row{Cells: []html.Cell{
-			{Text: r.Cluster}, {Text: string(r.Domain)}, StateCell(r.State), {Text: clean}, {Text: total}, Findings(r.Blockers), {Text: r.Next, Code: true},
-		}})
-	}
-	return s
-}
-
-// Findings fold blockers behind their reasons.
-func Findings(blockers []Blocker) html.Cell {
-	if len(blockers) == 0 {
-		return html.Cell{Text: "-", Tone: html.Faint}
-	}
-	c := html.Cell{Tone: html.Bad, Text: strings.Join(Row{Blockers: blockers}.Reasons(), ", ")}
-	if len(blockers) > 1 {
-		c.Text = fmt.Sprintf("%d: %s", len(blockers), c.Text)
-	}
-	for _, b := range blockers {
-		if strings.Contains(b.Message, b.Object) {
-			b.Object = ""
-		}
-		c.Findings = append(c.Findings, html.Finding{Object: b.Object, Reason: b.Reason, Message: b.Message, Remedy: b.Remedy})
-	}
-	return c
-}
-
-// domainSection is the table of the objects of a domain in all clusters.
+// domainSection is the table of the objects of a domain in all clusters, the most severe ones first.
 func domainSection(d Domain, rows []Row) (html.Section, bool) {
-	s := html.Section{ID: strings.ToLower(string(d)), Title: string(d), Columns: []string{"Name", "Cluster", "State", "Detail", "Blocked by", "Next command"}}
-	found, leftOut := false, int64(0)
+	s := html.Section{ID: strings.ToLower(string(d)), Title: string(d)}
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Domain != d })
+	objects, leftOut := placed(rows), int64(0)
 	for _, r := range rows {
-		if r.Domain != d {
-			continue
-		}
-		found = true
 		leftOut += r.ObjectsLeftOut
-		for _, o := range r.Objects {
-			s.Rows = append(s.Rows, html.Row{Cells: []html.Cell{
-				{Text: o.Name}, {Text: r.Cluster}, StateCell(o.State), {Text: o.Detail}, Findings(o.Blockers), {Text: o.Next, Code: true},
-			}})
-		}
 	}
-	slices.SortStableFunc(s.Rows, func(a, b html.Row) int { return order(a) - order(b) })
+	slices.SortStableFunc(objects, func(a, b placedObject) int { return Severity(a.State) - Severity(b.State) })
+	s.Grid = objectTable.HTML(objects)
 	switch {
 	case leftOut > 0:
 		s.Lead = render.Count(leftOut, "more object is", "more objects are") + " not in the table."
-	case len(s.Rows) == 0:
+	case len(objects) == 0:
 		s.Lead = "No object needs an action, or none could be read: see the table of the clusters."
 	}
-	return s, found
-}
-
-// order is that of the states, the most severe one first.
-func order(r html.Row) int {
-	return slices.IndexFunc(States, func(s State) bool { return states[s].Text == r.Cells[2].Text })
+	return s, len(rows) > 0
 }

@@ -46,6 +46,19 @@ func (r Row) Lacking(one Blocker) Row {
 	return r
 }
 
+// problem is the blocker for a cell.
+func (b Blocker) problem() render.ObjectProblem {
+	return render.ObjectProblem{Object: b.Object, Problem: render.Problem{Reason: b.Reason, Message: b.Message, Remedy: b.Remedy}}
+}
+
+// sentence is the message, after the object where the message does not name it.
+func (b Blocker) sentence() string {
+	if object := b.problem().Unnamed(); object != "" {
+		return object + ": " + b.Message
+	}
+	return b.Message
+}
+
 // Reasons are the reasons of the blockers of a row, each once.
 func (r Row) Reasons() []string {
 	var all []string

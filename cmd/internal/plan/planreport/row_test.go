@@ -179,7 +179,7 @@ func TestMarkdownOfOthers(t *testing.T) {
 	if err := planreport.WriteMarkdown(&out, planreport.NewPlanList(rows, "v1", time.Time{})); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`| a\|b |`, "`` godwit crd plan 'a`b' ``", `&lt;b>\*x\*&lt;/b> \[l](u)`, "`run: x -p '[{\"a\": 1}]'`"} {
+	for _, want := range []string{`| a\|b |`, "`` godwit crd plan 'a`b' ``", `&lt;b&gt;\*x\*&lt;/b&gt; \[l](u)`, "`run: x -p '[{\"a\": 1}]'`"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the page lacks %q:\n%s", want, out.String())
 		}

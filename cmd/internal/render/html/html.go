@@ -1,5 +1,5 @@
-// Package html writes a report as one HTML file that needs no network: tiles, bars, and tables with
-// search. It is pure: values in, text out, and it knows no domain.
+// Package html writes a report as one HTML file that needs no network: tiles, bars, and tables of package
+// render with search. It is pure: values in, text out, and it knows no domain.
 //
 // All text is escaped. A content security policy in the file allows the style and the script of this
 // package by their hashes, and nothing else: no request, no form, no other script. Without JavaScript
@@ -16,22 +16,8 @@ import (
 	"html/template"
 	"io"
 	"strings"
-)
 
-// Tone is the meaning of a colour. Text with a tone says the same in words.
-type Tone string
-
-const (
-	// Plain text has no colour.
-	Plain Tone = "plain"
-	// Good needs no action.
-	Good Tone = "good"
-	// Attention is to be read.
-	Attention Tone = "attention"
-	// Bad needs an action.
-	Bad Tone = "bad"
-	// Faint is of little interest.
-	Faint Tone = "faint"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
 // Page is a report.
@@ -53,7 +39,7 @@ type Fact struct{ Name, Value string }
 // Tile is a number of the summary.
 type Tile struct {
 	Value, Label string
-	Tone         Tone
+	Tone         render.Tone
 }
 
 // Bar compares two states of the same things.
@@ -72,33 +58,14 @@ type Stack struct {
 type Part struct {
 	Label string
 	Count int64
-	Tone  Tone
+	Tone  render.Tone
 }
 
 // Section is a table with a heading.
 type Section struct {
 	ID, Title, Lead string
-	Columns         []string
-	Rows            []Row
+	render.Grid
 }
-
-// Row is a row of a table. Its first cell names it.
-type Row struct {
-	Cells []Cell
-}
-
-// Cell is one entry of a table.
-type Cell struct {
-	Text string
-	Tone Tone
-	// Code is a command or a remedy, to be copied as it is.
-	Code bool
-	// Findings fold behind the text.
-	Findings []Finding
-}
-
-// Finding is why something is not done, and what to do.
-type Finding struct{ Object, Reason, Message, Remedy string }
 
 //go:embed page.tmpl
 var pageTemplate string
@@ -150,7 +117,7 @@ const barWidth = 600
 // segment is a part of a bar as it is drawn.
 type segment struct {
 	X, Width float64
-	Tone     Tone
+	Tone     render.Tone
 }
 
 // segments draws a bar. A part of few things among many is still seen.

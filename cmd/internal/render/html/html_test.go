@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/render/html"
 )
 
 // hostile is text of another, such as the name of an object or the message of a webhook.
 const hostile = `</script><script>alert(1)</script><img src=x onerror="alert(2)">`
 
-func render(t *testing.T, p html.Page) string {
+func written(t *testing.T, p html.Page) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := html.Write(&out, p); err != nil {
@@ -22,21 +23,21 @@ func render(t *testing.T, p html.Page) string {
 }
 
 func full() html.Page {
-	cell := html.Cell{Text: hostile, Tone: html.Bad}
+	cell := render.Cell{Text: hostile, Tone: render.Bad}
 	return html.Page{
 		Title: hostile, Lead: hostile, Facts: []html.Fact{{Name: hostile, Value: hostile}},
-		Tiles:     []html.Tile{{Value: hostile, Label: hostile, Tone: html.Good}},
+		Tiles:     []html.Tile{{Value: hostile, Label: hostile, Tone: render.Good}},
 		BarsTitle: hostile, BarsLead: hostile,
-		Bars: []html.Bar{{Label: hostile, Before: html.Stack{Name: hostile, Parts: []html.Part{{Label: hostile, Count: 1, Tone: html.Bad}}}}},
-		Sections: []html.Section{{ID: "crds", Title: hostile, Lead: hostile, Columns: []string{hostile}, Rows: []html.Row{{Cells: []html.Cell{
-			cell, {Text: hostile, Code: true}, {Text: hostile, Findings: []html.Finding{{Object: hostile, Reason: hostile, Message: hostile, Remedy: hostile}}},
+		Bars: []html.Bar{{Label: hostile, Before: html.Stack{Name: hostile, Parts: []html.Part{{Label: hostile, Count: 1, Tone: render.Bad}}}}},
+		Sections: []html.Section{{ID: "crds", Title: hostile, Lead: hostile, Grid: render.Grid{Header: []string{hostile}, Rows: [][]render.Cell{{
+			cell, {Text: hostile, Code: true}, {Text: hostile, Problems: []render.ObjectProblem{{Object: hostile + "1", Problem: render.Problem{Reason: hostile, Message: hostile, Remedy: hostile}}}},
 		}}}}},
 	}
 }
 
 // TestTextIsEscaped: what a cluster contains is text in every place of the page.
 func TestTextIsEscaped(t *testing.T) {
-	text := render(t, full())
+	text := written(t, full())
 	if strings.Contains(text, "<img") || strings.Contains(text, "<script>alert") {
 		t.Errorf("the page has markup of others:\n%s", text)
 	}
@@ -47,7 +48,7 @@ func TestTextIsEscaped(t *testing.T) {
 
 // TestPageNeedsNoNetwork: it has no address of anything, and the policy would not let it load any.
 func TestPageNeedsNoNetwork(t *testing.T) {
-	text := render(t, full())
+	text := written(t, full())
 	for _, found := range regexp.MustCompile(`(?:href|src)="([^"]*)"`).FindAllStringSubmatch(text, -1) {
 		if !strings.HasPrefix(found[1], "#") {
 			t.Errorf("the page refers to %s", found[1])
@@ -66,8 +67,8 @@ func TestPageNeedsNoNetwork(t *testing.T) {
 // TestBarsKeepTheirLength: few things among many are seen, and the bar is not longer for it.
 func TestBarsKeepTheirLength(t *testing.T) {
 	p := full()
-	p.Bars = []html.Bar{{Before: html.Stack{Parts: []html.Part{{Count: 100000, Tone: html.Good}, {Count: 0, Tone: html.Attention}, {Count: 1, Tone: html.Bad}}}}}
-	text := render(t, p)
+	p.Bars = []html.Bar{{Before: html.Stack{Parts: []html.Part{{Count: 100000, Tone: render.Good}, {Count: 0, Tone: render.Attention}, {Count: 1, Tone: render.Bad}}}}}
+	text := written(t, p)
 	rect := regexp.MustCompile(`<rect class="(good|bad|attention)" x="([0-9.]+)" y="0" width="([0-9.]+)"`).FindAllStringSubmatch(text, -1)
 	if len(rect) != 2 {
 		t.Fatalf("the bar has %d parts, want 2: %v", len(rect), rect)

@@ -30,14 +30,34 @@ var outcomes = map[Outcome]render.Cell{
 	NotVerified: {Text: "? NotVerified", Tone: render.Bad},
 }
 
+var planTable = render.Table[Plan]{
+	{Name: "Name", Cell: func(p Plan) render.Cell { return render.TextCell(p.Name) }},
+	{Name: "State", Cell: func(p Plan) render.Cell { return states[p.State] }},
+	{Name: "Version", Cell: func(p Plan) render.Cell { return render.TextCell(p.Version) }},
+	{Name: "Objects", Cell: func(p Plan) render.Cell { return render.CountCell(p.Objects) }},
+}
+
 // WritePlans writes a table of plans, their blockers with remedies, and a sum.
 func WritePlans(w io.Writer, s render.Style, plans []Plan) error {
-	t := render.Table{Header: []string{"NAME", "STATE", "VERSION", "OBJECTS"}}
-	var below strings.Builder
+	var text strings.Builder
+	text.WriteString(planTable.Text(s, plans))
+	for _, p := range plans {
+		for i, b := range p.Blockers {
+			if i == 0 {
+				fmt.Fprintf(&text, "\n%s\n", p.Name)
+			}
+			text.WriteString(b.Lines(s, render.MarkBad))
+		}
+	}
+	_, err := fmt.Fprintf(w, "%s\n%s\n", text.String(), planSum(plans))
+	return err
+}
+
+// planSum adds up the plans, and never says a number of objects of which some were not counted.
+func planSum(plans []Plan) string {
 	counts := map[string]int64{}
 	objects, uncounted := int64(0), false
 	for _, p := range plans {
-		t.Add(render.Cell{Text: p.Name}, states[p.State], render.Cell{Text: render.OrDash(p.Version)}, objectsCell(p.Objects))
 		counts[p.State]++
 		switch {
 		case p.State != "Ready":
@@ -46,15 +66,6 @@ func WritePlans(w io.Writer, s render.Style, plans []Plan) error {
 		default:
 			objects += *p.Objects
 		}
-		for i, b := range p.Blockers {
-			if i == 0 {
-				fmt.Fprintf(&below, "\n%s\n", p.Name)
-			}
-			fmt.Fprintf(&below, "  %s %s\n    → %s\n", s.Paint(render.Bad, "✗ "+b.Reason+":"), b.Message, b.Remedy)
-		}
-	}
-	if err := t.Write(w, s); err != nil {
-		return err
 	}
 	sum := fmt.Sprintf("%s: %d clean, %d ready, %d blocked", render.Count(int64(len(plans)), "resource", "resources"), counts["Clean"], counts["Ready"], counts["Blocked"])
 	if counts["Unknown"] > 0 {
@@ -67,43 +78,29 @@ func WritePlans(w io.Writer, s render.Style, plans []Plan) error {
 		}
 		sum += "; a run writes " + least + render.Count(objects, "object", "objects")
 	}
-	_, err := fmt.Fprintf(w, "%s\n%s\n", below.String(), sum)
-	return err
+	return sum
 }
 
-func objectsCell(n *int64) render.Cell {
-	if n == nil {
-		return render.Cell{Text: "?"}
-	}
-	return render.NumberCell(*n)
+var runTable = render.Table[Run]{
+	{Name: "Name", Cell: func(r Run) render.Cell { return render.TextCell(r.Name) }},
+	{Name: "Result", Cell: func(r Run) render.Cell { return results[r.Result] }},
+	{Name: "Objects", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Total) }},
+	{Name: "Migrated", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Migrated) }},
+	{Name: "Unchanged", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Unchanged) }},
+	{Name: "Skipped", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Skipped) }},
+	{Name: "Gone", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Gone) }},
+	{Name: "Failed", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Failed + r.Objects.Deferred) }},
+	{Name: "Time", Cell: func(r Run) render.Cell { return render.DurationCell(r.DurationSeconds) }},
 }
 
 // WriteRuns writes a table with the result of each resource, and the failures below it.
 func WriteRuns(w io.Writer, s render.Style, runs []Run) error {
-	t := render.Table{Header: []string{"NAME", "RESULT", "OBJECTS", "MIGRATED", "UNCHANGED", "SKIPPED", "GONE", "FAILED", "TIME"}}
-	var below strings.Builder
+	var text strings.Builder
+	text.WriteString(runTable.Text(s, runs))
 	for _, r := range runs {
-		o := r.Objects
-		t.Add(render.Cell{Text: r.Name}, results[r.Result], render.NumberCell(o.Total), render.NumberCell(o.Migrated), render.NumberCell(o.Unchanged),
-			render.NumberCell(o.Skipped), render.NumberCell(o.Gone), render.NumberCell(o.Failed+o.Deferred), render.Cell{Text: render.Duration(r.DurationSeconds)})
-		named := int64(0)
-		for i, f := range r.Failures {
-			if i == 0 {
-				fmt.Fprintf(&below, "\n%s\n", r.Name)
-			}
-			if f.Name != r.Name {
-				named++
-			}
-			fmt.Fprintf(&below, "  %s %s\n", s.Paint(render.Bad, "✗ "+strings.TrimPrefix(f.Namespace+"/"+f.Name, "/")+":"), f)
-		}
-		if more := o.Failed + o.Deferred - named; named > 0 && more > 0 {
-			fmt.Fprintf(&below, "  … and %s\n", render.Count(more, "more object", "more objects"))
-		}
+		text.WriteString(render.FailureLines(s, r.Name, r.Failures, r.Objects.Counts))
 	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, below.String())
+	_, err := io.WriteString(w, text.String())
 	return err
 }
 
@@ -113,19 +110,23 @@ func Summary(r Run) string {
 	return strings.Join(append(parts, render.Duration(r.DurationSeconds)), ", ")
 }
 
+var verifyTable = render.Table[Verification]{
+	{Name: "Name", Cell: func(v Verification) render.Cell { return render.TextCell(v.Name) }},
+	{Name: "Result", Cell: func(v Verification) render.Cell { return outcomes[v.Result] }},
+	{Name: "Objects", Cell: func(v Verification) render.Cell { return render.NumberCell(v.Objects) }},
+	{Name: "Stored as", Cell: func(v Verification) render.Cell { return render.TallyCell(v.ByForm) }},
+	{Name: "Unreadable", Cell: func(v Verification) render.Cell { return render.NumberCell(v.Unreadable) }},
+}
+
 // WriteVerifications writes a table of the forms in which objects are stored, and why a resource is not proven.
 func WriteVerifications(w io.Writer, s render.Style, items []Verification) error {
-	t := render.Table{Header: []string{"NAME", "RESULT", "OBJECTS", "STORED AS", "UNREADABLE"}}
-	var below strings.Builder
+	var text strings.Builder
+	text.WriteString(verifyTable.Text(s, items))
 	for _, v := range items {
-		t.Add(render.Cell{Text: v.Name}, outcomes[v.Result], render.NumberCell(v.Objects), render.Cell{Text: render.Tally(v.ByForm)}, render.NumberCell(v.Unreadable))
 		if v.Message != "" {
-			fmt.Fprintf(&below, "\n%s\n  %s\n    → %s\n", v.Name, s.Paint(render.Bad, v.Message), v.Remedy)
+			fmt.Fprintf(&text, "\n%s\n  %s\n    → %s\n", v.Name, s.Paint(render.Bad, v.Message), v.Remedy)
 		}
 	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, below.String())
+	_, err := io.WriteString(w, text.String())
 	return err
 }

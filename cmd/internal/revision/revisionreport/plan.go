@@ -16,74 +16,60 @@ var revisionOrder = []State{
 	StateBlocked, StateDeferred, StateInUse, StateUpgrade, StateRelabel, StateRetained, StateRolledBack, StateUnreferenced, StateUpToDate,
 }
 
+var versionTable = render.Table[revision.VersionCount]{
+	{Name: "Version", Cell: func(c revision.VersionCount) render.Cell { return render.TextCell(c.Version) }},
+	{Name: "Form", Cell: func(c revision.VersionCount) render.Cell { return render.TextCell(c.Form) }},
+	{Name: "Count", Cell: func(c revision.VersionCount) render.Cell { return render.NumberCell(c.Count) }},
+}
+
+var planTable = render.Table[Plan]{
+	{Name: "State", Cell: func(p Plan) render.Cell { return revisionStates[p.State] }},
+	{Name: "Namespace", Cell: func(p Plan) render.Cell { return render.TextCell(p.Namespace) }},
+	{Name: "Owner", Cell: func(p Plan) render.Cell { return ownerCell(p.Owner) }},
+	{Name: "Version", Cell: func(p Plan) render.Cell { return render.TextCell(p.Version) }},
+	{Name: "Target", Cell: func(p Plan) render.Cell { return render.TextCell(p.Target) }},
+	{Name: "Reason", Cell: func(p Plan) render.Cell { return render.TextCell(p.Reason) }},
+	{Name: "Revision", Key: true, Cell: func(p Plan) render.Cell { return render.TextCell(p.Name) }},
+	{Name: "Form", Wide: true, Cell: func(p Plan) render.Cell { return render.TextCell(p.Form) }},
+	{Name: "Referrers", Wide: true, Cell: func(p Plan) render.Cell { return render.WordsCell(referencesText(p.References)) }},
+}
+
 // WritePlan writes the number of revisions by version, the revisions with their reasons, and
 // a sum. Revisions that are up to date are only counted, unless the table is wide.
 func WritePlan(w io.Writer, s render.Style, l PlanList) error {
-	versions := render.Table{Header: []string{"VERSION", "FORM", "COUNT"}}
-	for _, c := range l.VersionCounts {
-		versions.Add(render.Cell{Text: c.Version}, render.Cell{Text: c.Form}, render.NumberCell(c.Count))
-	}
-	if err := versions.Write(w, s); err != nil {
-		return err
-	}
+	var text strings.Builder
+	text.WriteString(versionTable.Text(s, l.VersionCounts))
 	shown := slices.DeleteFunc(slices.Clone(l.Items), func(p Plan) bool { return p.Action == revision.UpToDate && !s.Wide })
 	if len(shown) > 0 && len(l.VersionCounts) > 0 {
-		if _, err := io.WriteString(w, "\n"); err != nil {
-			return err
-		}
+		text.WriteString("\n")
 	}
-	if err := writeRevisionItems(w, s, shown); err != nil {
-		return err
-	}
-	var text strings.Builder
+	writePlans(&text, s, shown)
 	writeVersions(&text, s, l)
 	fmt.Fprintf(&text, "\n%s\n", revisionSum(l.Items))
-	sum := text.String()
+	whole := text.String()
 	if len(l.Items) == 0 {
-		sum = strings.TrimPrefix(sum, "\n")
+		whole = strings.TrimPrefix(whole, "\n")
 	}
-	_, err := io.WriteString(w, sum)
+	_, err := io.WriteString(w, whole)
 	return err
 }
 
-// writeRevisionItems writes a table with the reasons below it.
-func writeRevisionItems(w io.Writer, s render.Style, items []Plan) error {
+// writePlans writes a table with the reasons below it.
+func writePlans(text *strings.Builder, s render.Style, items []Plan) {
 	slices.SortStableFunc(items, func(a, b Plan) int {
 		return slices.Index(revisionOrder, a.State) - slices.Index(revisionOrder, b.State)
 	})
-	t := render.Table{Header: []string{"STATE", "NAMESPACE", "OWNER", "VERSION", "TARGET", "REASON", "REVISION"}}
-	if s.Wide {
-		t.Header = append(t.Header, "FORM", "REFERRERS")
-	}
-	for _, p := range items {
-		row := []render.Cell{
-			revisionStates[p.State], {Text: p.Namespace}, {Text: ownerText(p.Owner)}, {Text: render.OrDash(p.Version)}, {Text: render.OrDash(p.Target)},
-			{Text: render.OrDash(p.Reason)}, {Text: p.Name},
-		}
-		if s.Wide {
-			row = append(row, render.Cell{Text: render.OrDash(p.Form)}, render.Cell{Text: render.Words(referencesText(p.References))})
-		}
-		t.Add(row...)
-	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
-	var text strings.Builder
+	text.WriteString(planTable.Text(s, items))
 	for _, p := range items {
 		if p.Reason == "" || p.Reason == revision.ReasonRetained && p.RetainedUntil != nil {
 			continue
 		}
-		mark, tone := "!", render.Attention
+		mark := render.MarkAttention
 		if p.Action == revision.Blocked {
-			mark, tone = "✗", render.Bad
+			mark = render.MarkBad
 		}
-		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", p.Namespace, p.Name, s.Paint(tone, mark+" "+p.Reason+":"), p.Message)
-		if what := p.Remedy; what != "" {
-			fmt.Fprintf(&text, "    → %s\n", what)
-		}
+		fmt.Fprintf(text, "\n%s/%s\n%s", p.Namespace, p.Name, p.problem().Lines(s, mark))
 	}
-	_, err := io.WriteString(w, text.String())
-	return err
 }
 
 // writeVersions writes which versions can be dropped, and who uses the others.
@@ -125,11 +111,11 @@ func revisionSum(items []Plan) string {
 	return render.Count(int64(len(items)), "revision", "revisions") + ": " + strings.Join(parts, ", ")
 }
 
-func ownerText(o reference.Owner) string {
+func ownerCell(o reference.Owner) render.Cell {
 	if o == (reference.Owner{}) {
-		return "-"
+		return render.Cell{}
 	}
-	return o.Kind + "/" + o.Name
+	return render.TextCell(o.Kind + "/" + o.Name)
 }
 
 func referencesText(references []revision.ReferenceStatus) []string {

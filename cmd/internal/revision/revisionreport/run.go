@@ -8,45 +8,36 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
+var runTable = render.Table[Run]{
+	{Name: "Result", Cell: func(r Run) render.Cell { return revisionStates[r.Phase] }},
+	{Name: "Namespace", Cell: func(r Run) render.Cell { return render.TextCell(r.Namespace) }},
+	{Name: "Owner", Cell: func(r Run) render.Cell { return ownerCell(r.Owner) }},
+	{Name: "Reason", Cell: func(r Run) render.Cell { return render.TextCell(r.Reason) }},
+	{Name: "Revision", Key: true, Cell: func(r Run) render.Cell { return render.TextCell(r.Name) }},
+	{Name: "New revision", Cell: func(r Run) render.Cell { return render.TextCell(r.Replacement) }},
+	{Name: "Until", Wide: true, Cell: func(r Run) render.Cell { return untilCell(r.RetainedUntil) }},
+}
+
 // WriteRun writes the revisions that were not upgraded and why, and a sum of all. A wide
 // table has a row for each revision that was not at the target version.
 func WriteRun(w io.Writer, s render.Style, r RunReport) error {
-	t := render.Table{Header: []string{"RESULT", "NAMESPACE", "OWNER", "REASON", "REVISION", "NEW REVISION"}}
-	if s.Wide {
-		t.Header = append(t.Header, "UNTIL")
-	}
 	var shown []Run
 	for one := range r.Items.All() {
 		if one.Phase.problem() || one.overdue() || s.Wide {
 			shown = append(shown, one)
 		}
 	}
-	for _, one := range shown {
-		row := []render.Cell{
-			revisionStates[one.Phase], {Text: one.Namespace}, {Text: ownerText(one.Owner)}, {Text: render.OrDash(one.Reason)},
-			{Text: one.Name}, {Text: render.OrDash(one.Replacement)},
-		}
-		if s.Wide {
-			row = append(row, render.Cell{Text: untilText(one.RetainedUntil)})
-		}
-		t.Add(row...)
-	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
 	var text strings.Builder
+	text.WriteString(runTable.Text(s, shown))
 	for _, one := range shown {
 		if !one.remedied() {
 			continue
 		}
-		mark, tone := "!", render.Attention
+		mark := render.MarkAttention
 		if one.Phase == StateFailed || one.Phase == StateBlocked {
-			mark, tone = "✗", render.Bad
+			mark = render.MarkBad
 		}
-		fmt.Fprintf(&text, "\n%s/%s\n  %s %s\n", one.Namespace, one.Name, s.Paint(tone, mark+" "+render.OrDash(one.Reason)+":"), one.Message)
-		if what := one.Remedy; what != "" {
-			fmt.Fprintf(&text, "    → %s\n", what)
-		}
+		fmt.Fprintf(&text, "\n%s/%s\n%s", one.Namespace, one.Name, one.problem().Lines(s, mark))
 	}
 	if len(shown) > 0 {
 		text.WriteString("\n")

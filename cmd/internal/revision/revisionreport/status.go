@@ -10,20 +10,24 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
+var statusTable = render.Table[Plan]{
+	{Name: "State", Cell: func(p Plan) render.Cell { return revisionStates[p.State] }},
+	{Name: "Namespace", Cell: func(p Plan) render.Cell { return render.TextCell(p.Namespace) }},
+	{Name: "Owner", Cell: func(p Plan) render.Cell { return ownerCell(p.Owner) }},
+	{Name: "Until", Cell: func(p Plan) render.Cell { return untilCell(p.RetainedUntil) }},
+	{Name: "Revision", Key: true, Cell: func(p Plan) render.Cell { return render.TextCell(p.Name) }},
+	{Name: "New revision", Cell: func(p Plan) render.Cell { return render.TextCell(p.Replacement) }},
+}
+
 // WriteStatus writes the state of each upgrade, and what it waits for. The list has no other
 // revisions.
 func WriteStatus(w io.Writer, s render.Style, l PlanList) error {
-	t := render.Table{Header: []string{"STATE", "NAMESPACE", "OWNER", "UNTIL", "REVISION", "NEW REVISION"}}
+	var text strings.Builder
+	text.WriteString(statusTable.Text(s, l.Items))
 	counts := map[State]int64{}
 	for _, p := range l.Items {
 		counts[p.State]++
-		t.Add(revisionStates[p.State], render.Cell{Text: p.Namespace}, render.Cell{Text: ownerText(p.Owner)}, render.Cell{Text: untilText(p.RetainedUntil)},
-			render.Cell{Text: p.Name}, render.Cell{Text: render.OrDash(p.Replacement)})
 	}
-	if err := t.Write(w, s); err != nil {
-		return err
-	}
-	var text strings.Builder
 	for _, p := range l.Items {
 		switch p.State {
 		case StateInUse:
@@ -58,10 +62,10 @@ func whyFixed(state string) string {
 	return ""
 }
 
-// untilText returns a time in the time zone of the user.
-func untilText(t *time.Time) string {
+// untilCell has a time in the time zone of the user.
+func untilCell(t *time.Time) render.Cell {
 	if t == nil {
-		return "-"
+		return render.Cell{}
 	}
-	return t.Local().Format("2006-01-02 15:04 MST")
+	return render.TextCell(t.Local().Format("2006-01-02 15:04 MST"))
 }

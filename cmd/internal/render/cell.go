@@ -1,0 +1,108 @@
+package render
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Format is what a table is written as.
+type Format uint8
+
+const (
+	// Text is for a terminal: aligned, with upper-case headers.
+	Text Format = iota + 1
+	// Markdown is for a comment on a change, or a page.
+	Markdown
+	// HTML is for a browser; package html writes it.
+	HTML
+)
+
+// Cell is one entry of a table. Formats measure and escape the text, and colour it afterwards.
+type Cell struct {
+	// Text is a dash in all formats where it is empty.
+	Text string
+	// Words are the text, joined so that they are one field of a line of text, and wrap in a page.
+	Words []string
+	Tone  Tone
+	// Code is a command or a name, to be copied as it is.
+	Code bool
+	// Problems are what the text counts. A page in HTML folds them behind it.
+	Problems []ObjectProblem
+}
+
+// ObjectProblem is a problem of an object. Object is empty for one of all objects.
+type ObjectProblem struct {
+	Object string `json:"object"`
+	Problem
+}
+
+// Unnamed is the object where the message does not name it.
+func (p ObjectProblem) Unnamed() string {
+	if strings.Contains(p.Message, p.Object) {
+		return ""
+	}
+	return p.Object
+}
+
+// TextCell returns a cell with a text.
+func TextCell[S ~string](s S) Cell { return Cell{Text: string(s)} }
+
+// CodeCell returns a cell with text to be copied.
+func CodeCell(s string) Cell { return Cell{Text: s, Code: true} }
+
+// NumberCell returns a cell with a number.
+func NumberCell[N int | int32 | int64](n N) Cell { return Cell{Text: Number(int64(n))} }
+
+// CountCell returns a cell with a number that is nil where nothing was counted.
+func CountCell(n *int64) Cell {
+	if n == nil {
+		return Cell{Text: "?"}
+	}
+	return NumberCell(*n)
+}
+
+// WordsCell returns a cell with a list.
+func WordsCell[S ~string](list []S) Cell {
+	words := make([]string, len(list))
+	for i, one := range list {
+		words[i] = string(one)
+	}
+	return Cell{Words: words}
+}
+
+// TallyCell returns a cell with a count for each name, as in "v1=2,v2=3".
+func TallyCell(counts map[string]int64) Cell {
+	parts := make([]string, 0, len(counts))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, name+"="+Number(counts[name]))
+	}
+	return WordsCell(parts)
+}
+
+// YesNoCell returns a cell with a boolean.
+func YesNoCell(b bool) Cell {
+	if b {
+		return Cell{Text: "yes"}
+	}
+	return Cell{Text: "no"}
+}
+
+// DurationCell returns a cell with seconds.
+func DurationCell(seconds float64) Cell { return Cell{Text: Duration(seconds)} }
+
+// in returns the cell with its text in a format.
+func (c Cell) in(f Format) Cell {
+	if len(c.Words) == 0 {
+		return c
+	}
+	separator := ", "
+	if f == Text {
+		separator = ","
+	}
+	c.Text = strings.Join(c.Words, separator)
+	return c
+}
+
+// vacant reports whether a cell says nothing: it is empty, or counts nothing.
+func (c Cell) vacant() bool { return c.Text == "" || c.Text == "0" }

@@ -1,0 +1,63 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/godwit-dev/godwit"
+)
+
+// Marks of problems in text.
+var (
+	// MarkBad is of what needs an action.
+	MarkBad = Cell{Text: "✗", Tone: Bad}
+	// MarkAttention is of what is to be read.
+	MarkAttention = Cell{Text: "!", Tone: Attention}
+	// MarkUnknown is of what is not known, and keeps something from being done.
+	MarkUnknown = Cell{Text: "?", Tone: Bad}
+	// MarkNote is of what needs nothing.
+	MarkNote = Cell{Text: "·", Tone: Faint}
+)
+
+// Lines are the problem below the name of its object: reason and message, and the remedy on a line of its own.
+func (p Problem) Lines(s Style, mark Cell) string {
+	text := fmt.Sprintf("  %s %s\n", s.Paint(mark.Tone, mark.Text+" "+OrDash(p.Reason)+":"), p.Message)
+	if p.Remedy != "" {
+		text += "    → " + p.Remedy + "\n"
+	}
+	return text
+}
+
+// ObjectName is the name of an object after its namespace, if it has one.
+func ObjectName(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// FailureLine is a failure below the name of the CRD or the resource.
+func FailureLine(s Style, f godwit.Failure) string {
+	return fmt.Sprintf("  %s %s\n", s.Paint(Bad, "✗ "+ObjectName(f.Namespace, f.Name)+":"), f)
+}
+
+// FailureLines are the failures of a run over the objects of a CRD or a resource, and the number of objects that are left
+// without a line.
+func FailureLines(s Style, of string, failures []godwit.Failure, counts godwit.Counts) string {
+	if len(failures) == 0 {
+		return ""
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "\n%s\n", of)
+	named := int64(0) // objects; a failure of the whole run has the name of the CRD
+	for _, f := range failures {
+		if f.Name != of {
+			named++
+		}
+		text.WriteString(FailureLine(s, f))
+	}
+	if more := counts.Failed + counts.Deferred - named; named > 0 && more > 0 {
+		fmt.Fprintf(&text, "  … and %s\n", Count(more, "more object", "more objects"))
+	}
+	return text.String()
+}

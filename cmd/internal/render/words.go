@@ -1,0 +1,76 @@
+package render
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/godwit-dev/godwit"
+)
+
+// Number returns n with its digits grouped by thousands.
+func Number(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	first := 0
+	if n < 0 {
+		first = 1
+	}
+	for i := len(digits) - 3; i > first; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// CRDs returns a number and the noun for CRDs.
+func CRDs(n int64) string { return Count(n, "customresourcedefinition", "customresourcedefinitions") }
+
+// Count returns a number and its noun.
+func Count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Number(n) + " " + many
+}
+
+// Duration returns a duration with tenths of a second if it is below a minute.
+func Duration(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	if d < time.Minute {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// Words returns a list for one column, and a dash if it is empty.
+func Words(list []string) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	return strings.Join(list, ",")
+}
+
+// OrDash returns a dash for an empty text.
+func OrDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// Outcomes are the outcomes of objects that some have, as in "3 migrated".
+func Outcomes(counts godwit.Counts) []string {
+	var parts []string
+	for _, c := range []struct {
+		n    int64
+		what string
+	}{
+		{counts.Migrated, "migrated"}, {counts.Unchanged, "unchanged"}, {counts.Skipped, "skipped"},
+		{counts.Gone, "gone"}, {counts.Deferred, "deferred"}, {counts.Failed, "failed"},
+	} {
+		if c.n > 0 {
+			parts = append(parts, Number(c.n)+" "+c.what)
+		}
+	}
+	return parts
+}

@@ -58,19 +58,27 @@ func OrDash(s string) string {
 	return s
 }
 
-// Outcomes are the outcomes of objects that some have, as in "3 migrated".
-func Outcomes(counts godwit.Counts) []string {
+// Part is a part of a sum.
+type Part struct {
+	N    int64
+	What string
+}
+
+// Parts are the parts of a sum that are not zero, as in "3 migrated".
+func Parts(all []Part) []string {
 	var parts []string
-	for _, c := range []struct {
-		n    int64
-		what string
-	}{
-		{counts.Migrated, "migrated"}, {counts.Unchanged, "unchanged"}, {counts.Skipped, "skipped"},
-		{counts.Gone, "gone"}, {counts.Deferred, "deferred"}, {counts.Failed, "failed"},
-	} {
-		if c.n > 0 {
-			parts = append(parts, Number(c.n)+" "+c.what)
+	for _, p := range all {
+		if p.N > 0 {
+			parts = append(parts, Number(p.N)+" "+p.What)
 		}
 	}
 	return parts
+}
+
+// Outcomes are the outcomes of objects that some have, as in "3 migrated".
+func Outcomes(counts godwit.Counts) []string {
+	return Parts([]Part{
+		{counts.Migrated, "migrated"}, {counts.Unchanged, "unchanged"}, {counts.Skipped, "skipped"},
+		{counts.Gone, "gone"}, {counts.Deferred, "deferred"}, {counts.Failed, "failed"},
+	})
 }

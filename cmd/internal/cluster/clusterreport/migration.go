@@ -121,12 +121,9 @@ func migrationSum(m Migration) string {
 // Progress is what has become of the clusters, in one line.
 func Progress(m Migration) string {
 	parts := []string{fmt.Sprintf("%s of %s moved", render.Number(int64(m.Counts.Moved)), render.Count(int64(m.Counts.Total), "cluster", "clusters"))}
-	if m.Counts.Failed > 0 {
-		parts = append(parts, render.Number(int64(m.Counts.Failed))+" failed")
-	}
-	if m.Counts.Restored > 0 {
-		parts = append(parts, render.Number(int64(m.Counts.Restored))+" back at "+m.From)
-	}
+	parts = append(parts, render.Parts([]render.Part{
+		{N: int64(m.Counts.Failed), What: "failed"}, {N: int64(m.Counts.Restored), What: "back at " + m.From},
+	})...)
 	phase := string(m.Phase)
 	if phase == "" {
 		phase = reasonNotObserved

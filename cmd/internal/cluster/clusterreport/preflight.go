@@ -102,14 +102,9 @@ func preflightSum(p Preflight) string {
 	for _, c := range p.Clusters {
 		counts[c.Decision]++
 	}
-	var parts []string
-	for _, part := range []struct {
-		decision preflight.Decision
-		what     string
-	}{{preflight.Ready, "ready"}, {preflight.NotChecked, "not checked on both hubs"}, {preflight.AtRisk, "at risk"}, {preflight.Blocked, "blocked"}} {
-		if n := counts[part.decision]; n > 0 {
-			parts = append(parts, render.Number(n)+" "+part.what)
-		}
-	}
+	parts := render.Parts([]render.Part{
+		{N: counts[preflight.Ready], What: "ready"}, {N: counts[preflight.NotChecked], What: "not checked on both hubs"},
+		{N: counts[preflight.AtRisk], What: "at risk"}, {N: counts[preflight.Blocked], What: "blocked"},
+	})
 	return render.Count(int64(len(p.Clusters)), "cluster", "clusters") + " " + move + ": " + strings.Join(parts, ", ")
 }

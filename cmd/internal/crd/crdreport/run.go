@@ -92,17 +92,10 @@ func WriteOwnerReferences(w io.Writer, runs []Run) error {
 // Summary returns the result of one CRD in one line.
 func Summary(r Run) string {
 	parts := append([]string{string(r.Result)}, render.Outcomes(r.Objects.Counts)...)
-	for _, c := range []struct {
-		n    int64
-		what string
-	}{
-		{r.ManagedFields.Cleaned, "managedFields cleaned"}, {r.ManagedFields.Deferred, "managedFields deferred"},
-		{r.ManagedFields.Failed, "managedFields failed"},
-	} {
-		if c.n > 0 {
-			parts = append(parts, render.Number(c.n)+" "+c.what)
-		}
-	}
+	parts = append(parts, render.Parts([]render.Part{
+		{N: r.ManagedFields.Cleaned, What: "managedFields cleaned"}, {N: r.ManagedFields.Deferred, What: "managedFields deferred"},
+		{N: r.ManagedFields.Failed, What: "managedFields failed"},
+	})...)
 	if r.Trimmed {
 		parts = append(parts, "storedVersions trimmed to "+r.StorageVersion)
 	}

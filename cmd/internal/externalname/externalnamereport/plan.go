@@ -80,13 +80,8 @@ func planSum(items []Plan) string {
 		counts[p.Action]++
 	}
 	parts := []string{render.Number(counts[fleet.None]) + " need nothing"}
-	for _, part := range []struct {
-		action fleet.Action
-		what   string
-	}{{fleet.Rename, "to rename"}, {fleet.Resume, "to resume"}, {fleet.Skip, "skipped"}} {
-		if n := counts[part.action]; n > 0 {
-			parts = append(parts, render.Number(n)+" "+part.what)
-		}
-	}
+	parts = append(parts, render.Parts([]render.Part{
+		{N: counts[fleet.Rename], What: "to rename"}, {N: counts[fleet.Resume], What: "to resume"}, {N: counts[fleet.Skip], What: "skipped"},
+	})...)
 	return render.Count(int64(len(items)), "managed resource", "managed resources") + ": " + strings.Join(parts, ", ")
 }

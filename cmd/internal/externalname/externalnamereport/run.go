@@ -79,12 +79,11 @@ func runSum(items []Run) string {
 	for _, r := range items {
 		counts[r.Phase]++
 	}
-	var parts []string
+	var sum []render.Part
 	for _, p := range slices.Backward(phaseOrder) {
-		if n := counts[p]; n > 0 {
-			parts = append(parts, render.Number(n)+" "+words[p])
-		}
+		sum = append(sum, render.Part{N: counts[p], What: words[p]})
 	}
+	parts := render.Parts(sum)
 	if len(parts) == 0 {
 		return "0 managed resources: nothing to do"
 	}

@@ -97,17 +97,11 @@ func revisionSum(items []Plan) string {
 		counts[p.State]++
 	}
 	parts := []string{render.Number(counts[StateUpToDate]) + " up to date"}
-	for _, part := range []struct {
-		n    int64
-		what string
-	}{
-		{counts[StateUpgrade], "to upgrade"}, {counts[StateRelabel], "to relabel"}, {counts[StateInUse], "in use"},
-		{counts[StateRetained], "retained"}, {counts[StateRolledBack], "rolled back"}, {counts[StateDeferred], "deferred"}, {counts[StateBlocked], "blocked"}, {counts[StateUnreferenced], "unreferenced"},
-	} {
-		if part.n > 0 {
-			parts = append(parts, render.Number(part.n)+" "+part.what)
-		}
-	}
+	parts = append(parts, render.Parts([]render.Part{
+		{N: counts[StateUpgrade], What: "to upgrade"}, {N: counts[StateRelabel], What: "to relabel"}, {N: counts[StateInUse], What: "in use"},
+		{N: counts[StateRetained], What: "retained"}, {N: counts[StateRolledBack], What: "rolled back"}, {N: counts[StateDeferred], What: "deferred"},
+		{N: counts[StateBlocked], What: "blocked"}, {N: counts[StateUnreferenced], What: "unreferenced"},
+	})...)
 	return render.Count(int64(len(items)), "revision", "revisions") + ": " + strings.Join(parts, ", ")
 }
 

@@ -52,19 +52,11 @@ func WriteRun(w io.Writer, s render.Style, r RunReport) error {
 
 func runSum(r RunReport) string {
 	c := r.Counts
-	var parts []string
-	for _, part := range []struct {
-		n    int64
-		what string
-	}{
-		{c.UpToDate, "up to date"}, {c.Succeeded, "finished"}, {c.Relabelled, "relabelled"}, {c.RolledBack, "rolled back"},
-		{c.Retained, "upgraded, the old one retained"}, {c.InUse, "in use"}, {c.Pending, "to upgrade"}, {c.Deferred, "deferred"},
-		{c.Blocked, "blocked"}, {c.Failed, "failed"}, {c.Unreferenced, "unreferenced"},
-	} {
-		if part.n > 0 {
-			parts = append(parts, render.Number(part.n)+" "+part.what)
-		}
-	}
+	parts := render.Parts([]render.Part{
+		{N: c.UpToDate, What: "up to date"}, {N: c.Succeeded, What: "finished"}, {N: c.Relabelled, What: "relabelled"}, {N: c.RolledBack, What: "rolled back"},
+		{N: c.Retained, What: "upgraded, the old one retained"}, {N: c.InUse, What: "in use"}, {N: c.Pending, What: "to upgrade"}, {N: c.Deferred, What: "deferred"},
+		{N: c.Blocked, What: "blocked"}, {N: c.Failed, What: "failed"}, {N: c.Unreferenced, What: "unreferenced"},
+	})
 	parts = append(parts, "in "+render.Duration(r.DurationSeconds))
 	return render.Count(c.Discovered, "revision", "revisions") + ": " + strings.Join(parts, ", ")
 }

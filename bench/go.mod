@@ -7,7 +7,6 @@ require (
 	github.com/godwit-dev/godwit v0.0.0
 	github.com/godwit-dev/godwit/cmd v0.0.0
 	github.com/godwit-dev/godwit/test v0.0.0
-	github.com/godwit-dev/godwit/test/hub v0.0.0
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.71.0
@@ -107,5 +106,4 @@ replace (
 	github.com/godwit-dev/godwit => ../
 	github.com/godwit-dev/godwit/cmd => ../cmd
 	github.com/godwit-dev/godwit/test => ../test
-	github.com/godwit-dev/godwit/test/hub => ../test/hub
 )

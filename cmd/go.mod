@@ -10,7 +10,6 @@ require (
 	github.com/go-logr/logr v1.4.4
 	github.com/godwit-dev/godwit v0.0.0
 	github.com/godwit-dev/godwit/test v0.0.0
-	github.com/godwit-dev/godwit/test/hub v0.0.0
 	github.com/google/cel-go v0.29.2
 	github.com/google/go-cmp v0.7.0
 	github.com/joshdk/go-junit v1.0.0
@@ -152,5 +151,4 @@ require (
 replace (
 	github.com/godwit-dev/godwit => ../
 	github.com/godwit-dev/godwit/test => ../test
-	github.com/godwit-dev/godwit/test/hub => ../test/hub
 )

@@ -7,7 +7,6 @@ require (
 	github.com/godwit-dev/godwit v0.0.0
 	github.com/godwit-dev/godwit/cmd v0.0.0
 	github.com/godwit-dev/godwit/test v0.0.0
-	github.com/godwit-dev/godwit/test/hub v0.0.0
 	go.etcd.io/etcd/client/v3 v3.7.1
 	golang.org/x/term v0.45.0
 	k8s.io/api v0.37.2
@@ -99,5 +98,4 @@ replace (
 	github.com/godwit-dev/godwit => ../..
 	github.com/godwit-dev/godwit/cmd => ../../cmd
 	github.com/godwit-dev/godwit/test => ../../test
-	github.com/godwit-dev/godwit/test/hub => ../../test/hub
 )

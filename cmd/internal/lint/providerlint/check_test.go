@@ -312,7 +312,7 @@ func TestManagedCRDsMustDeclareTheirKey(t *testing.T) {
 // The providers of this repository follow what they are examples of.
 func TestProvidersOfThisRepository(t *testing.T) {
 	for _, folder := range []string{"examples/provider-ldap", "test/jobservice", "test/externalname"} {
-		findings, err := Check(t.Context(), filepath.Join("..", "..", "..", filepath.FromSlash(folder), "..."))
+		findings, err := Check(t.Context(), filepath.Join("..", "..", "..", "..", filepath.FromSlash(folder), "..."))
 		if err != nil || len(findings) > 0 {
 			t.Errorf("%s: findings %v, error %v", folder, findings, err)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Fix is what a user can do about a [Blocker]: any one of several ways, the best first. It is
+// Fix is what a user can do about a [Finding]: any one of several ways, the best first. It is
 // a value, so that each program words it for its own users: a program with a command line
 // prints commands, an operator prints [Fix.String].
 type Fix []Way

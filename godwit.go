@@ -1,7 +1,7 @@
 // Package godwit has the types that every migration shares: the outcome of one
-// object ([Outcome]), the outcomes of all objects ([Counts], [Failure]), what
-// keeps a migration from starting ([Blocker]), what the user should know before
-// it starts ([Warning]), and what to do about both ([Fix]).
+// object ([Outcome]), the outcomes of all objects ([Counts], [Failure]), what a
+// plan, a check or a run has found ([Finding]), why ([Reason]), and what to do
+// about it ([Fix]).
 //
 // It does no I/O and depends on nothing. Other packages build on it: walk acts on
 // objects page by page, crdmigrator rewrites custom resources at the storage
@@ -91,31 +91,14 @@ func (c Counts) Total() int64 {
 // Settled reports whether no object is left, deferred or failed.
 func (c Counts) Settled() bool { return c.Deferred == 0 && c.Failed == 0 }
 
-// Failure names one object that failed or was deferred, and the reason.
+// Failure names one object that failed or was deferred, and why.
 type Failure struct {
 	// Namespace of the object, empty if it has none.
 	Namespace string `json:"namespace"`
 	// Name of the object.
 	Name string `json:"name"`
-	// Reason is a documented CamelCase constant.
-	Reason string `json:"reason"`
-	// Message says what happened, in the words of the API server where it answered.
-	Message string `json:"message"`
+	Finding
 }
 
 // String is the reason and the message.
-func (f Failure) String() string { return f.Reason + ": " + f.Message }
-
-// Blocker is a condition under which a migration must not start.
-type Blocker struct {
-	// Reason is a documented CamelCase constant of the package that found it.
-	Reason string
-	// Message names the object and the cause.
-	Message string
-	// Fix is what to do about it.
-	Fix Fix
-}
-
-// Warning is what the user should know before a migration starts. It does not keep
-// the migration from starting.
-type Warning Blocker
+func (f Failure) String() string { return f.Line() }

@@ -32,7 +32,7 @@ func TestWaitingIsReportedOncePerCause(t *testing.T) {
 	r := &CRDMigrator{memory: map[string]*memory{}}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	one := []storageversion.Server{{Name: "apiserver-1"}}
-	others := &storageversion.BlockedError{Blockers: []godwit.Blocker{{Reason: storageversion.ReasonMigrationInProgress, Message: "by others"}}}
+	others := &storageversion.BlockedError{Blockers: []godwit.Finding{{Reason: storageversion.ReasonMigrationInProgress, Message: "by others"}}}
 	for _, why := range []error{
 		&storageversion.NotSettledError{Wait: 75 * time.Second}, &storageversion.NotSettledError{Wait: 70 * time.Second},
 		&storageversion.NotSettledError{Servers: one}, &storageversion.NotSettledError{Servers: one},
@@ -103,9 +103,9 @@ func TestEachFailureIsLogged(t *testing.T) {
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{}))
 	report := storageversion.Report{
 		Storage: walk.Report{Counts: godwit.Counts{Failed: 2}, Failures: []godwit.Failure{
-			{Namespace: "shop", Name: "goose", Reason: storageversion.ReasonAdmissionDenied, Message: "denied"}, {Namespace: "shop", Name: "duck", Reason: storageversion.ReasonObjectInvalid, Message: "invalid"},
+			{Namespace: "shop", Name: "goose", Finding: godwit.Finding{Reason: storageversion.ReasonAdmissionDenied, Message: "denied"}}, {Namespace: "shop", Name: "duck", Finding: godwit.Finding{Reason: storageversion.ReasonObjectInvalid, Message: "invalid"}},
 		}},
-		ManagedFields: storageversion.Tally{Counts: godwit.Counts{Failed: 1}, Failures: []godwit.Failure{{Namespace: "shop", Name: "gull", Reason: storageversion.ReasonObjectTooLarge, Message: "too large"}}},
+		ManagedFields: storageversion.Tally{Counts: godwit.Counts{Failed: 1}, Failures: []godwit.Failure{{Namespace: "shop", Name: "gull", Finding: godwit.Finding{Reason: storageversion.ReasonObjectTooLarge, Message: "too large"}}}},
 	}
 	r := &CRDMigrator{clock: clock.RealClock{}, memory: map[string]*memory{}}
 	if _, err := r.conclude(ctx, &profile{}, &apiextensionsv1.CustomResourceDefinition{}, pass{report: report}); err == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname"
 )
 
@@ -79,7 +80,7 @@ func TestFormatRefuses(t *testing.T) {
 		reason  string
 		key     route
 		segment string
-		want    externalname.Reason
+		want    *godwit.Reason
 	}{
 		"empty":         {"a required segment must be known", valid(func(k *route) { k.Path = "" }), "path", externalname.ReasonBlank},
 		"blank":         {"spaces identify nothing, even escaped", valid(func(k *route) { k.Path = " \t" }), "path", externalname.ReasonBlank},
@@ -105,7 +106,7 @@ func TestFormatRefuses(t *testing.T) {
 	}
 }
 
-func checkInvalid(t *testing.T, err error, segment string, reason externalname.Reason) {
+func checkInvalid(t *testing.T, err error, segment string, reason *godwit.Reason) {
 	t.Helper()
 	var invalid *externalname.InvalidError
 	if !errors.As(err, &invalid) {
@@ -129,8 +130,8 @@ func TestParse(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		name    string
-		strict  externalname.Reason // empty: accepted
-		lenient externalname.Reason // empty: accepted
+		strict  *godwit.Reason // nil: accepted
+		lenient *godwit.Reason // nil: accepted
 		segment string
 		want    route
 	}{
@@ -165,9 +166,9 @@ func TestParse(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := routes.Parse(tc.name)
-			if tc.strict != "" {
+			if tc.strict != nil {
 				segment := tc.segment
-				if tc.lenient == "" {
+				if tc.lenient == nil {
 					segment = "" // the name as a whole is not canonical
 				}
 				checkInvalid(t, err, segment, tc.strict)
@@ -175,7 +176,7 @@ func TestParse(t *testing.T) {
 				t.Errorf("Parse: %v (%s) (-want +got):\n%s", err, tc.reason, diff)
 			}
 			got, err = routes.ParseLenient(tc.name)
-			if tc.lenient != "" {
+			if tc.lenient != nil {
 				checkInvalid(t, err, tc.segment, tc.lenient)
 				if diff := cmp.Diff(route{}, got); diff != "" {
 					t.Errorf("ParseLenient returned a key beside the error (-want +got):\n%s", diff)

@@ -66,7 +66,7 @@ func (c CompoundCodec[K]) Format(key K) (string, error) {
 		if !utf8.ValidString(text) {
 			return "", invalid(segment.name, ReasonNotUTF8, segment.rules.expected(), text)
 		}
-		if reason, expected := segment.rules.refuse(text); reason != "" {
+		if reason, expected := segment.rules.refuse(text); reason != nil {
 			return "", invalid(segment.name, reason, expected, text)
 		}
 		parts[i] = escape(text)
@@ -139,11 +139,11 @@ func (s Segment[K]) parse(escaped string) (string, error) {
 		return "", invalid(s.name, ReasonControlCharacter, s.rules.expected(), escaped)
 	}
 	text, reason := unescape(escaped)
-	if reason != "" {
+	if reason != nil {
 		return "", invalid(s.name, reason, s.rules.expected(), escaped)
 	}
 	text = s.rules.canonical(text)
-	if reason, expected := s.rules.refuse(text); reason != "" {
+	if reason, expected := s.rules.refuse(text); reason != nil {
 		return "", invalid(s.name, reason, expected, text)
 	}
 	return text, nil

@@ -29,7 +29,7 @@
 //
 // # Reading order
 //
-// invalid.go has the error. escape.go, guid.go and rule.go are what segments are made of. codec.go has
+// invalid.go has the error, and condition.go the reasons of conditions. escape.go, guid.go and rule.go are what segments are made of. codec.go has
 // the interface and the description of a name, and compound.go joins segments. single.go has the
 // codecs of one segment, scheme.go adds former forms, and upjet.go is for providers that Upjet
 // generates. A file uses only files before it.

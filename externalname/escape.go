@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/godwit-dev/godwit"
 )
 
 // separator joins segments, as existing providers do.
@@ -45,9 +47,9 @@ func outerSpaces(text string) (left, right int) {
 
 // unescape reads one segment. It accepts escapes that escape would not write; whether a name
 // is canonical is decided by writing it again.
-func unescape(text string) (string, Reason) {
+func unescape(text string) (string, *godwit.Reason) {
 	if !strings.Contains(text, "%") {
-		return text, ""
+		return text, nil
 	}
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -68,7 +70,7 @@ func unescape(text string) (string, Reason) {
 	if !utf8.ValidString(b.String()) {
 		return "", ReasonNotUTF8
 	}
-	return b.String(), ""
+	return b.String(), nil
 }
 
 // hexDigit returns the value of a hexadecimal digit, or -1.

@@ -3,6 +3,8 @@ package externalname
 import (
 	"slices"
 	"strings"
+
+	"github.com/godwit-dev/godwit"
 )
 
 // Rule restricts one segment of a name, or says what a change of it means.
@@ -80,10 +82,10 @@ func (r rules) canonical(text string) string {
 
 // refuse returns why a canonical text breaks the rules; an empty reason means that it does
 // not.
-func (r rules) refuse(text string) (reason Reason, expected string) {
+func (r rules) refuse(text string) (reason *godwit.Reason, expected string) {
 	switch {
 	case text == "" && r.optional:
-		return "", ""
+		return nil, ""
 	case strings.TrimSpace(text) == "":
 		return ReasonBlank, r.expected()
 	case text == "." || text == "..":
@@ -98,7 +100,7 @@ func (r rules) refuse(text string) (reason Reason, expected string) {
 			return ReasonRejected, c.expected
 		}
 	}
-	return "", ""
+	return nil, ""
 }
 
 // expected says what a valid text looks like.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
@@ -47,13 +48,13 @@ func (c counterparts) ensure(ctx context.Context, s *snapshot, u *upgrade) error
 		case reason == ReasonRestoreConflict:
 			u.setStatus(Failed, reason, message)
 			return nil
-		case reason != "":
+		case reason != nil:
 			u.setStatus(m.waiting, reason, message)
 			return nil
 		}
 	}
 	u.next = stepRepoint
-	u.setStatus(Created, "", "")
+	u.setStatus(Created, nil, "")
 	return nil
 }
 
@@ -74,7 +75,7 @@ func (c counterpart) restore() string {
 
 // ensureOne creates a counterpart, or finds the one that exists. The reason, if it is not
 // empty, says why there is none.
-func (c counterparts) ensureOne(ctx context.Context, one counterpart) (reason, message string, err error) {
+func (c counterparts) ensureOne(ctx context.Context, one counterpart) (reason *godwit.Reason, message string, err error) {
 	if n := len(one.name()); n > validation.DNS1123SubdomainMaxLength {
 		return ReasonRestoreConflict, fmt.Sprintf(
 			"%s would look up a name of %d characters, of which no API server takes more than %d: take a snapshot of the machine when it is upgraded, and delete this one",
@@ -82,7 +83,7 @@ func (c counterparts) ensureOne(ctx context.Context, one counterpart) (reason, m
 	}
 	existing, err := c.client.Revision(ctx, one.of.Namespace, one.name())
 	if err != nil {
-		return "", "", err
+		return nil, "", err
 	}
 	if existing == nil {
 		existing, err = c.create(ctx, one)
@@ -90,7 +91,7 @@ func (c counterparts) ensureOne(ctx context.Context, one counterpart) (reason, m
 			existing, err = c.client.Revision(ctx, one.of.Namespace, one.name())
 		}
 		if err != nil {
-			return "", "", fmt.Errorf("create controllerrevision %s/%s: %w", one.of.Namespace, one.name(), err)
+			return nil, "", fmt.Errorf("create controllerrevision %s/%s: %w", one.of.Namespace, one.name(), err)
 		}
 	}
 	switch {
@@ -127,15 +128,15 @@ func (c counterparts) create(ctx context.Context, one counterpart) (*appsv1.Cont
 
 // needed removes the time since which no object has referred to a counterpart, so that a
 // deletion that is under way meets a conflict.
-func (c counterparts) needed(ctx context.Context, existing *appsv1.ControllerRevision) (reason, message string, err error) {
+func (c counterparts) needed(ctx context.Context, existing *appsv1.ControllerRevision) (reason *godwit.Reason, message string, err error) {
 	if lineage.UnreferencedSince(existing).IsZero() {
-		return "", "", nil
+		return nil, "", nil
 	}
 	_, err = c.client.Annotate(ctx, existing, nil, UnreferencedAnnotation, ToAnnotation)
 	if apierror.Moved(err) {
 		return ReasonChanged, fmt.Sprintf("controllerrevision %s changed meanwhile", existing.Name), nil
 	}
-	return "", "", err
+	return nil, "", err
 }
 
 // equal compares two revisions as a restore does: the stored objects without their metadata.
@@ -184,7 +185,7 @@ func (c counterparts) makeLookedUp(ctx context.Context, s *snapshot, u *upgrade,
 		switch {
 		case err != nil:
 			return err
-		case reason != "":
+		case reason != nil:
 			u.setStatus(Analyzing, reason, message)
 			return nil
 		}

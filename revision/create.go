@@ -319,7 +319,7 @@ func (c *create) relabel(ctx context.Context, u *upgrade, d decision) error {
 	if _, err := c.client.Label(ctx, u.source, d.replacement.Labels); err != nil {
 		return u.setChanged(err)
 	}
-	u.setStatus(Succeeded, "", "")
+	u.setStatus(Succeeded, nil, "")
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
@@ -33,88 +34,186 @@ const (
 	Unmanaged Action = "Unmanaged"
 )
 
+// Reasons are those of an item.
+var Reasons godwit.Catalog
+
 // Reasons of items.
-const (
-	// ReasonRunning means that a running object uses the revision, and that the policy is to wait.
-	ReasonRunning = "Running"
-	// ReasonReferrerNotReady means that a referrer must not be written yet, such as a snapshot that is being taken.
-	ReasonReferrerNotReady = "ReferrerNotReady"
-	// ReasonConflictingTypes means that references expect different kinds of object in it.
-	ReasonConflictingTypes = "ConflictingTypes"
-	// ReasonNewerFormat means that a newer release of Godwit wrote its annotations, or the object
-	// that asks for its upgrade.
-	ReasonNewerFormat = "NewerFormat"
-	// ReasonUndecodable: the data can't be read.
-	ReasonUndecodable = "Undecodable"
-	// ReasonUnknownVersion means that the data is at a version which this release does not
-	// convert.
-	ReasonUnknownVersion = "UnknownVersion"
-	// ReasonLabelsMissing means that nothing says of which object the data is a copy.
-	ReasonLabelsMissing = "LabelsMissing"
-	// ReasonUnexpectedOwner means that the controller is of a kind that owns no revisions of the family.
-	ReasonUnexpectedOwner = "UnexpectedOwner"
-	// ReasonUnconvertible: the data can be read, but not carried to the target.
-	ReasonUnconvertible = "Unconvertible"
-	// ReasonLossy: the target version does not know some of its fields.
-	ReasonLossy = "Lossy"
-	// ReasonTargetNotServed means that no data can be converted to the target version, or
-	// that the API server does not serve it.
-	ReasonTargetNotServed = "TargetNotServed"
-	// ReasonCRDNotFound means that the CRD of the stored object is not installed.
-	ReasonCRDNotFound = "CRDNotFound"
-	// ReasonRetained means that another revision has replaced it, and that it is kept for the retention.
-	ReasonRetained = "Retained"
-	// ReasonTerminating: it is being deleted.
-	ReasonTerminating = "Terminating"
-	// ReasonSourceGone: references name it, and there is no such revision.
-	ReasonSourceGone = "SourceGone"
-	// ReasonUnconfirmed means that a scan did not find a revision that references name, and did
-	// not read again whether it is missing: the scan is incomplete.
-	ReasonUnconfirmed = "Unconfirmed"
-	// ReasonReplacementGone means that the revision which replaced it is gone.
-	ReasonReplacementGone = "ReplacementGone"
-	// ReasonReplaced: another revision has its name now.
-	ReasonReplaced = "Replaced"
-	// ReasonNameTaken means that a revision of the replacement's name holds something else.
-	ReasonNameTaken = "NameTaken"
-	// ReasonChanged means that another client wrote an object in between.
-	ReasonChanged = "Changed"
-	// ReasonDangling: a reference names a revision that is gone, and could not be
-	// repointed.
-	ReasonDangling = "DanglingReference"
-	// ReasonReferenced means that an object refers to the source.
-	ReasonReferenced = "Referenced"
-	// ReasonRefused means that the API server refuses a write, and would refuse it again:
-	// an admission policy or a webhook denies it, or a permission is missing.
-	ReasonRefused = "Refused"
-	// ReasonUnanswered: the API server could not be asked.
-	ReasonUnanswered = "Unanswered"
-	// ReasonForbidden means that a permission to read is missing, so that references may be unknown.
-	ReasonForbidden = "Forbidden"
-	// ReasonKept: the policy is to keep sources.
-	ReasonKept = "Kept"
-	// ReasonIrreversible: the source is gone, so that nothing can be rolled back.
-	ReasonIrreversible = "Irreversible"
-	// ReasonRolledBack: references were repointed to the revision by a rollback, and no
-	// trigger upgrades it again.
-	ReasonRolledBack = "RolledBack"
-	// ReasonRateLimited means that the retention of the revision is over, and that its deletion
-	// had no turn while a scan was young enough to delete by.
-	ReasonRateLimited = "RateLimited"
-	// ReasonRollbackPending means that a rollback to the revision was asked for, and that
-	// references still name the new revision. No trigger upgrades it again.
-	ReasonRollbackPending = "RollbackPending"
-	// ReasonNoController means that it has no controller, so that its replacement would have none.
-	ReasonNoController = "NoController"
-	// ReasonOwnerGone means that its controller is deleted: both revisions will be garbage-collected.
-	ReasonOwnerGone = "OwnerGone"
-	// ReasonNotInFamily: it holds nothing of the family.
-	ReasonNotInFamily = "NotInFamily"
-	// ReasonNeededForRestore: a restore needs the revision, by a name that it computes.
-	ReasonNeededForRestore = "NeededForRestore"
-	// ReasonRestoreConflict: a restore would look up a revision that can't be made, since
-	// another one has its name or no API server takes the name.
-	ReasonRestoreConflict = "RestoreConflict"
+var (
+	ReasonRunning = Reasons.Declare(godwit.Reason{
+		Name:    "Running",
+		Meaning: "A VirtualMachine is running and uses the revision, and the policy is to wait.",
+		Fix:     godwit.Do("stop the virtual machine when it suits; or upgrade with `onRunning: Hold`, which keeps the old revision until then"),
+	})
+	ReasonReferrerNotReady = Reasons.Declare(godwit.Reason{
+		Name:    "ReferrerNotReady",
+		Meaning: "A referrer must not change now, for example a snapshot that is being taken.",
+		Fix:     godwit.Do("wait until the referrer is ready. If it hangs, see its status"),
+	})
+	ReasonConflictingTypes = Reasons.Declare(godwit.Reason{
+		Name: "ConflictingTypes", UserAction: true,
+		Meaning: "Referrers expect objects of different kinds in the revision.",
+		Fix:     godwit.Do("see which referrer names the wrong kind, and correct its reference"),
+	})
+	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
+		Name: "NewerFormat", UserAction: true,
+		Meaning: "A newer release of Godwit wrote the annotations of the revision, or the ControllerRevisionUpgrade, in a format that this release does not read. The revision is left alone.",
+		Fix:     godwit.Do("use that release, or a newer one"),
+	})
+	ReasonUndecodable = Reasons.Declare(godwit.Reason{
+		Name: "Undecodable", UserAction: true,
+		Meaning: "The data of the revision can't be read.",
+		Fix:     godwit.Do("restore the revision from a backup, or have its referrers name the instance type as it is now"),
+	})
+	ReasonUnknownVersion = Reasons.Declare(godwit.Reason{
+		Name: "UnknownVersion", UserAction: true,
+		Meaning: "The data is at a version that this release does not convert.",
+		Fix:     godwit.Do("use a release of Godwit that converts it, or have its referrers name a ControllerRevision at a version that KubeVirt reads"),
+	})
+	ReasonLabelsMissing = Reasons.Declare(godwit.Reason{
+		Name: "LabelsMissing", UserAction: true,
+		Meaning: "No label says of which object the data is a copy.",
+		Fix:     godwit.Do("set the labels: name, UID and generation of the object that the data is a copy of"),
+	})
+	ReasonUnexpectedOwner = Reasons.Declare(godwit.Reason{
+		Name: "UnexpectedOwner", UserAction: true,
+		Meaning: "The controller of the revision is of a kind that owns no such revisions.",
+		Fix:     godwit.Do("give it the controller that it belongs to, or have its referrers name a ControllerRevision of their own"),
+	})
+	ReasonUnconvertible = Reasons.Declare(godwit.Reason{
+		Name: "Unconvertible", UserAction: true,
+		Meaning: "The data can be read, and can't be converted to the target version.",
+		Fix:     godwit.Do("leave `targetVersion` out. If the data is sound, report it"),
+	})
+	ReasonLossy = Reasons.Declare(godwit.Reason{
+		Name: "Lossy", UserAction: true,
+		Meaning: "The target version does not have some fields of the data.",
+		Fix:     godwit.Do("see whether the fields matter. If not, `lossPolicy: Allow` keeps them unread"),
+	})
+	ReasonTargetNotServed = Reasons.Declare(godwit.Reason{
+		Name: "TargetNotServed", UserAction: true,
+		Meaning: "No data can be converted to the target version, or the API server does not serve it.",
+		Fix:     godwit.Do("leave `targetVersion` out, or choose one that the message names"),
+	})
+	ReasonCRDNotFound = Reasons.Declare(godwit.Reason{
+		Name: "CRDNotFound", UserAction: true,
+		Meaning: "The CRD of the stored object is not installed.",
+		Fix:     godwit.Do("install KubeVirt's CRDs, or choose another cluster"),
+	})
+	ReasonRetained = Reasons.Declare(godwit.Reason{
+		Name:    "Retained",
+		Meaning: "All references name the new revision. The old one is kept for the retention.",
+		Fix:     godwit.Do("nothing: the old revision is deleted after the retention. Until then the upgrade can be rolled back"),
+	})
+	ReasonTerminating = Reasons.Declare(godwit.Reason{
+		Name:    "Terminating",
+		Meaning: "The revision is being deleted.",
+		Fix:     godwit.Do("wait. If it hangs, see which finalizer holds it"),
+	})
+	ReasonSourceGone = Reasons.Declare(godwit.Reason{
+		Name: "SourceGone", UserAction: true,
+		Meaning: "References name the revision, and it does not exist.",
+		Fix:     godwit.Do("restore the revision from a backup, or have its referrers name another revision"),
+	})
+	ReasonUnconfirmed = Reasons.Declare(godwit.Reason{
+		Name:    "Unconfirmed",
+		Meaning: "References name the revision and a scan did not find it. The scan did not read again whether it is missing, since it reads a bounded number of missing revisions again. The scan is incomplete.",
+		Fix:     godwit.Do("fix the revisions that are `SourceGone`, then scan the namespace of this one alone"),
+	})
+	ReasonReplacementGone = Reasons.Declare(godwit.Reason{
+		Name:    "ReplacementGone",
+		Meaning: "The new revision does not exist any more.",
+		Fix:     godwit.Do("nothing: the old revision is kept. To upgrade it again, delete the upgrade, and a trigger makes another"),
+	})
+	ReasonReplaced = Reasons.Declare(godwit.Reason{
+		Name:    "Replaced",
+		Meaning: "Another revision has the name now.",
+		Fix:     godwit.Do("delete the upgrade: the revision it was made for is gone. A trigger makes another"),
+	})
+	ReasonNameTaken = Reasons.Declare(godwit.Reason{
+		Name: "NameTaken", UserAction: true,
+		Meaning: "A revision that holds something else has the name of the new revision.",
+		Fix:     godwit.Do("see what the other revision is. If no object refers to it, delete it"),
+	})
+	ReasonChanged = Reasons.Declare(godwit.Reason{
+		Name:    "Changed",
+		Meaning: "Another client changed an object in between.",
+		Fix:     godwit.Do("nothing: the manager checks again"),
+	})
+	ReasonDangling = Reasons.Declare(godwit.Reason{
+		Name: "DanglingReference", UserAction: true,
+		Meaning: "A reference names a revision that does not exist, and could not be repointed.",
+		Fix:     godwit.Do("stop the virtual machine, or wait until the operation on it ends: the manager checks again each minute. If the API server refuses the reference, do what its answer says"),
+	})
+	ReasonReferenced = Reasons.Declare(godwit.Reason{
+		Name:    "Referenced",
+		Meaning: "A reference names the old revision.",
+		Fix:     godwit.Do("see `status.references`: the old revision stays for as long as an object refers to it"),
+	})
+	ReasonRefused = Reasons.Declare(godwit.Reason{
+		Name: "Refused", UserAction: true,
+		Meaning: "The API server refuses a write and would refuse it again: an admission policy or a webhook denies it, or a permission is missing.",
+		Fix:     godwit.Do("change what the answer names, as a policy, a webhook, a quota or a missing permission"),
+	})
+	ReasonUnanswered = Reasons.Declare(godwit.Reason{
+		Name:    "Unanswered",
+		Meaning: "The API server did not answer.",
+		Fix:     godwit.Do("nothing: the manager retries. If it lasts, see whether the API server and its webhooks answer"),
+	})
+	ReasonForbidden = Reasons.Declare(godwit.Reason{
+		Name:    "Forbidden",
+		Meaning: "A permission is missing, without which the references to a revision are not known.",
+		Fix:     godwit.Do("grant the permissions: `godwit rbac --controller=revisionUpgrader` prints them"),
+	})
+	ReasonKept = Reasons.Declare(godwit.Reason{
+		Name:    "Kept",
+		Meaning: "The policy is to keep old revisions.",
+		Fix:     godwit.Do("nothing: the policy keeps the old revision. Delete it when no rollback will be needed"),
+	})
+	ReasonIrreversible = Reasons.Declare(godwit.Reason{
+		Name:    "Irreversible",
+		Meaning: "The old revision is deleted, so that nothing can be rolled back.",
+		Fix:     godwit.Do("restore the old revision from a backup"),
+	})
+	ReasonRolledBack = Reasons.Declare(godwit.Reason{
+		Name:    "RolledBack",
+		Meaning: "A rollback repointed all references to the revision. No trigger upgrades it again.",
+		Fix:     godwit.Do("a trigger does not upgrade it again. To do so set `spec.rollback` of its upgrade to false; if it has none, run `godwit revision run` or make a ControllerRevisionUpgrade that names it"),
+	})
+	ReasonRateLimited = Reasons.Declare(godwit.Reason{
+		Name:    "RateLimited",
+		Meaning: "The old revision is due, and the rate limit let no deletion through in time. A deletion is sent within seconds of the scan that shows that nothing refers to it.",
+		Fix:     godwit.Do("nothing: a later pass deletes it. If it lasts, raise `limits.maxWritesPerSecond` of the manager"),
+	})
+	ReasonRollbackPending = Reasons.Declare(godwit.Reason{
+		Name: "RollbackPending", UserAction: true,
+		Meaning: "A rollback was begun, and references still name the new revision.",
+		Fix:     godwit.Do("stop the virtual machine if it runs, and run the rollback again"),
+	})
+	ReasonNoController = Reasons.Declare(godwit.Reason{
+		Name: "NoController", UserAction: true,
+		Meaning: "The revision has no controller, so that a new one would have none.",
+		Fix:     godwit.Do("give it the controller that it belongs to"),
+	})
+	ReasonOwnerGone = Reasons.Declare(godwit.Reason{
+		Name: "OwnerGone", UserAction: true,
+		Meaning: "The controller of the revision is deleted. Both revisions will be garbage-collected.",
+		Fix:     godwit.Do("have the referrer that is named use a revision of its own before the garbage collector deletes this one"),
+	})
+	ReasonNotInFamily = Reasons.Declare(godwit.Reason{
+		Name: "NotInFamily", UserAction: true,
+		Meaning: "The revision holds no object of the family.",
+		Fix:     godwit.Do("correct the reference, or the name in the upgrade"),
+	})
+	ReasonNeededForRestore = Reasons.Declare(godwit.Reason{
+		Name:    "NeededForRestore",
+		Meaning: "A restore needs the revision, by a name that it computes.",
+		Fix:     godwit.Do("nothing: the revision stays until the snapshot's content that is named is upgraded or deleted"),
+	})
+	ReasonRestoreConflict = Reasons.Declare(godwit.Reason{
+		Name: "RestoreConflict", UserAction: true,
+		Meaning: "A restore would look up a revision that can't be created: another one has its name, or no API server accepts the name.",
+		Fix:     godwit.Do("if no object refers to the revision that is in the way, delete it. Else take another snapshot, and delete the one that is named"),
+	})
 )
 
 // OnRunning says what happens to a revision that a running object uses.
@@ -259,7 +358,7 @@ type Item struct {
 	Action     Action            `json:"action"`
 	References []ReferenceStatus `json:"references,omitempty"`
 	Losses     []string          `json:"losses,omitempty"`
-	Reason     string            `json:"reason,omitempty"`
+	Reason     *godwit.Reason    `json:"reason,omitempty"`
 	Message    string            `json:"message,omitempty"`
 	// Replacement is the name of the revision that replaces it, once there is
 	// one.

@@ -11,7 +11,7 @@ import (
 )
 
 // stepOf says what to do where the reason alone decides.
-var stepOf = map[string]string{
+var stepOf = map[*godwit.Reason]string{
 	ReasonReferrerNotReady: "wait until it is ready, and run again",
 	ReasonNewerFormat:      format.Do,
 	ReasonConflictingTypes: "correct the reference that is wrong",

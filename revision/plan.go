@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
@@ -77,7 +78,7 @@ func decide(f facts) decision {
 	return j.convert(f, stored)
 }
 
-func (j decision) with(a Action, reason, message string) decision {
+func (j decision) with(a Action, reason *godwit.Reason, message string) decision {
 	j.Action, j.Reason, j.Message = a, reason, message
 	return j
 }
@@ -92,28 +93,28 @@ func (j decision) convert(f facts, s StoredObject) decision {
 	atTarget := s.Version == j.Target
 	switch {
 	case len(f.references) == 0 && !atTarget:
-		return j.with(Unreferenced, "", "no object refers to it, and it is stored at "+s.Version+": delete it unless a backup restore needs it")
+		return j.with(Unreferenced, nil, "no object refers to it, and it is stored at "+s.Version+": delete it unless a backup restore needs it")
 	case len(f.references) == 0:
-		return j.with(Unreferenced, "", "no object refers to it")
+		return j.with(Unreferenced, nil, "no object refers to it")
 	case len(reference.Explicit(f.references)) == 0 && (f.ownerGone || j.Owner == reference.Owner{}):
 		// What a restore looks up besides is made of the copy, for an owner that is there.
-		return j.with(Unreferenced, "", "no object names it, and it has no owner: delete it if no backup needs it")
+		return j.with(Unreferenced, nil, "no object names it, and it has no owner: delete it if no backup needs it")
 	case err != nil:
 		return j.unconvertible(f, s, err)
 	}
 	j.replacement, err = f.family.Compose(f.revision, j.converted)
 	switch {
 	case err != nil && atTarget: // there is nothing to make
-		return j.with(UpToDate, "", "")
+		return j.with(UpToDate, nil, "")
 	case err != nil:
 		return j.unconvertible(f, s, err)
 	}
 	if atTarget {
 		j.References = referenceStatuses(f.references, f.revision.Name)
 		if lineage.HasLabels(f.revision, j.replacement.Labels) {
-			return j.with(UpToDate, "", "")
+			return j.with(UpToDate, nil, "")
 		}
-		return j.with(Relabel, "", "its data is at "+j.Target+", its labels say something else")
+		return j.with(Relabel, nil, "its data is at "+j.Target+", its labels say something else")
 	}
 	return j.allow(f)
 }
@@ -157,7 +158,7 @@ func (j decision) allow(f facts) decision {
 
 // upgradeOrRedo is an upgrade, which a user has to ask for again where it was rolled back.
 func (i Item) upgradeOrRedo() Item {
-	i.Action, i.Reason, i.Message = Upgrade, "", ""
+	i.Action, i.Reason, i.Message = Upgrade, nil, ""
 	if !i.RolledBack.IsZero() {
 		i.Reason = ReasonRolledBack
 		i.Message = "it was rolled back at " + i.RolledBack.UTC().Format(time.RFC3339) + ": a run that is asked for upgrades it again, a trigger does not"

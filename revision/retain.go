@@ -127,7 +127,7 @@ func (l *release) retain(ctx context.Context, u *upgrade) error {
 	case now.Before(u.result.Until):
 		u.keepOld(ReasonRetained, "no object refers to "+u.oldName()+"; it is kept for "+u.policy.retention().String())
 	default:
-		u.keepOld("", "")
+		u.keepOld(nil, "")
 		u.next = stepDelete
 	}
 	return nil

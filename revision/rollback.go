@@ -47,7 +47,7 @@ func (b *rollback) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 	}
 	name := s.lineage.ReplacementOf(u.source)
 	if name == "" {
-		u.setStatus(Skipped, "", "it was not upgraded")
+		u.setStatus(Skipped, nil, "it was not upgraded")
 		return nil
 	}
 	replacement, err := b.client.Revision(ctx, u.GetNamespace(), name)
@@ -66,7 +66,7 @@ func (b *rollback) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 		return u.setChanged(err)
 	}
 	if replacement == nil {
-		u.setStatus(RolledBack, "", "")
+		u.setStatus(RolledBack, nil, "")
 		return nil
 	}
 	u.setReplacement(replacement)

@@ -178,6 +178,6 @@ func (c *Counts) Add(a Action, p Phase) {
 
 func (r *Report) fail(i Item) {
 	if len(r.Failures) < maxFailures {
-		r.Failures = append(r.Failures, godwit.Failure{Namespace: i.Namespace, Name: i.Name, Reason: i.Reason, Message: i.Message})
+		r.Failures = append(r.Failures, godwit.Failure{Namespace: i.Namespace, Name: i.Name, Finding: godwit.Finding{Reason: i.Reason, Message: i.Message}})
 	}
 }

@@ -42,7 +42,7 @@ func (s *snapshot) with(index *refindex.Index, types []refindex.Source, taken ti
 func (s *snapshot) item(r Request) Item {
 	if found := s.itemOf(r.Name); found != nil && (r.UID == "" || r.UID == found.UID) {
 		i := *found
-		i.Reason, i.Message = "", ""
+		i.Reason, i.Message = nil, ""
 		return i
 	}
 	return Item{Namespace: s.Namespace, Name: r.Name, UID: r.UID}

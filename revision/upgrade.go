@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/reference"
@@ -141,7 +142,7 @@ type move struct {
 // status is a phase and its reason.
 type status struct {
 	phase  Phase
-	reason string
+	reason *godwit.Reason
 }
 
 // forward is the move of an upgrade: from the source to the replacement.
@@ -156,7 +157,7 @@ func (u *upgrade) forward() move {
 func (u *upgrade) backward() move {
 	return move{
 		fromUID: u.replacement.UID, from: u.replacement.Name, to: u.request.Name, old: u.replacement, target: u.source,
-		kept: RolledBack, deleted: RolledBack, waiting: Pending, inUseForRestore: status{RolledBack, ""}, shared: true,
+		kept: RolledBack, deleted: RolledBack, waiting: Pending, inUseForRestore: status{RolledBack, nil}, shared: true,
 	}
 }
 
@@ -167,7 +168,7 @@ func (u *upgrade) GetNamespace() string { return u.result.Namespace }
 func (u *upgrade) GetName() string { return u.request.Name }
 
 // setStatus says how far the upgrade is. It does not steer.
-func (u *upgrade) setStatus(p Phase, reason, message string) {
+func (u *upgrade) setStatus(p Phase, reason *godwit.Reason, message string) {
 	u.result.Phase, u.result.Reason, u.result.Message = p, reason, message
 }
 
@@ -218,7 +219,7 @@ func (u *upgrade) setReplacement(r *appsv1.ControllerRevision) {
 }
 
 // keepOld ends a pass with the old revision kept.
-func (u *upgrade) keepOld(reason, message string) {
+func (u *upgrade) keepOld(reason *godwit.Reason, message string) {
 	u.next = stepDone
 	u.setStatus(u.move.kept, reason, message)
 }
@@ -227,7 +228,7 @@ func (u *upgrade) keepOld(reason, message string) {
 func (u *upgrade) setDeleted() {
 	u.next, u.deleted = stepDone, true
 	u.result.Until = time.Time{}
-	u.setStatus(u.move.deleted, "", "")
+	u.setStatus(u.move.deleted, nil, "")
 }
 
 // dropData frees what only the steps of a batch need: with the data of both revisions of each

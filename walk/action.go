@@ -69,8 +69,9 @@ type Options struct {
 	// and for the way to it. Nil means [CauseOf].
 	Cause func(error) string
 	// Reason is the reason of a [godwit.Failure] for an error. Nil means the reason of the
-	// API server's answer, such as Conflict, and Failed for other errors.
-	Reason func(error) string
+	// API server's answer, such as Conflict, and Failed for other errors. Each of these is a
+	// value of its own: compare their names.
+	Reason func(error) *godwit.Reason
 	// MaxFailures bounds the failures a report names; 0 means DefaultFailures.
 	MaxFailures int
 	// Grace is how long the objects under way may take after the walk was told

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/godwit-dev/godwit"
 )
 
 const (
@@ -33,8 +35,8 @@ func CauseOf(err error) string {
 }
 
 // reasonOf is the default of Options.Reason.
-func reasonOf(err error) string {
-	return cmp.Or(string(apierrors.ReasonForError(err)), "Failed")
+func reasonOf(err error) *godwit.Reason {
+	return &godwit.Reason{Name: cmp.Or(string(apierrors.ReasonForError(err)), "Failed")}
 }
 
 // causes holds, by name, what made attempts fail apart from the API server itself.

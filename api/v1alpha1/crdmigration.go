@@ -134,7 +134,7 @@ type CRDMigrationStatus struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
-	Failures []godwit.Failure `json:"failures,omitempty"`
+	Failures []Failure `json:"failures,omitempty"`
 	// Blockers keep the migration from starting. Each has a remedy.
 	// +optional
 	// +listType=atomic
@@ -203,45 +203,6 @@ const (
 	ConditionDiscovered = "Discovered"
 	// ConditionVersionsDroppable is True when the cluster stores no object at an old version.
 	ConditionVersionsDroppable = "VersionsDroppable"
-)
-
-// Reasons of conditions. A condition Blocked has the reason of its first blocker,
-// which is one of crdmigrator's.
-const (
-	// ReasonSucceeded means that every object is stored at the storage version, and that
-	// status.storedVersions lists no other.
-	ReasonSucceeded = "Succeeded"
-	// ReasonNotTrimmed means that nothing is left to do, and that the old versions stay in
-	// storedVersions, as spec.trim or spec.phases ask for.
-	ReasonNotTrimmed = "NotTrimmed"
-	// ReasonSettling means that API servers may still write the old version.
-	ReasonSettling = "Settling"
-	// ReasonMigrating means that objects are being written.
-	ReasonMigrating = "Migrating"
-	// ReasonRetrying means that a pass left objects, and that another pass follows.
-	ReasonRetrying = "Retrying"
-	// ReasonPartial means that every object is stored at the storage version, and that some
-	// managedFields could not be cleaned.
-	ReasonPartial = "Partial"
-	// ReasonObjectsFailed means that the API server refuses to write some objects.
-	ReasonObjectsFailed = "ObjectsFailed"
-	// ReasonFailed means that a pass ended before its first object.
-	ReasonFailed = "Failed"
-	// ReasonObjectsUnlisted means that the API server does not list the objects now, for a reason that
-	// may end without user action, so that nothing is known about them.
-	ReasonObjectsUnlisted = "ObjectsUnlisted"
-	// ReasonNotConverging means that other clients kept changing objects for several passes.
-	ReasonNotConverging = "NotConverging"
-	// ReasonSuspended means that spec.suspend is true. None of the conditions is True: kstatus, which
-	// has no word for it, says InProgress, and a client that waits by kstatus waits until the user
-	// resumes the migration.
-	ReasonSuspended = "Suspended"
-	// ReasonCRDNotFound means that the cluster has no CustomResourceDefinition of this name.
-	ReasonCRDNotFound = "CRDNotFound"
-	// ReasonBlocked means that the condition Blocked is True.
-	ReasonBlocked = "Blocked"
-	// ReasonNotBlocked means that no blocker keeps the migration from starting.
-	ReasonNotBlocked = "NotBlocked"
 )
 
 // CRDMigrationList is a list of CRDMigrations.

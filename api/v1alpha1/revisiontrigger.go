@@ -3,7 +3,6 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/godwit-dev/godwit"
 )
 
 // ControllerRevisionUpgradeTrigger finds the ControllerRevisions of a family that store an object at
@@ -128,7 +127,7 @@ type ControllerRevisionUpgradeTriggerStatus struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
-	Failures []godwit.Failure `json:"failures,omitempty"`
+	Failures []Failure `json:"failures,omitempty"`
 	// LastScanTime is when the trigger last scanned for revisions.
 	// +optional
 	LastScanTime *metav1.Time `json:"lastScanTime,omitempty"`

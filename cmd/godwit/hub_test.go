@@ -177,9 +177,9 @@ func finishMigration(ts *testscript.TestScript, args []string) error {
 		}
 	}
 	counts := state.Counts()
-	summary := metav1.Condition{Type: api.ConditionReady, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded, Message: "every cluster has moved", LastTransitionTime: metav1.Time{Time: now}}
+	summary := metav1.Condition{Type: api.ConditionReady, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded.Name, Message: "every cluster has moved", LastTransitionTime: metav1.Time{Time: now}}
 	if counts.Moved < counts.Total {
-		summary.Type, summary.Reason, summary.Message = api.ConditionStalled, api.ReasonPartiallyRegistered, "some clusters are back"
+		summary.Type, summary.Reason, summary.Message = api.ConditionStalled, api.ReasonPartiallyRegistered.Name, "some clusters are back"
 	}
 	m.Status = api.ManagedClusterMigrationStatus{
 		Phase: state.Phase, Progress: state.Progress(len(shards)), Counts: &counts, StartTime: &metav1.Time{Time: now.Add(-time.Minute)}, CompletionTime: &metav1.Time{Time: now},

@@ -58,7 +58,7 @@ func (s *State) end(phase api.Phase, now time.Time) {
 
 // fail records why the migration failed and begins the rollback, if there is something to roll back.
 func (s *State) fail(reason, message string, now time.Time) {
-	if s.Reason == "" || reason == api.ReasonAborted {
+	if s.Reason == "" || reason == api.ReasonAborted.Name {
 		s.Reason = reason
 	}
 	s.Message = clip(message)

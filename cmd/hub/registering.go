@@ -46,10 +46,10 @@ func (s *State) settleRegistering(now time.Time) {
 		if i := slices.IndexFunc(s.Clusters, func(c Cluster) bool { return c.Message != "" }); i >= 0 {
 			message += ", such as " + s.Clusters[i].Name + ": " + s.Clusters[i].Message
 		}
-		s.fail(api.ReasonNotRegistered, message, now)
+		s.fail(api.ReasonNotRegistered.Name, message, now)
 	default:
 		if s.any(Returning) {
-			s.Reason, s.Message = api.ReasonPartiallyRegistered, "some clusters were not registered at the target hub, and return to the source hub"
+			s.Reason, s.Message = api.ReasonPartiallyRegistered.Name, "some clusters were not registered at the target hub, and return to the source hub"
 		}
 		s.enter(api.PhaseCleaning, now)
 	}

@@ -121,9 +121,9 @@ func (s State) failure() string {
 
 func (s State) failureReason() string {
 	if s.Stage == api.PhaseValidating {
-		return api.ReasonClustersInvalid
+		return api.ReasonClustersInvalid.Name
 	}
-	return api.ReasonFailed
+	return api.ReasonFailed.Name
 }
 
 // waitsFor names the party that has not finished the present turn.

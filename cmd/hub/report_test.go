@@ -30,7 +30,7 @@ func TestPlacementSelectsTooMany(t *testing.T) {
 		t.Errorf("%d clusters: phase %s, %s, want Validating", maxClusters, s.Phase, s.Message)
 	}
 	s := selected(100_000)
-	if s.Phase != api.PhaseFailed || s.Reason != api.ReasonClustersInvalid || !strings.Contains(s.Message, "more than 5000 clusters") || len(s.Clusters) > maxClusters+1 {
+	if s.Phase != api.PhaseFailed || s.Reason != api.ReasonClustersInvalid.Name || !strings.Contains(s.Message, "more than 5000 clusters") || len(s.Clusters) > maxClusters+1 {
 		t.Errorf("100,000 clusters: phase %s, %s, %d are stored, want Failed", s.Phase, s.Message, len(s.Clusters))
 	}
 }
@@ -52,7 +52,7 @@ func TestOneOfTen(t *testing.T) {
 		e.ClusterErrors = map[string]string{"c9": "its request is not approved"}
 	})
 	r.until(api.PhaseCompleted)
-	if s := r.state; len(s.in(Moved)) != 9 || len(s.in(Restored)) != 1 || !s.Settled() || s.Reason != api.ReasonPartiallyRegistered || s.RollbackStage != "" {
+	if s := r.state; len(s.in(Moved)) != 9 || len(s.in(Restored)) != 1 || !s.Settled() || s.Reason != api.ReasonPartiallyRegistered.Name || s.RollbackStage != "" {
 		t.Errorf("moved %v, restored %v, reason %s, rollback of %q", s.in(Moved), s.in(Restored), s.Reason, s.RollbackStage)
 	}
 	failures := r.state.Failures()

@@ -55,16 +55,16 @@ func (s State) Conditions() []metav1.Condition {
 	}
 	if s.Phase == api.PhasePending {
 		if s.WaitingFor != "" {
-			add(api.ConditionStarted, metav1.ConditionFalse, api.ReasonWaiting, fmt.Sprintf("migration %s moves one of the clusters; this one starts when it has ended", s.WaitingFor))
+			add(api.ConditionStarted, metav1.ConditionFalse, api.ReasonWaiting.Name, fmt.Sprintf("migration %s moves one of the clusters; this one starts when it has ended", s.WaitingFor))
 		}
 		return conditions
 	}
-	add(api.ConditionStarted, metav1.ConditionTrue, api.ReasonSucceeded, "")
+	add(api.ConditionStarted, metav1.ConditionTrue, api.ReasonSucceeded.Name, "")
 	reached, failed := s.reachedStage()
 	for _, stage := range stages[:StageNumber(api.PhaseRegistering)] {
 		switch kind := stageConditions[stage]; {
 		case StageNumber(stage) < StageNumber(reached):
-			add(kind, metav1.ConditionTrue, api.ReasonSucceeded, "")
+			add(kind, metav1.ConditionTrue, api.ReasonSucceeded.Name, "")
 		case stage == reached && s.Stage == api.PhaseCleaning:
 			conditions = append(conditions, s.registered())
 		case stage == reached && failed:
@@ -99,9 +99,9 @@ func (s State) Unsent() string {
 // waiting returns the reason and the message of a condition that waits for the present turn.
 func (s State) waiting() (reason, message string) {
 	if unsent := s.Unsent(); unsent != "" {
-		return api.ReasonCommandNotSent, unsent
+		return api.ReasonCommandNotSent.Name, unsent
 	}
-	return api.ReasonInProgress, "waiting for " + s.waitsFor().String()
+	return api.ReasonInProgress.Name, "waiting for " + s.waitsFor().String()
 }
 
 // reachedStage returns the last stage on the way forward, and whether the migration failed
@@ -121,9 +121,9 @@ func (s State) reachedStage() (stage api.Phase, failed bool) {
 // registered returns the condition after phase Registering.
 func (s State) registered() metav1.Condition {
 	if s.any(Returning, Returned, Restored) {
-		return metav1.Condition{Type: api.ConditionRegistered, Status: metav1.ConditionFalse, Reason: api.ReasonPartiallyRegistered, Message: s.Message}
+		return metav1.Condition{Type: api.ConditionRegistered, Status: metav1.ConditionFalse, Reason: api.ReasonPartiallyRegistered.Name, Message: s.Message}
 	}
-	return metav1.Condition{Type: api.ConditionRegistered, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded}
+	return metav1.Condition{Type: api.ConditionRegistered, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded.Name}
 }
 
 // ending returns the condition of a rollback or a cleanup, with the clusters that it waits for.
@@ -132,9 +132,9 @@ func (s State) ending(kind string, left []string) metav1.Condition {
 	c.Reason, c.Message = s.waiting()
 	switch {
 	case s.Settled(), s.ended() && len(left) == 0 && kind == api.ConditionRolledBack && s.Stage == api.PhaseCleaning:
-		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded}
-	case s.ended() && c.Reason == api.ReasonInProgress:
-		c.Reason = api.ReasonIncomplete
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded.Name}
+	case s.ended() && c.Reason == api.ReasonInProgress.Name:
+		c.Reason = api.ReasonIncomplete.Name
 	}
 	if len(left) > 0 {
 		c.Message += ", for " + firstNames(left)

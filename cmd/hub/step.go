@@ -93,7 +93,7 @@ func (s *State) delete(now time.Time) {
 func (s *State) abort(now time.Time) {
 	switch s.Phase {
 	case api.PhasePending, api.PhaseValidating, api.PhaseInitializing, api.PhaseDeploying, api.PhaseRegistering:
-		s.fail(api.ReasonAborted, "a user asked for the rollback, or deleted the migration", now)
+		s.fail(api.ReasonAborted.Name, "a user asked for the rollback, or deleted the migration", now)
 	}
 }
 
@@ -142,7 +142,7 @@ func (s *State) expire(now time.Time) {
 	case api.PhaseCleaning:
 		s.end(api.PhaseCompleted, now)
 	default:
-		s.fail(api.ReasonTimeout, late, now)
+		s.fail(api.ReasonTimeout.Name, late, now)
 	}
 }
 

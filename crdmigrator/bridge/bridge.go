@@ -19,23 +19,41 @@ const (
 	Blocked Result = "Blocked"
 )
 
+// Reasons are those of findings, beside those of package releasecheck.
+var Reasons godwit.Catalog
+
 // Reasons of findings, beside those of package releasecheck.
-const (
-	// ReasonConverterNeeded (Blocked): neither the live release nor the API server converts objects to a version that
-	// the next release has.
-	ReasonConverterNeeded = "ConverterNeeded"
-	// ReasonFieldsLost (Blocked): no webhook converts, and the target version lacks fields of the old version.
-	ReasonFieldsLost = "FieldsLost"
-	// ReasonControllerNeeded (note): the controller of the live release has to run until the migration has ended, and
-	// may have to stop before a version is no longer served.
-	ReasonControllerNeeded = "ControllerNeeded"
-	// ReasonObjectsMayBeInvalid (note): the target version is stricter, and no webhook converts.
-	ReasonObjectsMayBeInvalid = "ObjectsMayBeInvalid"
-	// ReasonNextDropsFields (note): the next release drops fields of a version that stays.
-	ReasonNextDropsFields = "NextDropsFields"
-	// ReasonMigrateAfterNext (note): the next release stores another version, so that objects are to be migrated after
-	// it, too.
-	ReasonMigrateAfterNext = "MigrateAfterNext"
+var (
+	ReasonConverterNeeded = Reasons.Declare(godwit.Reason{
+		Name: "ConverterNeeded", UserAction: true,
+		Meaning: "The conversion webhook is that of the live release, and does not know any version of the next release.",
+		Fix:     godwit.Do("install a release in between, whose CRD has both versions, with its controller. Migrate, and make the bridge again"),
+	})
+	ReasonFieldsLost = Reasons.Declare(godwit.Reason{
+		Name: "FieldsLost", UserAction: true,
+		Meaning: "No webhook converts, and the target version lacks fields of the old version. A migration would lose their values.",
+		Fix:     godwit.Do("install a release in between that converts by a webhook; or say with `--answer=PATH=Unused` that no value is needed"),
+	})
+	ReasonControllerNeeded = Reasons.Declare(godwit.Reason{
+		Name:    "ControllerNeeded",
+		Meaning: "The conversion webhook of the live release converts the objects.",
+		Fix:     godwit.Do("run the controller of the live release until the migration has ended. Stop it before a version that it uses is no longer served"),
+	})
+	ReasonObjectsMayBeInvalid = Reasons.Declare(godwit.Reason{
+		Name:    "ObjectsMayBeInvalid",
+		Meaning: "The target version is stricter than the old one, and no webhook converts. The API server may refuse to write objects.",
+		Fix:     godwit.Do("see which objects it refuses: `godwit crd run --dry-run=server`. Correct them, or run a release in between that converts"),
+	})
+	ReasonNextDropsFields = Reasons.Declare(godwit.Reason{
+		Name:    "NextDropsFields",
+		Meaning: "The next release drops fields of a version that it keeps. A skipped release may have moved their values.",
+		Fix:     godwit.Do("read the release notes of the skipped releases. Install the one that moves the values first"),
+	})
+	ReasonMigrateAfterNext = Reasons.Declare(godwit.Reason{
+		Name:    "MigrateAfterNext",
+		Meaning: "The next release stores another version than the bridge.",
+		Fix:     godwit.Do("run `godwit crd run` once the controller of the next release is up"),
+	})
 )
 
 // Kind is what a step does.
@@ -65,18 +83,6 @@ type Step struct {
 	Manifest *apiextensionsv1.CustomResourceDefinition
 }
 
-// Finding is one thing to know about a bridge.
-type Finding struct {
-	// Blocks means that there is no bridge because of it.
-	Blocks bool
-	// Reason is one of the documented constants.
-	Reason string
-	// Message names the CRD and the cause.
-	Message string
-	// Fix is what to do about it.
-	Fix godwit.Fix
-}
-
 // Bridge leads from a live CRD to the next one.
 type Bridge struct {
 	CRD    string
@@ -86,7 +92,8 @@ type Bridge struct {
 	// RemovedVersions are live, and not in the next release.
 	RemovedVersions []string
 	Steps           []Step
-	Findings        []Finding
+	// Findings that block leave no steps.
+	Findings []godwit.Finding
 }
 
 // Release is a release that the user could install in between.
@@ -108,9 +115,17 @@ type Facts struct {
 	Answers map[string]advise.Answer
 }
 
-func (b *Bridge) add(f Finding) {
+func (b *Bridge) add(f godwit.Finding) {
 	b.Findings = append(b.Findings, f)
-	if f.Blocks {
+	if f.Severity == godwit.Blocks {
 		b.Result = Blocked
 	}
+}
+
+func blocker(reason *godwit.Reason, message string, fix godwit.Fix) godwit.Finding {
+	return godwit.Finding{Severity: godwit.Blocks, Reason: reason, Message: message, Fix: fix}
+}
+
+func note(reason *godwit.Reason, message string, fix godwit.Fix) godwit.Finding {
+	return godwit.Finding{Severity: godwit.Informs, Reason: reason, Message: message, Fix: fix}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
 	"github.com/godwit-dev/godwit/crdmigrator/bridge"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
@@ -78,11 +79,11 @@ func lines(b bridge.Bridge) []string {
 		all = append(all, strings.Join(words, " "))
 	}
 	for _, f := range b.Findings {
-		line := "note " + f.Reason
-		if f.Blocks {
-			line = "blocks " + f.Reason
+		word := "note "
+		if f.Severity == godwit.Blocks {
+			word = "blocks "
 		}
-		all = append(all, line)
+		all = append(all, word+f.Reason.Name)
 	}
 	return all
 }

@@ -23,16 +23,16 @@ func (b *Bridge) checkConversions(f Facts) error {
 	case len(from) == 0:
 		return nil
 	case kube.Converts(f.Live) && !known:
-		b.add(Finding{true, ReasonConverterNeeded,
+		b.add(blocker(ReasonConverterNeeded,
 			fmt.Sprintf("the conversion webhook of %s is that of the live release%s, which does not know %s: it can't convert objects from %s",
 				f.Live.Name, labelled(f.Live), b.Target, strings.Join(from, ", ")),
-			f.installBetween(from)})
+			f.installBetween(from)))
 		return nil
 	case kube.Converts(f.Live):
-		b.add(Finding{false, ReasonControllerNeeded,
+		b.add(note(ReasonControllerNeeded,
 			fmt.Sprintf("the conversion webhook of %s, %s, converts %s to %s: the controller of the live release%s has to run until step %s has ended, and to stop before step %s if it uses %s",
 				f.Live.Name, webhookName(f.Live), strings.Join(from, ", "), b.Target, labelled(f.Live), Migrate, Unserve, strings.Join(b.RemovedVersions, ", ")),
-			godwit.Do("do not install the controller of the next release before step " + string(Migrate) + " has ended")})
+			godwit.Do("do not install the controller of the next release before step "+string(Migrate)+" has ended")))
 		return nil
 	}
 	return b.checkSchemas(f, from)
@@ -68,15 +68,15 @@ func (b *Bridge) checkSchemas(f Facts, from []string) error {
 			return err
 		}
 		if len(lost) > 0 {
-			b.add(Finding{true, ReasonFieldsLost,
+			b.add(blocker(ReasonFieldsLost,
 				fmt.Sprintf("no webhook converts %s, and %s lacks fields of %s, whose values a migration would lose: %s",
 					f.Live.Name, b.Target, name, paths(lost)),
-				f.installBetween([]string{name}).Or(godwit.Do("if no value of a field is needed, say so with --answer=PATH=" + string(advise.Unused)))})
+				f.installBetween([]string{name}).Or(godwit.Do("if no value of a field is needed, say so with --answer=PATH="+string(advise.Unused)))))
 		}
 		if len(strict) > 0 {
-			b.add(Finding{false, ReasonObjectsMayBeInvalid,
+			b.add(note(ReasonObjectsMayBeInvalid,
 				fmt.Sprintf("%s of %s is stricter than %s, so that the API server may refuse to write objects: %s", b.Target, f.Live.Name, name, paths(strict)),
-				godwit.Do("before step "+string(Migrate)+" see which objects it refuses", godwit.RunMigration{CRD: f.Live.Name, DryRun: true})})
+				godwit.Do("before step "+string(Migrate)+" see which objects it refuses", godwit.RunMigration{CRD: f.Live.Name, DryRun: true})))
 		}
 	}
 	return nil

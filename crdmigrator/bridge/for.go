@@ -40,7 +40,7 @@ func For(f Facts) (Bridge, error) {
 func (b *Bridge) refuse(f Facts) {
 	for _, r := range releasecheck.For(releasecheck.Facts{Live: f.Live, Next: f.Next}).Reasons {
 		if r.Result == releasecheck.Refused && (r.Reason != releasecheck.ReasonStoredVersionRemoved || f.unreadable()) {
-			b.add(Finding{true, r.Reason, r.Message, r.Fix})
+			b.add(blocker(r.Reason, r.Message, r.Fix))
 		}
 	}
 }
@@ -54,7 +54,7 @@ func (f Facts) unreadable() bool {
 func (b *Bridge) refuseAfter(f Facts) {
 	for _, r := range releasecheck.For(releasecheck.Facts{Live: b.after(f), Next: f.Next}).Reasons {
 		if r.Result != releasecheck.Safe {
-			b.add(Finding{true, r.Reason, r.Message, r.Fix})
+			b.add(blocker(r.Reason, r.Message, r.Fix))
 			b.Steps = nil
 		}
 	}
@@ -90,10 +90,10 @@ func (b *Bridge) checkNext(f Facts) error {
 			return err
 		}
 		if len(lost) > 0 {
-			b.add(Finding{false, ReasonNextDropsFields,
+			b.add(note(ReasonNextDropsFields,
 				fmt.Sprintf("%s of the next release of %s drops fields, whose values the API server then drops: %s", name, f.Next.Name, paths(lost)),
 				godwit.Do("see in the release notes whether a release in between moves their values, and install it first").
-					Or(godwit.Do("if no value is needed, say so with --answer=PATH=" + string(advise.Unused)))})
+					Or(godwit.Do("if no value is needed, say so with --answer=PATH="+string(advise.Unused)))))
 		}
 	}
 	return nil
@@ -102,8 +102,8 @@ func (b *Bridge) checkNext(f Facts) error {
 // noteTarget says that objects are to be migrated after the next release as well.
 func (b *Bridge) noteTarget(f Facts, target string) {
 	if next := kube.StorageVersion(f.Next); target != next {
-		b.add(Finding{false, ReasonMigrateAfterNext,
+		b.add(note(ReasonMigrateAfterNext,
 			fmt.Sprintf("the next release of %s stores %s, and objects are stored at %s until they are migrated", f.Next.Name, next, target),
-			godwit.Do("with the controller of the next release migrate", godwit.RunMigration{CRD: f.Next.Name})})
+			godwit.Do("with the controller of the next release migrate", godwit.RunMigration{CRD: f.Next.Name})))
 	}
 }

@@ -27,9 +27,12 @@ func checkAPIServices(f Facts, s Subject) []Finding {
 			continue
 		}
 		findings = append(findings, Finding{
-			Reason: ReasonAPIServiceNotServed, Objects: 1, Broken: true,
-			Message: fmt.Sprintf("apiservice %s is of a version that no API server serves: discovery names the version, and each request at it fails", a.Name),
-			Fix:     godwit.Do("delete it", godwit.Delete{Object: godwit.Object{Resource: "apiservice", Name: a.Name}}),
+			Objects: 1,
+			Finding: godwit.Finding{
+				Severity: godwit.Blocks, Reason: ReasonAPIServiceNotServed,
+				Message: fmt.Sprintf("apiservice %s is of a version that no API server serves: discovery names the version, and each request at it fails", a.Name),
+				Fix:     godwit.Do("delete it", godwit.Delete{Object: godwit.Object{Resource: "apiservice", Name: a.Name}}),
+			},
 		})
 	}
 	return findings

@@ -19,11 +19,14 @@ func checkConversion(f Facts, s Subject) []Finding {
 		return nil
 	}
 	finding := Finding{
-		Reason: ReasonConversionServiceNotFound, Objects: 1, Broken: len(s.Versions) > 1,
-		Message: fmt.Sprintf("the conversion webhook of %s is Service %s, which does not exist: the API server can't read objects that are stored at another version than the requested one",
-			s.Owners.CRD, s.Conversion),
-		Fix: godwit.Do("install again what has this Service").Or(
-			godwit.Do("if it is gone for good, rescue the objects without it", godwit.RescueObjects{CRD: s.Owners.CRD, WithoutWebhook: true})),
+		Objects: 1,
+		Finding: godwit.Finding{
+			Severity: severity(len(s.Versions) > 1), Reason: ReasonConversionServiceNotFound,
+			Message: fmt.Sprintf("the conversion webhook of %s is Service %s, which does not exist: the API server can't read objects that are stored at another version than the requested one",
+				s.Owners.CRD, s.Conversion),
+			Fix: godwit.Do("install again what has this Service").Or(
+				godwit.Do("if it is gone for good, rescue the objects without it", godwit.RescueObjects{CRD: s.Owners.CRD, WithoutWebhook: true})),
+		},
 	}
 	if len(s.Versions) == 1 {
 		finding.Message = fmt.Sprintf("the conversion webhook of %s is Service %s, which does not exist; with one version nothing is converted", s.Owners.CRD, s.Conversion)

@@ -39,9 +39,9 @@ func For(f Facts) []Diagnosis {
 		}
 		slices.SortStableFunc(d.Findings, func(a, b Finding) int {
 			switch {
-			case a.Broken == b.Broken:
+			case a.Broken() == b.Broken():
 				return 0
-			case a.Broken:
+			case a.Broken():
 				return -1
 			}
 			return 1

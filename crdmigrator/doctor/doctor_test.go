@@ -94,7 +94,7 @@ func words(d Diagnosis) []string {
 	lines := []string{string(d.State)}
 	for _, f := range d.Findings {
 		glyph := "!"
-		if f.Broken {
+		if f.Broken() {
 			glyph = "✗"
 		}
 		lines = append(lines, fmt.Sprintf("%s %s → %s", glyph, f.Reason, kubetest.Words(f.Fix)))

@@ -16,43 +16,80 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
 )
 
+// Reasons are those of findings.
+var Reasons godwit.Catalog
+
 // Reasons of findings.
-const (
-	// ReasonOwnerReferenceNotServed means that ownerReferences name a version that is not served, so that the garbage
-	// collector can't look up the owner.
-	ReasonOwnerReferenceNotServed = "OwnerReferenceNotServed"
-	// ReasonOwnerGone means that ownerReferences name a version that is not served, of owners that do not exist.
-	ReasonOwnerGone = "OwnerGone"
-	// ReasonWebhookNotServed means that a rule of a webhook configuration names a version that is not served.
-	ReasonWebhookNotServed = "WebhookNotServed"
-	// ReasonPolicyNotServed means that a rule of an admission policy, or of its binding, names a version that is not served.
-	ReasonPolicyNotServed = "PolicyNotServed"
-	// ReasonPolicyParametersNotServed means that the paramKind of an admission policy is at a version that is not served.
-	ReasonPolicyParametersNotServed = "PolicyParametersNotServed"
-	// ReasonRoleNotServed means that a rule of a role names the path of a version that is not served.
-	ReasonRoleNotServed = "RoleNotServed"
-	// ReasonRoleGroupHasVersion means that a rule of a role has a version in its API group, so that it matches no request.
-	ReasonRoleGroupHasVersion = "RoleGroupHasVersion"
-	// ReasonAPIServiceNotServed means that an APIService is of a version that is not served.
-	ReasonAPIServiceNotServed = "APIServiceNotServed"
-	// ReasonConversionServiceNotFound means that the Service of the conversion webhook does not exist.
-	ReasonConversionServiceNotFound = "ConversionServiceNotFound"
-	// ReasonLastAppliedNotServed means that objects were applied from manifests at a version that is not served.
-	ReasonLastAppliedNotServed = "LastAppliedNotServed"
+var (
+	ReasonOwnerReferenceNotServed = Reasons.Declare(godwit.Reason{
+		Name: "OwnerReferenceNotServed", UserAction: true,
+		Meaning: "ownerReferences name a version that the API server does not serve. The garbage collector can't look up the owner: it never deletes the dependents of a deleted owner, and a deletion of the owner in the foreground waits for ever.",
+		Fix:     godwit.Do("repair them with `godwit crd run`"),
+	})
+	ReasonOwnerGone = Reasons.Declare(godwit.Reason{
+		Name: "OwnerGone", UserAction: true,
+		Meaning: "ownerReferences name a version that is not served, and an owner that does not exist in the namespace. The garbage collector would delete the objects if the references named a version that is served, so a run leaves them.",
+		Fix:     godwit.Do("delete the objects, or remove the references from the objects that you need. The message has both commands for one of them"),
+	})
+	ReasonWebhookNotServed = Reasons.Declare(godwit.Reason{
+		Name: "WebhookNotServed", UserAction: true,
+		Meaning: "A rule of a webhook configuration names a version that is not served. A webhook whose rule names no other version is not called any more once the CRD lacks the version.",
+		Fix:     godwit.Do("name the storage version in the rule, if the webhook knows it. The message has the command"),
+	})
+	ReasonPolicyNotServed = Reasons.Declare(godwit.Reason{
+		Name: "PolicyNotServed", UserAction: true,
+		Meaning: "A rule of a ValidatingAdmissionPolicy, a MutatingAdmissionPolicy or one of their bindings names a version that is not served. A policy whose rule names no other version does not apply any more once the CRD lacks the version, and a rule that excludes requests does not exclude them any more.",
+		Fix:     godwit.Do("name the storage version in the rule, if the expressions of the policy fit it. The message has the command"),
+	})
+	ReasonPolicyParametersNotServed = Reasons.Declare(godwit.Reason{
+		Name: "PolicyParametersNotServed", UserAction: true,
+		Meaning: "The paramKind of an admission policy names a version that is not served. Once the CRD lacks the version, the API server can't read the parameters, and denies every request that the policy matches unless its failurePolicy is Ignore.",
+		Fix:     godwit.Do("name the storage version in the paramKind, if the expressions of the policy fit it. The message has the command"),
+	})
+	ReasonRoleNotServed = Reasons.Declare(godwit.Reason{
+		Name: "RoleNotServed", UserAction: true,
+		Meaning: "A rule of a ClusterRole allows a path of a version that no CRD of the API group serves.",
+		Fix:     godwit.Do("replace the path. The message has the command"),
+	})
+	ReasonRoleGroupHasVersion = Reasons.Declare(godwit.Reason{
+		Name: "RoleGroupHasVersion", UserAction: true,
+		Meaning: "A rule of a role has an API group with a version, such as example.com/v1. It matches no request: an API group in RBAC has no version.",
+		Fix:     godwit.Do("remove the version from the API group. The message has the command, which gives the subjects the permissions that the rule is meant for"),
+	})
+	ReasonAPIServiceNotServed = Reasons.Declare(godwit.Reason{
+		Name: "APIServiceNotServed", UserAction: true,
+		Meaning: "An APIService is of a version that no CRD of the API group serves, and no other API server serves it.",
+		Fix:     godwit.Do("delete the APIService"),
+	})
+	ReasonConversionServiceNotFound = Reasons.Declare(godwit.Reason{
+		Name: "ConversionServiceNotFound", UserAction: true,
+		Meaning: "The Service of the conversion webhook does not exist. The API server can't convert objects.",
+		Fix:     godwit.Do("install again what has the Service. If it is gone for good, rescue the objects with `godwit crd rescue NAME --conversion=none`. If all versions have the same schema, convert without a webhook"),
+	})
+	ReasonLastAppliedNotServed = Reasons.Declare(godwit.Reason{
+		Name: "LastAppliedNotServed", UserAction: true,
+		Meaning: "Objects were applied by `kubectl apply` from manifests at a version that is not served. The next apply of these manifests fails.",
+		Fix:     godwit.Do("write the storage version in the manifests, and apply them"),
+	})
 )
 
 // Finding is one thing that names a version which is not served, or that such things of one kind share.
 type Finding struct {
-	// Reason is one of the documented constants.
-	Reason string
-	// Broken means that something does not work. Otherwise the finding is a leftover.
-	Broken bool
+	// Finding names an object and the cause. It blocks where something does not work; otherwise it warns of a leftover.
+	godwit.Finding
 	// Objects counts the objects that the finding is about.
 	Objects int64
-	// Message names an object and the cause.
-	Message string
-	// Fix is what to do about it.
-	Fix godwit.Fix
+}
+
+// Broken means that something does not work. Otherwise the finding is a leftover.
+func (f Finding) Broken() bool { return f.Severity == godwit.Blocks }
+
+// severity of a finding about something that is broken, or a leftover.
+func severity(broken bool) godwit.Severity {
+	if broken {
+		return godwit.Blocks
+	}
+	return godwit.Warns
 }
 
 // Subject is a CRD of the cluster, and the versions that count for it.

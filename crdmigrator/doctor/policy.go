@@ -67,10 +67,13 @@ func (s Subject) checkParameters(p *AdmissionPolicy) *Finding {
 		effect = "does not apply the policy"
 	}
 	f := &Finding{
-		Reason: ReasonPolicyParametersNotServed, Objects: 1, Broken: true,
-		Message: fmt.Sprintf("%s %s has its parameters at %s: once the CRD lacks the version, the API server can't read them, and %s",
-			p.Resource, p.Name, s.notServed(gv.Version), effect),
-		Fix: godwit.Do("name a version that is served", godwit.Edit{Object: p.object()}),
+		Objects: 1,
+		Finding: godwit.Finding{
+			Severity: godwit.Blocks, Reason: ReasonPolicyParametersNotServed,
+			Message: fmt.Sprintf("%s %s has its parameters at %s: once the CRD lacks the version, the API server can't read them, and %s",
+				p.Resource, p.Name, s.notServed(gv.Version), effect),
+			Fix: godwit.Do("name a version that is served", godwit.Edit{Object: p.object()}),
+		},
 	}
 	if target := s.Owners.Target; target != "" {
 		const path = "/spec/paramKind/apiVersion"

@@ -41,14 +41,14 @@ func checkReferences(f Facts, s Subject) []Finding {
 
 func (s Subject) referenceFinding(l like, example Reference, objects int64) Finding {
 	d := example.Dependent
-	f := Finding{Reason: ReasonOwnerReferenceNotServed, Broken: true, Objects: objects}
+	f := Finding{Finding: godwit.Finding{Severity: godwit.Blocks, Reason: ReasonOwnerReferenceNotServed}, Objects: objects}
 	named := fmt.Sprintf("ownerReferences of %s name %s", d, s.notServed(l.version))
 	if objects > 1 {
 		named = fmt.Sprintf("ownerReferences of %d %s, such as %s, name %s", objects, kube.ResourceArgument(l.resource.GroupResource()), walk.Key(d), s.notServed(l.version))
 	}
 	switch l.decision {
 	case ownerreference.OwnerGone:
-		f.Reason, f.Broken = ReasonOwnerGone, false
+		f.Reason, f.Severity = ReasonOwnerGone, godwit.Warns
 		f.Message = named + ", and no such owner exists in the namespace: the garbage collector would delete the object if the version were served"
 		f.Fix = godwit.Do("to keep "+d.String()+", remove the reference", removeReference(example)).
 			Or(godwit.Do("to delete it", godwit.Delete{Object: object(d)}))
@@ -110,10 +110,13 @@ func checkApplied(f Facts, s Subject) []Finding {
 			apiVersion = "apiVersion: " + s.Owners.Kind.Group + "/" + s.Owners.Target
 		}
 		findings = append(findings, Finding{
-			Reason: ReasonLastAppliedNotServed, Objects: a.Objects,
-			Message: fmt.Sprintf("kubectl has applied objects of %s from manifests at %s: %d, such as %s; the next apply of these manifests fails",
-				s.Owners.CRD, s.notServed(a.Version), a.Objects, a.Example),
-			Fix: godwit.Do("write " + apiVersion + " in these manifests, and apply them"),
+			Objects: a.Objects,
+			Finding: godwit.Finding{
+				Severity: godwit.Warns, Reason: ReasonLastAppliedNotServed,
+				Message: fmt.Sprintf("kubectl has applied objects of %s from manifests at %s: %d, such as %s; the next apply of these manifests fails",
+					s.Owners.CRD, s.notServed(a.Version), a.Objects, a.Example),
+				Fix: godwit.Do("write " + apiVersion + " in these manifests, and apply them"),
+			},
 		})
 	}
 	return findings

@@ -26,16 +26,22 @@ func checkRoles(f Facts, s Subject) []Finding {
 			path := fmt.Sprintf("/rules/%d", k)
 			if urls, stale := f.replaceURLs(s, r.Rules[k].NonResourceURLs); len(stale) > 0 {
 				findings = append(findings, Finding{
-					Reason: ReasonRoleNotServed, Objects: 1,
-					Message: fmt.Sprintf("%s allows %s, and no CRD of the group serves the version", r, strings.Join(stale, ",")),
-					Fix:     r.replace(path+"/nonResourceURLs", r.Rules[k].NonResourceURLs, urls),
+					Objects: 1,
+					Finding: godwit.Finding{
+						Severity: godwit.Warns, Reason: ReasonRoleNotServed,
+						Message: fmt.Sprintf("%s allows %s, and no CRD of the group serves the version", r, strings.Join(stale, ",")),
+						Fix:     r.replace(path+"/nonResourceURLs", r.Rules[k].NonResourceURLs, urls),
+					},
 				})
 			}
 			if groups, stale := withoutVersions(s.Owners.Kind.Group, r.Rules[k].APIGroups); len(stale) > 0 {
 				findings = append(findings, Finding{
-					Reason: ReasonRoleGroupHasVersion, Objects: 1,
-					Message: fmt.Sprintf("%s has the API group %s in a rule, which matches no request: an API group has no version there", r, strings.Join(stale, ",")),
-					Fix:     r.replace(path+"/apiGroups", r.Rules[k].APIGroups, groups),
+					Objects: 1,
+					Finding: godwit.Finding{
+						Severity: godwit.Warns, Reason: ReasonRoleGroupHasVersion,
+						Message: fmt.Sprintf("%s has the API group %s in a rule, which matches no request: an API group has no version there", r, strings.Join(stale, ",")),
+						Fix:     r.replace(path+"/apiGroups", r.Rules[k].APIGroups, groups),
+					},
 				})
 			}
 		}

@@ -12,7 +12,7 @@ import (
 
 // ruleList are the rules by which the API server chooses requests for a webhook or a policy.
 type ruleList struct {
-	reason string
+	reason *godwit.Reason
 	// name is what has the rules, as "webhook a of validatingwebhookconfiguration b".
 	name string
 	// effect is what happens once the CRD lacks every version that a rule names.
@@ -63,7 +63,7 @@ func alone(rule *admissionregistrationv1.RuleWithOperations) bool {
 }
 
 func (s Subject) ruleFinding(l ruleList, i int, left, stale []string) Finding {
-	f := Finding{Reason: l.reason, Objects: 1, Broken: len(left) == 0}
+	f := Finding{Finding: godwit.Finding{Severity: severity(len(left) == 0), Reason: l.reason}, Objects: 1}
 	f.Message = fmt.Sprintf("%s names %s: no request has the version", l.name, s.notServed(strings.Join(stale, ",")))
 	what := "remove the version from the rule"
 	rule := &l.entries[i]
@@ -74,7 +74,7 @@ func (s Subject) ruleFinding(l ruleList, i int, left, stale []string) Finding {
 	if target := s.Owners.Target; target != "" && !slices.Contains(versions, target) {
 		versions = append(versions, target)
 	}
-	if f.Broken {
+	if f.Broken() {
 		f.Message = fmt.Sprintf("%s names only %s: %s once the CRD lacks the version", l.name, s.notServed(strings.Join(stale, ",")), l.effect)
 		what = fmt.Sprintf(l.knows, strings.Join(versions, ","))
 	}

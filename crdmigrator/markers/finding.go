@@ -2,6 +2,8 @@ package markers
 
 import (
 	"fmt"
+
+	"github.com/godwit-dev/godwit"
 )
 
 const (
@@ -22,26 +24,50 @@ type Options struct {
 	AllowNoReason bool
 }
 
-// Reason says what is wrong with a type.
-type Reason string
+// Reasons are those of findings.
+var Reasons godwit.Catalog
 
-const (
-	// Missing means that the type has neither marker.
-	Missing Reason = "Missing"
-	// Lost means that a marker stands above the type where controller-gen does not look.
-	Lost Reason = "Lost"
-	// WrongValue means that the marker gives the label another value.
-	WrongValue Reason = "WrongValue"
-	// Contradiction means that the type, or the kind in its versions, has both markers.
-	Contradiction Reason = "Contradiction"
-	// NoReason means that the exclude marker does not say why.
-	NoReason Reason = "NoReason"
-	// Duplicate means that the same marker is there twice.
-	Duplicate Reason = "Duplicate"
-	// NotRoot means that a type that gets no CRD has a marker, which does nothing.
-	NotRoot Reason = "NotRoot"
-	// Unreadable means that controller-gen fails on a marker with labels, or misreads it.
-	Unreadable Reason = "Unreadable"
+var (
+	Missing = Reasons.Declare(godwit.Reason{
+		Name: "Missing", UserAction: true,
+		Meaning: "A root type has neither the marker that has its objects migrated nor the one that excludes it.",
+		Fix:     godwit.Do("add one of the two markers, as the message shows"),
+	})
+	Lost = Reasons.Declare(godwit.Reason{
+		Name: "Lost", UserAction: true,
+		Meaning: "A marker stands where controller-gen does not read it.",
+		Fix:     godwit.Do("move the marker to the comment of the type that the message names"),
+	})
+	WrongValue = Reasons.Declare(godwit.Reason{
+		Name: "WrongValue", UserAction: true,
+		Meaning: "The label has another value than the one by which objects are migrated.",
+		Fix:     godwit.Do("write the value that the message names"),
+	})
+	Contradiction = Reasons.Declare(godwit.Reason{
+		Name: "Contradiction", UserAction: true,
+		Meaning: "A type has the marker that has its objects migrated and the one that excludes it.",
+		Fix:     godwit.Do("remove one of the two markers"),
+	})
+	NoReason = Reasons.Declare(godwit.Reason{
+		Name: "NoReason", UserAction: true,
+		Meaning: "The marker that excludes a type gives no reason.",
+		Fix:     godwit.Do("write the reason behind the equals sign of the marker"),
+	})
+	Duplicate = Reasons.Declare(godwit.Reason{
+		Name: "Duplicate", UserAction: true,
+		Meaning: "A type has the same marker more than once.",
+		Fix:     godwit.Do("remove all but one"),
+	})
+	NotRoot = Reasons.Declare(godwit.Reason{
+		Name: "NotRoot", UserAction: true,
+		Meaning: "A type that is not a root type has a marker, which has no effect there.",
+		Fix:     godwit.Do("move the marker to the root type, or remove it"),
+	})
+	Unreadable = Reasons.Declare(godwit.Reason{
+		Name: "Unreadable", UserAction: true,
+		Meaning: "A marker can't be read.",
+		Fix:     godwit.Do("correct the marker, as the message says"),
+	})
 )
 
 // Finding is one thing to correct.
@@ -52,7 +78,7 @@ type Finding struct {
 	Line int
 	// Type is the name of the Go type.
 	Type   string
-	Reason Reason
+	Reason *godwit.Reason
 	// Message says what is wrong and what to write.
 	Message string
 }

@@ -3,6 +3,8 @@ package markers
 import (
 	"fmt"
 	"strings"
+
+	"github.com/godwit-dev/godwit"
 )
 
 // rules are valid Options.
@@ -152,7 +154,7 @@ func (r rules) checkVersion(s, storage subject) []Finding {
 // checkForm finds markers that are wrong on a root type of any version.
 func (r rules) checkForm(s subject, said statement) []Finding {
 	var findings []Finding
-	add := func(line int, reason Reason, format string, args ...any) {
+	add := func(line int, reason *godwit.Reason, format string, args ...any) {
 		findings = append(findings, s.finding(line, reason, format, args...))
 	}
 	for _, u := range said.unreadable {
@@ -185,6 +187,6 @@ func (r rules) checkOther(s subject) []Finding {
 		"this marker does nothing, since the type is no root of an API (a struct marked +%s=true, not a list): move it to the one meant, or remove it", rootMarker)}
 }
 
-func (s subject) finding(line int, reason Reason, format string, args ...any) Finding {
+func (s subject) finding(line int, reason *godwit.Reason, format string, args ...any) Finding {
 	return Finding{File: s.file, Line: line, Type: s.name, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }

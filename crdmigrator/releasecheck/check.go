@@ -33,51 +33,93 @@ const (
 // results are in the order in which they outweigh each other.
 var results = []Result{Refused, Unsafe, Unknown, Safe}
 
+// Reasons are those of a check, beside [storageversion.ReasonNoStorageVersion], [storageversion.ReasonForbidden] and
+// [storageversion.ReasonTerminating].
+var Reasons godwit.Catalog
+
 // Reasons of a check, beside [storageversion.ReasonNoStorageVersion], [storageversion.ReasonForbidden] and
 // [storageversion.ReasonTerminating].
-const (
-	// ReasonStoredVersionRemoved (Refused): status.storedVersions names a version
-	// that the next release does not have.
-	ReasonStoredVersionRemoved = "StoredVersionRemoved"
-	// ReasonSeveralStorageVersions (Refused): more than one version has storage: true.
-	ReasonSeveralStorageVersions = "SeveralStorageVersions"
-	// ReasonInvalidVersion (Refused): a version is there twice, has a name that is
-	// no DNS label, or no schema.
-	ReasonInvalidVersion = "InvalidVersion"
-	// ReasonImmutableField (Refused): group, plural, kind or scope changes, or the
-	// name is not plural.group.
-	ReasonImmutableField = "ImmutableField"
-	// ReasonInvalidConversion (Refused): spec.conversion contradicts itself.
-	ReasonInvalidConversion = "InvalidConversion"
-	// ReasonServerRefused (Refused): the API server refuses the CRD in a dry
-	// run, for a reason beside versions.
-	ReasonServerRefused = "ServerRefused"
-	// ReasonStoredAtRemovedVersion (Unsafe): the storage version is removed,
-	// and another client altered status.storedVersions, so that the API server accepts the CRD.
-	ReasonStoredAtRemovedVersion = "StoredAtRemovedVersion"
-	// ReasonManagedFieldsRemovedVersion (Unsafe): managedFields of objects name
-	// a version that is removed, so that server-side apply of them fails.
-	ReasonManagedFieldsRemovedVersion = "ManagedFieldsRemovedVersion"
-	// ReasonNoServedVersion (Unsafe, Safe without objects): no version is served.
-	ReasonNoServedVersion = "NoServedVersion"
-	// ReasonObjectsUnread (Unknown): a version is removed, and the managedFields of
-	// the objects could not be read.
-	ReasonObjectsUnread = "ObjectsUnread"
-	// ReasonStoredVersionsTrusted (Safe): only status.storedVersions says that no object is
-	// stored at a removed version; etcd was not read.
-	ReasonStoredVersionsTrusted = "StoredVersionsTrusted"
-	// ReasonRemovedWhileServed (Safe): clients of the removed version were not
-	// warned by a release that does not serve it.
-	ReasonRemovedWhileServed = "RemovedWhileServed"
-	// ReasonUnservedStorageVersion (Safe): no migration is possible afterwards.
-	ReasonUnservedStorageVersion = "UnservedStorageVersion"
-	// ReasonFieldsMayBeLost (Safe): schemas differ and nothing converts.
-	ReasonFieldsMayBeLost = "FieldsMayBeLost"
-	// ReasonReferencesUnread (Unknown, Safe if the user does not ask): what else names a version
-	// that the next release does not serve was not read.
-	ReasonReferencesUnread = "ReferencesUnread"
-	// ReasonNotDryRun (Safe): the API server was not asked.
-	ReasonNotDryRun = "NotDryRun"
+var (
+	ReasonStoredVersionRemoved = Reasons.Declare(godwit.Reason{
+		Name: "StoredVersionRemoved", UserAction: true,
+		Meaning: "The next release removes a version that status.storedVersions names. The API server refuses the CRD.",
+		Fix:     godwit.Do("migrate the objects with `godwit crd run` while the CRD has the version, then release"),
+	})
+	ReasonSeveralStorageVersions = Reasons.Declare(godwit.Reason{
+		Name: "SeveralStorageVersions", UserAction: true,
+		Meaning: "More than one version has `storage: true`.",
+		Fix:     godwit.Do("mark exactly one version"),
+	})
+	ReasonInvalidVersion = Reasons.Declare(godwit.Reason{
+		Name: "InvalidVersion", UserAction: true,
+		Meaning: "A version occurs twice, has a name that is no DNS label, or has no schema.",
+		Fix:     godwit.Do("correct the version that the message names"),
+	})
+	ReasonImmutableField = Reasons.Declare(godwit.Reason{
+		Name: "ImmutableField", UserAction: true,
+		Meaning: "Group, plural, kind or scope changes, or the name is not PLURAL.GROUP.",
+		Fix:     godwit.Do("keep the field, or release a CRD of another name"),
+	})
+	ReasonInvalidConversion = Reasons.Declare(godwit.Reason{
+		Name: "InvalidConversion", UserAction: true,
+		Meaning: "spec.conversion contradicts itself.",
+		Fix:     godwit.Do("correct spec.conversion, as the message says"),
+	})
+	ReasonServerRefused = Reasons.Declare(godwit.Reason{
+		Name: "ServerRefused", UserAction: true,
+		Meaning: "The API server refuses the CRD in a dry run, for a reason other than its versions.",
+		Fix:     godwit.Do("correct what the answer of the API server names"),
+	})
+	ReasonStoredAtRemovedVersion = Reasons.Declare(godwit.Reason{
+		Name: "StoredAtRemovedVersion", UserAction: true,
+		Meaning: "The storage version is removed, and status.storedVersions does not keep the API server from accepting that. Objects would become unreadable.",
+		Fix:     godwit.Do("keep the version until `godwit crd verify` proves that no object is stored at it"),
+	})
+	ReasonManagedFieldsRemovedVersion = Reasons.Declare(godwit.Reason{
+		Name: "ManagedFieldsRemovedVersion", UserAction: true,
+		Meaning: "metadata.managedFields of objects name a version that is removed. Server-side apply of these objects would fail.",
+		Fix:     godwit.Do("stop serving the version, clean the entries with `godwit crd run`, then remove it"),
+	})
+	ReasonNoServedVersion = Reasons.Declare(godwit.Reason{
+		Name: "NoServedVersion", UserAction: true,
+		Meaning: "No version is served.",
+		Fix:     godwit.Do("serve a version for as long as the cluster has objects"),
+	})
+	ReasonObjectsUnread = Reasons.Declare(godwit.Reason{
+		Name: "ObjectsUnread", UserAction: true,
+		Meaning: "A version is removed, and the managedFields of the objects could not be read.",
+		Fix:     godwit.Do("remove what keeps the objects from being listed, and check again"),
+	})
+	ReasonStoredVersionsTrusted = Reasons.Declare(godwit.Reason{
+		Name:    "StoredVersionsTrusted",
+		Meaning: "That no object is stored at a removed version is based on status.storedVersions only.",
+		Fix:     godwit.Do("run `godwit crd verify` to check etcd"),
+	})
+	ReasonRemovedWhileServed = Reasons.Declare(godwit.Reason{
+		Name:    "RemovedWhileServed",
+		Meaning: "The version is removed while it is served. No release warned its clients.",
+		Fix:     godwit.Do("release the version with `served: false` first"),
+	})
+	ReasonUnservedStorageVersion = Reasons.Declare(godwit.Reason{
+		Name:    "UnservedStorageVersion",
+		Meaning: "The storage version is not served. No migration is possible after the release.",
+		Fix:     godwit.Do("serve the storage version, or migrate before the release"),
+	})
+	ReasonFieldsMayBeLost = Reasons.Declare(godwit.Reason{
+		Name:    "FieldsMayBeLost",
+		Meaning: "The schemas of the versions differ, and no webhook converts between them.",
+		Fix:     godwit.Do("configure a conversion webhook, or make the schemas agree"),
+	})
+	ReasonReferencesUnread = Reasons.Declare(godwit.Reason{
+		Name: "ReferencesUnread", UserAction: true,
+		Meaning: "The release stops serving a version, and some resources could not be read, to see whether they name it.",
+		Fix:     godwit.Do("grant the permissions of `godwit crd doctor`, as the message says, or check with `--references=false`"),
+	})
+	ReasonNotDryRun = Reasons.Declare(godwit.Reason{
+		Name:    "NotDryRun",
+		Meaning: "The API server was not asked for a dry run.",
+		Fix:     godwit.Do("grant the permissions of the check: `godwit rbac --for=crd-check` prints them"),
+	})
 )
 
 // Facts are what was read about one CRD of the next release. They
@@ -135,12 +177,12 @@ type Check struct {
 type Finding struct {
 	// Result is what this alone amounts to; Safe makes it a note.
 	Result Result
-	// Reason is one of the documented constants.
-	Reason string
-	// Message names the CRD and the cause.
-	Message string
-	// Fix is what to do about it.
-	Fix godwit.Fix
+	// Finding names the CRD and the cause. Its severity follows from Result.
+	godwit.Finding
+}
+
+func finding(result Result, reason *godwit.Reason, message string, fix godwit.Fix) Finding {
+	return Finding{Result: result, Finding: godwit.Finding{Reason: reason, Message: message, Fix: fix}}
 }
 
 // For decides what becomes of the cluster when a CRD is replaced by
@@ -153,8 +195,8 @@ func For(f Facts) Check {
 		c.Reasons = append(c.Reasons, check(f)...)
 	}
 	if f.DryRun.Refusal != "" && !slices.ContainsFunc(c.Reasons, func(r Finding) bool { return r.Result == Refused }) {
-		c.Reasons = append(c.Reasons, Finding{Refused, ReasonServerRefused,
-			fmt.Sprintf("the API server refuses %s: %s", f.Next.Name, f.DryRun.Refusal), godwit.Do("fix the file, and check again")})
+		c.Reasons = append(c.Reasons, finding(Refused, ReasonServerRefused,
+			fmt.Sprintf("the API server refuses %s: %s", f.Next.Name, f.DryRun.Refusal), godwit.Do("fix the file, and check again")))
 	}
 	return c.With()
 }
@@ -162,6 +204,11 @@ func For(f Facts) Check {
 // With adds findings that do not follow from the facts about the CRD alone.
 func (c Check) With(findings ...Finding) Check {
 	c.Reasons = append(slices.Clone(c.Reasons), findings...)
+	for i := range c.Reasons {
+		if c.Reasons[i].Result == Safe {
+			c.Reasons[i].Severity = godwit.Informs
+		}
+	}
 	slices.SortStableFunc(c.Reasons, func(a, b Finding) int {
 		return slices.Index(results, a.Result) - slices.Index(results, b.Result)
 	})
@@ -180,8 +227,8 @@ var releaseChecks = []func(Facts) []Finding{
 func checkDenied(f Facts) []Finding {
 	var reasons []Finding
 	for _, g := range f.Denied {
-		reasons = append(reasons, Finding{Unknown, storageversion.ReasonForbidden,
-			fmt.Sprintf("%s may not %s", cmp.Or(f.User, "the current user"), g), g.Fix(f.User)})
+		reasons = append(reasons, finding(Unknown, storageversion.ReasonForbidden,
+			fmt.Sprintf("%s may not %s", cmp.Or(f.User, "the current user"), g), g.Fix(f.User)))
 	}
 	return reasons
 }
@@ -197,8 +244,8 @@ func checkStored(f Facts) []Finding {
 		if kube.HasVersion(f.Next, stored) {
 			continue
 		}
-		r := Finding{Refused, ReasonStoredVersionRemoved,
-			fmt.Sprintf("status.storedVersions of %s names %s, which the next release does not have: objects may be stored at it", name, stored), nil}
+		r := finding(Refused, ReasonStoredVersionRemoved,
+			fmt.Sprintf("status.storedVersions of %s names %s, which the next release does not have: objects may be stored at it", name, stored), nil)
 		switch {
 		case !kube.HasVersion(f.Live, stored):
 			r.Fix = godwit.Do(fmt.Sprintf("add version %s with served: false to the next release and to the CRD of the cluster", stored), kube.AddVersions(name, stored)).
@@ -221,32 +268,32 @@ func checkLive(f Facts) []Finding {
 	var reasons []Finding
 	name, target := f.Live.Name, kube.StorageVersion(f.Live)
 	if f.Live.DeletionTimestamp != nil {
-		reasons = append(reasons, Finding{Unknown, storageversion.ReasonTerminating,
+		reasons = append(reasons, finding(Unknown, storageversion.ReasonTerminating,
 			fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects, whatever the next release says", name),
-			godwit.Do("wait until it is gone, and check again")})
+			godwit.Do("wait until it is gone, and check again")))
 	}
 	trusted := slices.Contains(f.Live.Status.StoredVersions, target)
 	switch {
 	case len(f.removed()) == 0 || f.empty():
 	case !trusted && !kube.HasVersion(f.Next, target):
-		reasons = append(reasons, Finding{Unsafe, ReasonStoredAtRemovedVersion,
+		reasons = append(reasons, finding(Unsafe, ReasonStoredAtRemovedVersion,
 			fmt.Sprintf("objects of %s are stored at %s, which the next release does not have, and another client altered status.storedVersions to %s: the API server accepts the CRD and can no longer read these objects",
 				name, target, strings.Join(f.Live.Status.StoredVersions, ",")),
-			keepVersion(name, target)})
+			keepVersion(name, target)))
 	case !trusted:
-		reasons = append(reasons, Finding{Unknown, storageversion.ReasonStoredVersionsDoubtful,
+		reasons = append(reasons, finding(Unknown, storageversion.ReasonStoredVersionsDoubtful,
 			fmt.Sprintf("status.storedVersions of %s lacks the storage version %s, so another client altered it, and objects may still be stored at %s",
 				name, target, strings.Join(f.removed(), ",")),
-			godwit.Do("count in etcd", godwit.VerifyMigration{CRD: name})})
+			godwit.Do("count in etcd", godwit.VerifyMigration{CRD: name})))
 	case kube.FailedMigration(f.Live) >= 0:
-		reasons = append(reasons, Finding{Unknown, storageversion.ReasonStoredVersionsDoubtful,
+		reasons = append(reasons, finding(Unknown, storageversion.ReasonStoredVersionsDoubtful,
 			fmt.Sprintf("a StorageVersionMigration of %s failed and status.storedVersions was trimmed all the same, so objects may be stored at %s",
 				name, strings.Join(f.removed(), ",")),
-			godwit.Do("migrate", godwit.RunMigration{CRD: name})})
+			godwit.Do("migrate", godwit.RunMigration{CRD: name})))
 	case f.Objects != nil:
-		reasons = append(reasons, Finding{Safe, ReasonStoredVersionsTrusted,
+		reasons = append(reasons, finding(Safe, ReasonStoredVersionsTrusted,
 			fmt.Sprintf("only status.storedVersions says that no object of %s is stored at %s", name, strings.Join(f.removed(), ",")),
-			godwit.Do("prove it from etcd", godwit.VerifyMigration{CRD: name})})
+			godwit.Do("prove it from etcd", godwit.VerifyMigration{CRD: name})))
 	}
 	return reasons
 }
@@ -258,9 +305,9 @@ func checkObjects(f Facts) []Finding {
 	case removed == "":
 		return nil
 	case f.Unread != nil:
-		return []Finding{{Unknown, ReasonObjectsUnread,
+		return []Finding{finding(Unknown, ReasonObjectsUnread,
 			fmt.Sprintf("the objects of %s can't be read, to see whether managedFields name %s: %s: %s", f.Next.Name, removed, f.Unread.Reason, f.Unread.Message),
-			f.Unread.Fix.Then("check again")}}
+			f.Unread.Fix.Then("check again"))}
 	case f.Stale == 0:
 		return nil
 	}
@@ -271,9 +318,9 @@ func checkObjects(f Facts) []Finding {
 		fix = godwit.Do(fmt.Sprintf("release first a CRD that does not serve %s, and migrate after that release", versions), run).
 			Or(godwit.Do(fmt.Sprintf("if the releases are not yours, once no client uses %s", versions), kube.SetServed(f.Live, false, served...), run))
 	}
-	return []Finding{{Unsafe, ReasonManagedFieldsRemovedVersion,
+	return []Finding{finding(Unsafe, ReasonManagedFieldsRemovedVersion,
 		fmt.Sprintf("managedFields of %d of %d objects of %s, such as %s, name %s: server-side apply of them fails once it is removed",
-			f.Stale, *f.Objects, f.Next.Name, f.StaleExample, strings.Join(stale, ",")), fix}}
+			f.Stale, *f.Objects, f.Next.Name, f.StaleExample, strings.Join(stale, ",")), fix)}
 }
 
 func (f Facts) staleVersions() []string {
@@ -287,9 +334,9 @@ func checkDryRun(f Facts) []Finding {
 	if f.DryRun.Skipped == "" {
 		return nil
 	}
-	return []Finding{{Safe, ReasonNotDryRun,
+	return []Finding{finding(Safe, ReasonNotDryRun,
 		fmt.Sprintf("the API server was not asked about %s, its schemas above all: %s", f.Next.Name, f.DryRun.Skipped),
-		godwit.Do("have the API server try the file", godwit.TryFile{File: "FILE"})}}
+		godwit.Do("have the API server try the file", godwit.TryFile{File: "FILE"}))}
 }
 
 func migrateFirst(crd string) godwit.Fix {

@@ -62,7 +62,7 @@ func webhook(edits ...func(*apiextensionsv1.WebhookConversion)) kubetest.Edit {
 func resultsOf(c Check) []string {
 	lines := []string{string(c.Result) + " removes " + strings.Join(c.RemovedVersions, ",")}
 	for _, r := range c.Reasons {
-		lines = append(lines, string(r.Result)+" "+r.Reason)
+		lines = append(lines, string(r.Result)+" "+r.Reason.Name)
 	}
 	return lines
 }
@@ -145,7 +145,7 @@ func TestFor(t *testing.T) {
 		},
 		"objects can't be listed": {
 			reason: "what managedFields name is not known",
-			facts:  Facts{Live: live(has("v1-", "v2*")), Next: next(has("v2*")), Unread: &storageversion.UnlistedError{Reason: storageversion.ReasonWebhookUnavailable, Message: "the webhook is down", Fix: godwit.Do("bring it up")}},
+			facts:  Facts{Live: live(has("v1-", "v2*")), Next: next(has("v2*")), Unread: &storageversion.UnlistedError{Finding: godwit.Finding{Reason: storageversion.ReasonWebhookUnavailable, Message: "the webhook is down", Fix: godwit.Do("bring it up")}}},
 			want:   []string{"Unknown removes v1", "Unknown ObjectsUnread"},
 		},
 		"CRD may not be read": {

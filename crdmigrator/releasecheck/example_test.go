@@ -19,7 +19,7 @@ func ExampleFor() {
 	})
 	fmt.Println(check.Name, "without", check.RemovedVersions, "is", check.Result)
 	for _, r := range check.Reasons {
-		fmt.Println(r.Reason + ": " + r.Fix.String())
+		fmt.Println(r.Reason.Name + ": " + r.Fix.String())
 	}
 	// Output:
 	// widgets.example.com without [v1] is Refused

@@ -15,8 +15,8 @@ import (
 )
 
 // refusal is a finding that the author of the file fixes.
-func refusal(reason, message, do string) Finding {
-	return Finding{Result: Refused, Reason: reason, Message: message, Fix: godwit.Do(do)}
+func refusal(reason *godwit.Reason, message, do string) Finding {
+	return finding(Refused, reason, message, godwit.Do(do))
 }
 
 // checkNames checks what is immutable: group and plural are in every URL and key, kind and scope in every
@@ -148,18 +148,18 @@ func checkNextServing(f Facts) []Finding {
 		if f.Live == nil || f.empty() {
 			result = Safe // no object can become unreadable
 		}
-		reasons = append(reasons, Finding{result, ReasonNoServedVersion,
-			fmt.Sprintf("no version of %s is served: its objects can't be read, nor written", next.Name), godwit.Do("set served: true on the storage version")})
+		reasons = append(reasons, finding(result, ReasonNoServedVersion,
+			fmt.Sprintf("no version of %s is served: its objects can't be read, nor written", next.Name), godwit.Do("set served: true on the storage version")))
 	case target != "" && !kube.Serves(next, target):
-		reasons = append(reasons, Finding{Safe, ReasonUnservedStorageVersion,
+		reasons = append(reasons, finding(Safe, ReasonUnservedStorageVersion,
 			fmt.Sprintf("storage version %s of %s is not served, so that no migration to it is possible", target, next.Name),
-			godwit.Do("set served: true on version " + target)})
+			godwit.Do("set served: true on version "+target)))
 	}
 	// Stale objects have the same remedy, and a better reason for it.
 	if gone := f.removedServed(); len(gone) > 0 && !f.empty() && f.Stale == 0 {
-		reasons = append(reasons, Finding{Safe, ReasonRemovedWhileServed,
+		reasons = append(reasons, finding(Safe, ReasonRemovedWhileServed,
 			fmt.Sprintf("%s of %s is served today: clients that still use it will get a 404 until another release serves it again", strings.Join(gone, ","), next.Name),
-			godwit.Do("let a release come first that has it with served: false")})
+			godwit.Do("let a release come first that has it with served: false")))
 	}
 	return reasons
 }
@@ -175,13 +175,13 @@ func checkLosses(f Facts) []Finding {
 	case to == nil || from == nil:
 		return nil
 	case kube.Converts(f.Live) && differ(f.Next.Spec.Versions):
-		return []Finding{{Safe, ReasonFieldsMayBeLost,
+		return []Finding{finding(Safe, ReasonFieldsMayBeLost,
 			fmt.Sprintf("a webhook converts %s today, and with the next release nothing does, while schemas of its versions differ: fields that one of them lacks are pruned", f.Next.Name),
-			godwit.Do("keep spec.conversion").Or(godwit.Do("see that each version has the fields of all"))}}
+			godwit.Do("keep spec.conversion").Or(godwit.Do("see that each version has the fields of all")))}
 	case from.Name != to.Name && !equality.Semantic.DeepEqual(from.Schema, to.Schema):
-		return []Finding{{Safe, ReasonFieldsMayBeLost,
+		return []Finding{finding(Safe, ReasonFieldsMayBeLost,
 			fmt.Sprintf("the storage version of %s changes from %s to %s, their schemas differ, and nothing converts: fields that %s lacks are pruned from what is written", f.Next.Name, from.Name, to.Name, to.Name),
-			godwit.Do(fmt.Sprintf("see that %s has all fields of %s", to.Name, from.Name)).Or(godwit.Do("convert by a webhook"))}}
+			godwit.Do(fmt.Sprintf("see that %s has all fields of %s", to.Name, from.Name)).Or(godwit.Do("convert by a webhook")))}
 	}
 	return nil
 }

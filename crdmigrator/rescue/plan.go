@@ -57,7 +57,7 @@ type Plan struct {
 	// Reverted are the parts of an earlier rescue that another client has removed, and Owners are the clients that own
 	// the spec.
 	Reverted, Owners []string
-	Blockers         []godwit.Blocker
+	Blockers         []godwit.Finding
 }
 
 // PlanFor decides whether there is something to rescue. It is pure.
@@ -68,7 +68,7 @@ func PlanFor(f Facts, o Options) Plan {
 		StoredVersions: slices.Clone(crd.Status.StoredVersions), Missing: missing(crd, f.List), Resumes: !f.Journal.IsZero(),
 	}
 	if f.Newer != nil {
-		p.State, p.Blockers = Blocked, []godwit.Blocker{f.Newer.Blocker}
+		p.State, p.Blockers = Blocked, []godwit.Finding{f.Newer.Blocker}
 		return p
 	}
 	answer := apierror.Of(f.List)
@@ -119,9 +119,9 @@ func missing(crd *apiextensionsv1.CustomResourceDefinition, list error) []string
 }
 
 // blockers are in the order in which a user fixes them.
-func (p Plan) blockers(f Facts, o Options, answer apierror.Answer) []godwit.Blocker {
+func (p Plan) blockers(f Facts, o Options, answer apierror.Answer) []godwit.Finding {
 	crd := f.CRD
-	var all []godwit.Blocker
+	var all []godwit.Finding
 	add := func(e *BlockedError) { all = append(all, e.Blocker) }
 	if crd.DeletionTimestamp != nil {
 		add(blocked(storageversion.ReasonTerminating, fmt.Sprintf("customresourcedefinition %s is being deleted", crd.Name),
@@ -184,7 +184,7 @@ func (p Plan) checkAnswer(f Facts, o Options, answer apierror.Answer) *BlockedEr
 	case class == apierror.UnreadableObject && answer.StoredVersion == "":
 		return damaged(f.CRD, answer)
 	case f.List != nil && len(p.Missing) == 0: // the API server may list them later
-		return &BlockedError{Blocker: storageversion.Unlisted(f.CRD, f.List).Blocker()}
+		return &BlockedError{Blocker: storageversion.Unlisted(f.CRD, f.List).Finding}
 	}
 	return nil
 }

@@ -26,25 +26,51 @@ const (
 	Blocked State = "Blocked"
 )
 
+// Reasons are those of a plan and a run of a rescue.
+var Reasons godwit.Catalog
+
 // Reasons of blockers and of errors, beside those of package storageversion.
-const (
-	// ReasonDamagedObjects means that etcd has an object that is not readable at any version.
-	ReasonDamagedObjects = "DamagedObjects"
-	// ReasonConverterGone means that the conversion webhook does not answer, and that the user has not said that it is
-	// gone for good.
-	ReasonConverterGone = "ConverterGone"
-	// ReasonConverterAnswers means that the user wants no conversion, and the conversion webhook answers.
-	ReasonConverterAnswers = "ConverterAnswers"
-	// ReasonFieldsWouldBeLost means that the storage version lacks fields that objects have.
-	ReasonFieldsWouldBeLost = "FieldsWouldBeLost"
-	// ReasonReverted means that another client has removed what the rescue has added.
-	ReasonReverted = "Reverted"
-	// ReasonStillUnreadable means that objects were written at the old version again.
-	ReasonStillUnreadable = "StillUnreadable"
-	// ReasonOtherManifest means that the manifest of the user is of another CRD, or lacks the missing version.
-	ReasonOtherManifest = "OtherManifest"
-	// ReasonNewerFormat means that a newer release of Godwit has begun the rescue.
-	ReasonNewerFormat = "NewerFormat"
+var (
+	ReasonDamagedObjects = Reasons.Declare(godwit.Reason{
+		Name: "DamagedObjects", UserAction: true,
+		Meaning: "Etcd has an object that the API server can't read at any version, because its bytes are damaged.",
+		Fix:     godwit.Do("restore the object that the message names from a backup, or delete its key from etcd"),
+	})
+	ReasonConverterGone = Reasons.Declare(godwit.Reason{
+		Name: "ConverterGone", UserAction: true,
+		Meaning: "The conversion webhook of the CRD does not convert objects, so that none is readable.",
+		Fix:     godwit.Do("bring the webhook up. If it is gone for good, run `godwit crd rescue --conversion=none`"),
+	})
+	ReasonConverterAnswers = Reasons.Declare(godwit.Reason{
+		Name: "ConverterAnswers", UserAction: true,
+		Meaning: "The rescue was asked to convert without the webhook. The CRD has none, or the API server reads every object with it.",
+		Fix:     godwit.Do("run without `--conversion=none`, or migrate with the webhook: `godwit crd run`"),
+	})
+	ReasonFieldsWouldBeLost = Reasons.Declare(godwit.Reason{
+		Name: "FieldsWouldBeLost", UserAction: true,
+		Meaning: "No webhook converts, and the storage version lacks fields that objects have. The CRD and the objects are as before.",
+		Fix:     godwit.Do("add the fields to the schema of the storage version for the time of the rescue, or have it keep unknown fields"),
+	})
+	ReasonReverted = Reasons.Declare(godwit.Reason{
+		Name: "Reverted", UserAction: true,
+		Meaning: "Another client, which the message names, has removed what the rescue has added to the CRD.",
+		Fix:     godwit.Do("pause that client, run the rescue again, and resume the client afterwards"),
+	})
+	ReasonStillUnreadable = Reasons.Declare(godwit.Reason{
+		Name: "StillUnreadable", UserAction: true,
+		Meaning: "A client has stored objects at an old version while the rescue ended.",
+		Fix:     godwit.Do("run the rescue again. If it lasts, see which API server still uses an old spec of the CRD"),
+	})
+	ReasonOtherManifest = Reasons.Declare(godwit.Reason{
+		Name: "OtherManifest", UserAction: true,
+		Meaning: "The manifest is of another CRD, or does not have the missing version.",
+		Fix:     godwit.Do("give the manifest of a release that has the version, or none: the version then keeps every field"),
+	})
+	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
+		Name: "NewerFormat", UserAction: true,
+		Meaning: "A newer release of Godwit has begun a rescue of the CRD, and has stored what it changed in a format that this release does not read. Nothing is written.",
+		Fix:     godwit.Do("have that release, or a newer one, finish the rescue, or undo it with `--undo`"),
+	})
 )
 
 // Options tune a [Rescuer]. The zero value works.
@@ -93,7 +119,7 @@ type Report struct {
 
 // BlockedError says why a rescue was refused. The CRD is as it was before, unless Begun.
 type BlockedError struct {
-	Blocker godwit.Blocker
+	Blocker godwit.Finding
 	// Changes are what a conversion would change, where that is the reason.
 	Changes []Change
 	// Begun means that the CRD still has what the rescue has added.
@@ -101,11 +127,11 @@ type BlockedError struct {
 }
 
 func (e *BlockedError) Error() string {
-	return e.Blocker.Reason + ": " + e.Blocker.Message + "; " + e.Blocker.Fix.String()
+	return e.Blocker.Line() + "; " + e.Blocker.Fix.String()
 }
 
-func blocked(reason, message string, fix godwit.Fix) *BlockedError {
-	return &BlockedError{Blocker: godwit.Blocker{Reason: reason, Message: message, Fix: fix}}
+func blocked(reason *godwit.Reason, message string, fix godwit.Fix) *BlockedError {
+	return &BlockedError{Blocker: godwit.Finding{Reason: reason, Message: message, Fix: fix}}
 }
 
 // lossError refuses a rewrite that would lose fields.

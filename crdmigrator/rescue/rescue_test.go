@@ -171,7 +171,7 @@ func TestPlanFor(t *testing.T) {
 		p := PlanFor(Facts{CRD: c.crd, Journal: j, List: c.list}, c.options)
 		var reasons []string
 		for _, b := range p.Blockers {
-			reasons = append(reasons, b.Reason)
+			reasons = append(reasons, b.Reason.Name)
 			if !strings.Contains(b.Message, "widgets.example.com") || len(b.Fix) == 0 {
 				t.Errorf("%s: blocker %+v has no name of the CRD, or no fix", name, b)
 			}

@@ -15,17 +15,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/externalname"
 )
 
 const (
 	// TypeUniqueName is the type of the condition that reports several objects with one
-	// external name. Objects that never shared a name don't have it.
+	// external name. Objects that never shared a name don't have it. Its reasons are
+	// [externalname.ReasonShared] and [externalname.ReasonUnique].
 	TypeUniqueName xpv2.ConditionType = "UniqueExternalName"
-
-	// ReasonShared means that another object has the same external name.
-	ReasonShared xpv2.ConditionReason = "Shared"
-	// ReasonUnique means that no other object has the external name any more.
-	ReasonUnique xpv2.ConditionReason = "Unique"
 
 	reasonShared event.Reason = "ExternalNameShared"
 )
@@ -59,11 +57,11 @@ func (c *claims) report(ctx context.Context, mg resource.Managed, name string) {
 		}
 	}
 	condition := xpv2.Condition{
-		Type: TypeUniqueName, Status: corev1.ConditionTrue, Reason: ReasonUnique,
+		Type: TypeUniqueName, Status: corev1.ConditionTrue, Reason: xpv2.ConditionReason(externalname.ReasonUnique.Name),
 		LastTransitionTime: metav1.Now(), ObservedGeneration: mg.GetGeneration(),
 	}
 	if len(others) > 0 {
-		condition.Status, condition.Reason = corev1.ConditionFalse, ReasonShared
+		condition.Status, condition.Reason = corev1.ConditionFalse, xpv2.ConditionReason(externalname.ReasonShared.Name)
 		condition.Message = fmt.Sprintf("Other objects have the external name %q: %s.", name, strings.Join(others, ", "))
 		c.events.announce(mg, before.Message, condition.Message)
 	}

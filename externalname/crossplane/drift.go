@@ -13,19 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/externalname"
 )
 
-const (
-	// TypeDrift is the type of the condition that reports differences.
-	TypeDrift xpv2.ConditionType = "Drift"
-
-	// ReasonDiffers means that the external resource differs from the spec.
-	ReasonDiffers xpv2.ConditionReason = "Differs"
-	// ReasonInSync means that the external resource is as the spec says.
-	ReasonInSync xpv2.ConditionReason = "InSync"
-	// ReasonUpdated means that the external resource was updated, and not read since.
-	ReasonUpdated xpv2.ConditionReason = "Updated"
-)
+// TypeDrift is the type of the condition that reports differences. Its reasons are
+// [externalname.ReasonDiffers], [externalname.ReasonInSync] and [externalname.ReasonUpdated].
+const TypeDrift xpv2.ConditionType = "Drift"
 
 // Reasons of events.
 const (
@@ -94,7 +88,7 @@ func (a *announcer) forget(mg metav1.Object) {
 // reportDrift sets the condition, and announces each distinct diff.
 func reportDrift(mg resource.Managed, a *announcer, text string) {
 	condition := xpv2.Condition{
-		Type: TypeDrift, Status: corev1.ConditionFalse, Reason: ReasonInSync,
+		Type: TypeDrift, Status: corev1.ConditionFalse, Reason: xpv2.ConditionReason(externalname.ReasonInSync.Name),
 		LastTransitionTime: metav1.Now(), ObservedGeneration: mg.GetGeneration(),
 	}
 	if text == "" {
@@ -102,9 +96,9 @@ func reportDrift(mg resource.Managed, a *announcer, text string) {
 		mg.SetConditions(condition)
 		return
 	}
-	condition.Status, condition.Reason, condition.Message = corev1.ConditionTrue, ReasonDiffers, clipDiff(text)
+	condition.Status, condition.Reason, condition.Message = corev1.ConditionTrue, xpv2.ConditionReason(externalname.ReasonDiffers.Name), clipDiff(text)
 	inStatus := ""
-	if before := mg.GetCondition(TypeDrift); before.Reason == ReasonDiffers {
+	if before := mg.GetCondition(TypeDrift); before.Reason == xpv2.ConditionReason(externalname.ReasonDiffers.Name) {
 		inStatus = before.Message
 	}
 	const prefix = "External resource differs from the spec: "
@@ -115,7 +109,7 @@ func reportDrift(mg resource.Managed, a *announcer, text string) {
 // driftAfterUpdate says that the differences are not known since the update.
 func driftAfterUpdate(mg resource.Managed) {
 	mg.SetConditions(xpv2.Condition{
-		Type: TypeDrift, Status: corev1.ConditionUnknown, Reason: ReasonUpdated,
+		Type: TypeDrift, Status: corev1.ConditionUnknown, Reason: xpv2.ConditionReason(externalname.ReasonUpdated.Name),
 		LastTransitionTime: metav1.Now(), ObservedGeneration: mg.GetGeneration(),
 		Message: "The external resource was updated. The next observation compares it.",
 	})

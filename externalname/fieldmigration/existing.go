@@ -35,9 +35,16 @@ type Existing struct {
 	Limiter *walk.Limiter
 }
 
+// Reasons are those of objects that were not migrated.
+var Reasons godwit.Catalog
+
 // ReasonNotMigrated means that an object passed admission, and that its fields were not migrated: the
 // webhook or the policy is missing, or does not match the object.
-const ReasonNotMigrated = "NotMigrated"
+var ReasonNotMigrated = Reasons.Declare(godwit.Reason{
+	Name: "NotMigrated", UserAction: true,
+	Meaning: "An object passed admission, and its fields were not migrated: the webhook or the policy is missing, or does not match the object.",
+	Fix:     godwit.Do("install the webhook or the MutatingAdmissionPolicy of the migration, and run the migration of existing objects again"),
+})
 
 var errNotMigrated = errors.New("the object passed admission, and its fields are not migrated. " +
 	"Install the webhook or the MutatingAdmissionPolicy of this migration, and check that it matches the object")
@@ -115,12 +122,12 @@ func (e Existing) confirmGone(ctx context.Context, client *kube.Client, o *unstr
 	return godwit.Gone, nil
 }
 
-func reasonOf(err error) string {
+func reasonOf(err error) *godwit.Reason {
 	if errors.Is(err, errNotMigrated) {
 		return ReasonNotMigrated
 	}
 	if reason := apierrors.ReasonForError(err); reason != "" {
-		return string(reason)
+		return &godwit.Reason{Name: string(reason)}
 	}
-	return godwit.Failed.String()
+	return &godwit.Reason{Name: godwit.Failed.String()}
 }

@@ -8,17 +8,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 // Reasons of a managed resource whose name a book does not restore.
-const (
-	// ReasonNotPausedYet means that the managed resource is not paused: the provider would act on it
-	// before it has its name, and create a second external resource.
-	ReasonNotPausedYet = "NotPausedYet"
-	// ReasonNameDiffers means that the managed resource has another name than the book.
-	ReasonNameDiffers = "NameDiffers"
+var (
+	ReasonNotPausedYet = Reasons.Declare(godwit.Reason{
+		Name: "NotPausedYet", UserAction: true,
+		Meaning: "The managed resource is not paused: the provider may create a second external resource before it has its name.",
+		Fix:     godwit.Do("annotate it with crossplane.io/paused=true, and restore again"),
+	})
+	ReasonNameDiffers = Reasons.Declare(godwit.Reason{
+		Name: "NameDiffers", UserAction: true,
+		Meaning: "The managed resource has another external name than the name book.",
+		Fix:     godwit.Do("see which name is right. --overwrite writes that of the name book"),
+	})
 )
 
 // bookVersion and bookKind are of every book.
@@ -116,12 +122,12 @@ func (f *Fleet) Restore(ctx context.Context, names []Name, how Restoring) (Repor
 func restored(s situation, how Restoring) (decision, changes) {
 	switch name := s.nameText(); {
 	case !s.exists:
-		return ends(moveEnd, PhaseGone, "", "the cluster has no such managed resource"), nil
+		return ends(moveEnd, PhaseGone, nil, "the cluster has no such managed resource"), nil
 	case errors.As(s.journalErr, new(*format.NewerError)):
 		reason, message := unreadable(s.journalErr)
 		return ends(moveEnd, PhaseSkipped, reason, "%s", message), nil
 	case name == s.proposed && (!how.Unpause || !s.paused):
-		return ends(moveEnd, PhaseUnchanged, "", ""), nil
+		return ends(moveEnd, PhaseUnchanged, nil, ""), nil
 	case !s.paused:
 		return ends(moveEnd, PhaseSkipped, ReasonNotPausedYet, "the managed resource is not paused, so that the provider may act on it under another name"), nil
 	case name != "" && name != s.proposed && !how.Overwrite:
@@ -131,5 +137,5 @@ func restored(s situation, how Restoring) (decision, changes) {
 	if how.Unpause {
 		c.remove(annotationPaused)
 	}
-	return ends(moveRename, PhaseRestored, "", ""), c
+	return ends(moveRename, PhaseRestored, nil, ""), c
 }

@@ -54,38 +54,82 @@ const (
 	Skip Action = "Skip"
 )
 
+// Reasons are those of a plan and a run.
+var Reasons godwit.Catalog
+
 // Reasons of an [Item] whose action is None or Skip. An invalid name has the reason of its
 // [externalname.InvalidError].
-const (
-	// ReasonNotManaged means that the object is no managed resource: it has no spec.forProvider.
-	ReasonNotManaged = "NotManaged"
-	// ReasonUpjet means that a provider of Upjet manages the object, and decides about its name.
-	ReasonUpjet = "Upjet"
-	// ReasonTerminating means that the managed resource is being deleted.
-	ReasonTerminating = "Terminating"
-	// ReasonCreateIncomplete means that a creation was begun whose outcome is not recorded.
-	ReasonCreateIncomplete = "CreateIncomplete"
-	// ReasonNoName means that the managed resource has no name, and none is proposed.
-	ReasonNoName = "NoName"
-	// ReasonNoProposal means that the name is of a former form, and that no other one can be found out.
-	ReasonNoProposal = "NoProposal"
-	// ReasonDuplicate means that several managed resources have the name, or would have it.
-	ReasonDuplicate = "Duplicate"
-	// ReasonSourceOwned means that a GitOps tool or a Composition owns the name.
-	ReasonSourceOwned = "SourceOwned"
-	// ReasonPaused means that a user has paused the managed resource.
-	ReasonPaused = "Paused"
-	// ReasonNotObserved means that status.atProvider has no identity to compare.
-	ReasonNotObserved = "NotObserved"
-	// ReasonStaleStatus means that the provider has not written the status since the end of a pause.
-	ReasonStaleStatus = "StaleStatus"
-	// ReasonAbsenceHidden means that under these management policies crossplane-runtime reports success
-	// for an external resource that does not exist, so that nothing is proven.
-	ReasonAbsenceHidden = "AbsenceHidden"
-	// ReasonJournalUnreadable means that another client has changed the journal.
-	ReasonJournalUnreadable = "JournalUnreadable"
-	// ReasonNewerFormat means that a newer release of Godwit wrote the journal or another annotation.
-	ReasonNewerFormat = "NewerFormat"
+var (
+	ReasonNotManaged = Reasons.Declare(godwit.Reason{
+		Name:    "NotManaged",
+		Meaning: "The object has no spec.forProvider, so that it is no managed resource.",
+		Fix:     godwit.Do("nothing is left to do: its name does not identify an external resource"),
+	})
+	ReasonUpjet = Reasons.Declare(godwit.Reason{
+		Name:    "Upjet",
+		Meaning: "A provider that Upjet generates manages the object, and decides how its name is written.",
+		Fix:     godwit.Do("configure the name in the provider: `externalname.ForUpjet` makes the two functions"),
+	})
+	ReasonTerminating = Reasons.Declare(godwit.Reason{
+		Name:    "Terminating",
+		Meaning: "The managed resource is being deleted.",
+		Fix:     godwit.Do("wait. If it hangs, see which finalizer holds it"),
+	})
+	ReasonCreateIncomplete = Reasons.Declare(godwit.Reason{
+		Name: "CreateIncomplete", UserAction: true,
+		Meaning: "A creation was begun, and its outcome is not recorded: the external resource may exist under a name that is not known.",
+		Fix:     godwit.Do("see in the external system whether the resource exists. If it does, write its external name, and remove the annotation crossplane.io/external-create-pending"),
+	})
+	ReasonNoName = Reasons.Declare(godwit.Reason{
+		Name:    "NoName",
+		Meaning: "The managed resource has no external name, and none is proposed.",
+		Fix:     godwit.Do("nothing is left to do: the provider writes the name when it has created the external resource"),
+	})
+	ReasonNoProposal = Reasons.Declare(godwit.Reason{
+		Name: "NoProposal", UserAction: true,
+		Meaning: "The name is of a former form that does not contain the key, or the expression has an error for this managed resource.",
+		Fix:     godwit.Do("correct the expression; or let the provider look the key up, with a `fleet.Lookup`"),
+	})
+	ReasonDuplicate = Reasons.Declare(godwit.Reason{
+		Name: "Duplicate", UserAction: true,
+		Meaning: "Several managed resources have the name, or would have it, so that all of them write one external resource.",
+		Fix:     godwit.Do("delete all but one, or correct the names. Set spec.managementPolicies to Observe first, so that the external resource stays"),
+	})
+	ReasonSourceOwned = Reasons.Declare(godwit.Reason{
+		Name: "SourceOwned", UserAction: true,
+		Meaning: "A GitOps tool or a Composition applies the name from a source, and would restore the old one.",
+		Fix:     godwit.Do("change the name in the source. The remedy in the message has the patch"),
+	})
+	ReasonPaused = Reasons.Declare(godwit.Reason{
+		Name: "Paused", UserAction: true,
+		Meaning: "A user has paused the managed resource, so that the provider would not prove the new name.",
+		Fix:     godwit.Do("remove the annotation crossplane.io/paused, and plan again"),
+	})
+	ReasonNotObserved = Reasons.Declare(godwit.Reason{
+		Name: "NotObserved", UserAction: true,
+		Meaning: "status.atProvider has no field that identifies the external resource, so that nothing would prove that it is the same.",
+		Fix:     godwit.Do("see in the conditions why the provider does not observe it, and plan again when it does"),
+	})
+	ReasonStaleStatus = Reasons.Declare(godwit.Reason{
+		Name: "StaleStatus", UserAction: true,
+		Meaning: "The condition says ReconcilePaused and the managed resource is not paused: the provider has not reconciled it since.",
+		Fix:     godwit.Do("see whether the provider runs, and plan again when the condition is of today"),
+	})
+	ReasonAbsenceHidden = Reasons.Declare(godwit.Reason{
+		Name: "AbsenceHidden", UserAction: true,
+		Meaning: "The management policies allow more than Observe and not Create. crossplane-runtime then reports success for an external resource that does not exist, so that nothing is proven.",
+		Fix:     godwit.Do("set spec.managementPolicies to Observe alone, or allow Create, for the time of the renaming"),
+	})
+	ReasonJournalUnreadable = Reasons.Declare(godwit.Reason{
+		Name: "JournalUnreadable", UserAction: true,
+		Meaning: "The journal of a renaming can't be read. Another client has changed the annotation.",
+		Fix:     godwit.Do("check the external name, and remove the annotation godwit.dev/renaming"),
+	})
+	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
+		Name: "NewerFormat", UserAction: true,
+		Meaning: "A newer release of Godwit wrote annotations of the managed resource, in a format that this release does not read. The managed resource is left alone.",
+		Fix:     godwit.Do("use that release, or a newer one"),
+	})
 )
 
 // Kind is the kind of the managed resources.
@@ -132,9 +176,8 @@ type Item struct {
 	// Owner is the field manager of the current name.
 	Owner  Owner
 	Action Action
-	// Reason and Message say why nothing is done.
-	Reason, Message string
-	Fix             godwit.Fix
+	// Finding says why nothing is done. It has no reason where there is none.
+	godwit.Finding
 	// SourcePatch is the patch for the source of a name that a GitOps tool or a Composition owns: a
 	// manifest with the new name and no other field.
 	SourcePatch string
@@ -255,7 +298,7 @@ func plan(kind Kind, f Fact, u users) Item {
 		i.Action = Skip
 		i.Reason, i.Message = unreadable(f.JournalErr)
 	case f.RenamingTo != "":
-		i.Action, i.Reason, i.Message, i.Proposed = Resume, "", "an earlier renaming was interrupted", f.RenamingTo
+		i.Action, i.Reason, i.Message, i.Proposed = Resume, nil, "an earlier renaming was interrupted", f.RenamingTo
 	case i.Class == NotOurs:
 		i.Proposed = ""
 	case i.Action == None && i.Proposed != i.Current && i.Proposed != "" && (i.Class == Legacy || i.Class == Empty):
@@ -270,7 +313,7 @@ func plan(kind Kind, f Fact, u users) Item {
 }
 
 // unreadable says why a journal can't be read.
-func unreadable(err error) (reason, message string) {
+func unreadable(err error) (reason *godwit.Reason, message string) {
 	if errors.As(err, new(*format.NewerError)) {
 		return ReasonNewerFormat, err.Error()
 	}
@@ -280,7 +323,7 @@ func unreadable(err error) (reason, message string) {
 // classify decides the class, and the reason of one that is not renamed.
 func classify(i *Item, f Fact, u users) {
 	var invalid *externalname.InvalidError
-	set := func(c Class, a Action, reason, format string, args ...any) {
+	set := func(c Class, a Action, reason *godwit.Reason, format string, args ...any) {
 		i.Class, i.Action, i.Reason, i.Message = c, a, reason, fmt.Sprintf(format, args...)
 	}
 	duplicate := func(name string) {
@@ -297,7 +340,7 @@ func classify(i *Item, f Fact, u users) {
 	case f.CreateIncomplete:
 		set(CreateIncomplete, Skip, ReasonCreateIncomplete, "a creation was begun, and its outcome is not recorded")
 	case errors.As(f.Proposal.Err, &invalid):
-		set(Invalid, Skip, string(invalid.Reason), "%s", quote.Line(invalid.Error()))
+		set(Invalid, Skip, invalid.Reason, "%s", quote.Line(invalid.Error()))
 	case f.Proposal.Err != nil:
 		set(Invalid, Skip, ReasonNoProposal, "%s", quote.Line(f.Proposal.Err.Error()))
 	case u.all[claim{f.Account, i.Current}] != nil:

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname"
 )
 
@@ -27,37 +28,37 @@ func TestPlanFor(t *testing.T) {
 		fact   Fact
 		class  Class
 		action Action
-		want   string
+		want   *godwit.Reason
 	}{
-		"renamed":             {fact(nil), Legacy, Rename, ""},
-		"canonical":           {fact(func(f *Fact) { f.Proposal = Proposal{Name: "a"} }), Canonical, None, ""},
-		"canonical, paused":   {fact(func(f *Fact) { f.Proposal = Proposal{Name: "a"}; f.Paused = true }), Canonical, None, ""},
+		"renamed":             {fact(nil), Legacy, Rename, nil},
+		"canonical":           {fact(func(f *Fact) { f.Proposal = Proposal{Name: "a"} }), Canonical, None, nil},
+		"canonical, paused":   {fact(func(f *Fact) { f.Proposal = Proposal{Name: "a"}; f.Paused = true }), Canonical, None, nil},
 		"no managed resource": {fact(func(f *Fact) { f.Managed = false }), NotOurs, None, ReasonNotManaged},
 		"upjet":               {fact(func(f *Fact) { f.Upjet = true }), NotOurs, None, ReasonUpjet},
 		"deleted":             {fact(func(f *Fact) { f.Deleting = true }), Deleting, None, ReasonTerminating},
 		"creating":            {fact(func(f *Fact) { f.CreateIncomplete = true }), CreateIncomplete, Skip, ReasonCreateIncomplete},
 		"invalid": {fact(func(f *Fact) {
 			f.Proposal = Proposal{Err: &externalname.InvalidError{Reason: externalname.ReasonNotGUID}}
-		}), Invalid, Skip, "NotGUID"},
+		}), Invalid, Skip, externalname.ReasonNotGUID},
 		"no key":                        {fact(func(f *Fact) { f.Proposal = Proposal{Err: ErrNoKey} }), Invalid, Skip, ReasonNoProposal},
 		"no proposal":                   {fact(func(f *Fact) { f.Proposal = Proposal{Form: "Hint"} }), Legacy, Skip, ReasonNoProposal},
 		"without name":                  {fact(func(f *Fact) { f.ExternalName, f.Proposal = nil, Proposal{} }), Empty, None, ReasonNoName},
-		"gets a name":                   {fact(func(f *Fact) { f.ExternalName = nil }), Empty, Rename, ""},
+		"gets a name":                   {fact(func(f *Fact) { f.ExternalName = nil }), Empty, Rename, nil},
 		"GitOps":                        {fact(func(f *Fact) { f.Owner = Owner{Manager: "argocd-controller", Source: true} }), Legacy, Skip, ReasonSourceOwned},
 		"paused":                        {fact(func(f *Fact) { f.Paused = true }), Legacy, Skip, ReasonPaused},
 		"not observed":                  {fact(func(f *Fact) { f.Observed = false }), Legacy, Skip, ReasonNotObserved},
 		"stale":                         {fact(func(f *Fact) { f.Stale = true }), Legacy, Skip, ReasonStaleStatus},
 		"hides absence":                 {fact(func(f *Fact) { f.HidesAbsence = true }), Legacy, Skip, ReasonAbsenceHidden},
 		"journal":                       {fact(func(f *Fact) { f.JournalErr = errors.New("no") }), Legacy, Skip, ReasonJournalUnreadable},
-		"interrupted":                   {fact(func(f *Fact) { f.RenamingTo, f.Paused = "b", true }), Legacy, Resume, ""},
-		"interrupted, and then deleted": {fact(func(f *Fact) { f.RenamingTo, f.Deleting = "b", true }), Deleting, Resume, ""},
+		"interrupted":                   {fact(func(f *Fact) { f.RenamingTo, f.Paused = "b", true }), Legacy, Resume, nil},
+		"interrupted, and then deleted": {fact(func(f *Fact) { f.RenamingTo, f.Deleting = "b", true }), Deleting, Resume, nil},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			i := PlanFor(testKind, []Fact{test.fact})[0]
 			if i.Class != test.class || i.Action != test.action || i.Reason != test.want {
 				t.Errorf("it is %s, %s, %q; want %s, %s, %q", i.Class, i.Action, i.Reason, test.class, test.action, test.want)
 			}
-			if i.Reason != "" && i.Message == "" {
+			if i.Reason != nil && i.Message == "" {
 				t.Error("the reason has no message")
 			}
 		})

@@ -160,7 +160,7 @@ func (f *Fleet) failed(t *task, err error) (godwit.Outcome, error) {
 	return godwit.Failed, err
 }
 
-func refusalReason(err error) string {
+func refusalReason(err error) *godwit.Reason {
 	if apierror.IsRefusal(err) {
 		return ReasonRefused
 	}

@@ -1,5 +1,7 @@
 package fleet
 
+import "github.com/godwit-dev/godwit"
+
 // Phase is the result of one managed resource.
 type Phase string
 
@@ -33,27 +35,50 @@ type Result struct {
 }
 
 // Reasons of a [Result] that is not Renamed, RolledBack or Restored.
-const (
-	// ReasonNotPaused means that the provider did not report the pause in time. It may be away.
-	ReasonNotPaused = "NotPaused"
-	// ReasonNotReconciled means that the provider did not report success under the new name in time. The
-	// old name is restored.
-	ReasonNotReconciled = "NotReconciled"
-	// ReasonIdentityChanged means that the new name identifies another external resource. The old name is
-	// restored.
-	ReasonIdentityChanged = "IdentityChanged"
-	// ReasonCreated means that the provider began to create an external resource under the new name. The
-	// old name is restored.
-	ReasonCreated = "Created"
-	// ReasonChanged means that another client has changed the external name or the pause meanwhile. What
-	// that client wrote stays.
-	ReasonChanged = "Changed"
-	// ReasonRefused means that the API server refuses the write, and would refuse it again.
-	ReasonRefused = "Refused"
-	// ReasonUnanswered means that the API server did not answer, or has not written the patch.
-	ReasonUnanswered = "Unanswered"
-	// ReasonConflict means that other clients kept writing the managed resource.
-	ReasonConflict = "Conflict"
-	// ReasonStopped means that the run stopped before this managed resource.
-	ReasonStopped = "Stopped"
+var (
+	ReasonNotPaused = Reasons.Declare(godwit.Reason{
+		Name: "NotPaused", UserAction: true,
+		Meaning: "The provider did not report the pause in time. It may be away, or behind. Nothing is changed.",
+		Fix:     godwit.Do("see whether the provider runs and how long its queue is. Run again, with a longer --pause-timeout if it is busy"),
+	})
+	ReasonNotReconciled = Reasons.Declare(godwit.Reason{
+		Name: "NotReconciled", UserAction: true,
+		Meaning: "The provider did not report success under the new name in time. The old name is restored.",
+		Fix:     godwit.Do("see the message for the provider's error, and correct the expression or the provider"),
+	})
+	ReasonIdentityChanged = Reasons.Declare(godwit.Reason{
+		Name: "IdentityChanged", UserAction: true,
+		Meaning: "The new name identifies another external resource: status.atProvider differs. The old name is restored.",
+		Fix:     godwit.Do("correct the expression. If the fields in the message do not identify the external resource, name the ones that do with --identity, or exclude these with --volatile"),
+	})
+	ReasonCreated = Reasons.Declare(godwit.Reason{
+		Name: "Created", UserAction: true,
+		Meaning: "The provider found no external resource under the new name, and began to create one. The old name is restored.",
+		Fix:     godwit.Do("correct the expression, and delete the external resource that was created"),
+	})
+	ReasonChanged = Reasons.Declare(godwit.Reason{
+		Name: "Changed", UserAction: true,
+		Meaning: "Another client has changed the external name or the pause meanwhile. What it wrote stays.",
+		Fix:     godwit.Do("see in metadata.managedFields which client it is, and plan again"),
+	})
+	ReasonRefused = Reasons.Declare(godwit.Reason{
+		Name: "Refused", UserAction: true,
+		Meaning: "The API server refuses the write, and would refuse it again: a webhook or a policy denies it, or a permission is missing.",
+		Fix:     godwit.Do("change what the message names, and run again"),
+	})
+	ReasonUnanswered = Reasons.Declare(godwit.Reason{
+		Name:    "Unanswered",
+		Meaning: "The API server did not answer.",
+		Fix:     godwit.Do("run again when the API server answers: `kubectl get --raw '/readyz?verbose'`"),
+	})
+	ReasonConflict = Reasons.Declare(godwit.Reason{
+		Name:    "Conflict",
+		Meaning: "Other clients changed the managed resource between each read and write.",
+		Fix:     godwit.Do("run again. If it lasts, see in metadata.managedFields which clients write it"),
+	})
+	ReasonStopped = Reasons.Declare(godwit.Reason{
+		Name:    "Stopped",
+		Meaning: "The run stopped before this managed resource, or during its renaming.",
+		Fix:     godwit.Do("fix what stopped the run, and run the same command again"),
+	})
 )

@@ -79,16 +79,16 @@ func (f *Fleet) writeOnce(ctx context.Context, t *task, decide func(situation) (
 func back(s situation) (decision, changes) {
 	switch {
 	case !s.exists:
-		return ends(moveEnd, PhaseGone, "", "the managed resource is deleted"), nil
+		return ends(moveEnd, PhaseGone, nil, "the managed resource is deleted"), nil
 	case s.journalErr != nil:
 		reason, message := unreadable(s.journalErr)
 		return ends(moveEnd, PhaseFailed, reason, "%s", message), nil
 	case s.journal == nil:
-		return ends(moveEnd, PhaseRolledBack, "", ""), nil // the answer to the write was lost
+		return ends(moveEnd, PhaseRolledBack, nil, ""), nil // the answer to the write was lost
 	case s.journal.Phase == phasePausing:
-		return ends(moveAbandon, PhaseRolledBack, "", ""), changes{}.remove(annotationPaused).remove(AnnotationJournal)
+		return ends(moveAbandon, PhaseRolledBack, nil, ""), changes{}.remove(annotationPaused).remove(AnnotationJournal)
 	case s.nameText() != s.journal.To:
 		return ends(moveEnd, PhaseSkipped, ReasonChanged, "another client has changed the external name to %q since the renaming", quote.Clip(s.nameText(), nameBytes)), nil
 	}
-	return ends(moveUndo, PhaseRolledBack, "", ""), changes{}.name(s.journal.From).remove(AnnotationJournal)
+	return ends(moveUndo, PhaseRolledBack, nil, ""), changes{}.name(s.journal.From).remove(AnnotationJournal)
 }

@@ -60,7 +60,7 @@ func chosen(items []Item) []Result {
 	for _, action := range []Action{Resume, Rename} {
 		for _, i := range items {
 			if i.Action == action {
-				i.Reason, i.Message, i.Fix = "", "", nil
+				i.Reason, i.Message, i.Fix = nil, "", nil
 				results = append(results, Result{Item: i})
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
@@ -29,12 +30,13 @@ const (
 
 // decision is a step, and the phase and the reason of the result if the step ends the renaming.
 type decision struct {
-	move            move
-	phase           Phase
-	reason, message string
+	move    move
+	phase   Phase
+	reason  *godwit.Reason
+	message string
 }
 
-func ends(m move, p Phase, reason, format string, args ...any) decision {
+func ends(m move, p Phase, reason *godwit.Reason, format string, args ...any) decision {
 	return decision{m, p, reason, fmt.Sprintf(format, args...)}
 }
 
@@ -72,7 +74,7 @@ func (s situation) nameText() string {
 func next(s situation) decision {
 	switch {
 	case !s.exists:
-		return ends(moveEnd, PhaseGone, "", "the managed resource is deleted")
+		return ends(moveEnd, PhaseGone, nil, "the managed resource is deleted")
 	case s.journalErr != nil:
 		reason, message := unreadable(s.journalErr)
 		return ends(moveEnd, PhaseFailed, reason, "%s", message)
@@ -88,7 +90,7 @@ func next(s situation) decision {
 func begin(s situation) decision {
 	switch {
 	case s.journal != nil && s.nameText() == s.proposed && s.journal.To == s.proposed:
-		return ends(moveEnd, PhaseRenamed, "", "") // the answer to the last write was lost
+		return ends(moveEnd, PhaseRenamed, nil, "") // the answer to the last write was lost
 	case s.deleting:
 		return ends(moveEnd, PhaseSkipped, ReasonTerminating, "the managed resource is being deleted")
 	case s.nameText() != s.current:

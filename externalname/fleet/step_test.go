@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit"
 )
 
 func managedWith(annotations map[string]string) managed {
@@ -36,41 +38,41 @@ func TestNext(t *testing.T) {
 		in     situation
 		move   move
 		phase  Phase
-		reason string
+		reason *godwit.Reason
 	}{
-		"new":                       {at("", nil), movePause, "", ""},
-		"gone":                      {situation{}, moveEnd, PhaseGone, ""},
+		"new":                       {at("", nil), movePause, "", nil},
+		"gone":                      {situation{}, moveEnd, PhaseGone, nil},
 		"deleted":                   {at("", func(s *situation) { s.deleting = true }), moveEnd, PhaseSkipped, ReasonTerminating},
 		"renamed by another":        {at("", func(s *situation) { s.name = new("x") }), moveEnd, PhaseSkipped, ReasonChanged},
 		"paused by another":         {at("", func(s *situation) { s.paused = true }), moveEnd, PhaseSkipped, ReasonPaused},
 		"bad journal":               {at("", func(s *situation) { s.journalErr = errJournal }), moveEnd, PhaseFailed, ReasonJournalUnreadable},
-		"pause not reported":        {at(phasePausing, nil), moveWait, "", ""},
+		"pause not reported":        {at(phasePausing, nil), moveWait, "", nil},
 		"pause not reported, late":  {at(phasePausing, func(s *situation) { s.expired = true }), moveAbandon, PhaseDeferred, ReasonNotPaused},
-		"pause reported":            {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused }), moveRename, "", ""},
-		"pause reported, late":      {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused; s.expired = true }), moveRename, "", ""},
+		"pause reported":            {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused }), moveRename, "", nil},
+		"pause reported, late":      {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused; s.expired = true }), moveRename, "", nil},
 		"unpaused by another":       {at(phasePausing, func(s *situation) { s.paused = false }), moveAbandon, PhaseSkipped, ReasonChanged},
 		"renamed in the pause":      {at(phasePausing, func(s *situation) { s.name = new("x") }), moveAbandon, PhaseSkipped, ReasonChanged},
 		"name removed in the pause": {at(phasePausing, func(s *situation) { s.name = nil }), moveAbandon, PhaseSkipped, ReasonChanged},
 		"deleted in the pause":      {at(phasePausing, func(s *situation) { s.deleting = true }), moveAbandon, PhaseSkipped, ReasonTerminating},
-		"no proof yet":              {at(phaseRenaming, nil), moveWait, "", ""},
-		"an error is no end":        {at(phaseRenaming, func(s *situation) { s.synced = condition{"False", "ReconcileError", "x"} }), moveWait, "", ""},
+		"no proof yet":              {at(phaseRenaming, nil), moveWait, "", nil},
+		"an error is no end":        {at(phaseRenaming, func(s *situation) { s.synced = condition{"False", "ReconcileError", "x"} }), moveWait, "", nil},
 		"no proof, late":            {at(phaseRenaming, func(s *situation) { s.expired = true }), moveUndo, PhaseUndone, ReasonNotReconciled},
-		"proof":                     {at(phaseRenaming, func(s *situation) { s.synced = success }), moveProve, PhaseRenamed, ""},
-		"proof, late":               {at(phaseRenaming, func(s *situation) { s.synced = success; s.expired = true }), moveProve, PhaseRenamed, ""},
+		"proof":                     {at(phaseRenaming, func(s *situation) { s.synced = success }), moveProve, PhaseRenamed, nil},
+		"proof, late":               {at(phaseRenaming, func(s *situation) { s.synced = success; s.expired = true }), moveProve, PhaseRenamed, nil},
 		"another resource": {at(phaseRenaming, func(s *situation) { s.synced, s.identity = success, map[string]string{"id": "2"} }),
 			moveUndo, PhaseUndone, ReasonIdentityChanged},
 		"a field is gone":   {at(phaseRenaming, func(s *situation) { s.synced, s.identity = success, nil }), moveUndo, PhaseUndone, ReasonIdentityChanged},
 		"created":           {at(phaseRenaming, func(s *situation) { s.synced, s.creations = success, "now" }), moveUndo, PhaseUndone, ReasonCreated},
 		"renamed again":     {at(phaseRenaming, func(s *situation) { s.name = new("x") }), moveAbandon, PhaseSkipped, ReasonChanged},
-		"answer lost":       {at(phaseRenamed, nil), moveEnd, PhaseRenamed, ""},
-		"a second renaming": {at(phaseRenamed, func(s *situation) { s.current, s.proposed = "b", "c" }), movePause, "", ""},
+		"answer lost":       {at(phaseRenamed, nil), moveEnd, PhaseRenamed, nil},
+		"a second renaming": {at(phaseRenamed, func(s *situation) { s.current, s.proposed = "b", "c" }), movePause, "", nil},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			d := next(test.in)
 			if d.move != test.move || d.phase != test.phase || d.reason != test.reason {
 				t.Errorf("next is %s, %s, %q; want %s, %s, %q", d.move, d.phase, d.reason, test.move, test.phase, test.reason)
 			}
-			if d.reason != "" && d.message == "" {
+			if d.reason != nil && d.message == "" {
 				t.Error("the reason has no message")
 			}
 		})

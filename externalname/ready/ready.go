@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit"
 )
 
 // Patch gives the provider full management, as a JSON merge patch.
@@ -35,29 +37,56 @@ const (
 	AnnotationPaused = "crossplane.io/paused"
 )
 
-// Reason is why an object is ready or not.
-type Reason string
+// Reasons are those of a decision.
+var Reasons godwit.Catalog
 
 // Reasons of a [Decision].
-const (
-	// NoDifference means that managing the resource changes nothing.
-	NoDifference Reason = "NoDifference"
-	// Differs means that the first update would change the resource.
-	Differs Reason = "Differs"
-	// NotCompared means that no provider has compared the spec as it is now with the resource.
-	NotCompared Reason = "NotCompared"
-	// NotSynced means that the last observation failed.
-	NotSynced Reason = "NotSynced"
-	// NotReady means that the external resource can't be used.
-	NotReady Reason = "NotReady"
-	// NoName means that the object has no external name under which the resource was seen.
-	NoName Reason = "NoName"
-	// SharedName means that another object has the same external name.
-	SharedName Reason = "SharedName"
-	// Paused means that no provider reconciles the object.
-	Paused Reason = "Paused"
-	// Deleting means that the object is being deleted.
-	Deleting Reason = "Deleting"
+var (
+	NoDifference = Reasons.Declare(godwit.Reason{
+		Name:    "NoDifference",
+		Meaning: "The spec is as the external resource is, so that full management changes nothing.",
+		Fix:     godwit.Do("set spec.managementPolicies to *: the message has the command"),
+	})
+	Differs = Reasons.Declare(godwit.Reason{
+		Name: "Differs", UserAction: true,
+		Meaning: "The external resource differs from spec.forProvider, so that the first update would change it.",
+		Fix:     godwit.Do("correct spec.forProvider: the condition Drift lists the fields"),
+	})
+	NotCompared = Reasons.Declare(godwit.Reason{
+		Name: "NotCompared", UserAction: true,
+		Meaning: "No provider has compared the spec as it is now with the external resource.",
+		Fix:     godwit.Do("wait for the next reconcile. If it lasts, see whether the provider uses package externalname, which sets the condition Drift"),
+	})
+	NotSynced = Reasons.Declare(godwit.Reason{
+		Name: "NotSynced", UserAction: true,
+		Meaning: "The last observation failed.",
+		Fix:     godwit.Do("see the condition Synced for the cause"),
+	})
+	NotReady = Reasons.Declare(godwit.Reason{
+		Name: "NotReady", UserAction: true,
+		Meaning: "The external resource can't be used.",
+		Fix:     godwit.Do("see the condition Ready for the cause"),
+	})
+	NoName = Reasons.Declare(godwit.Reason{
+		Name: "NoName", UserAction: true,
+		Meaning: "The managed resource has no external name under which the external resource was seen.",
+		Fix:     godwit.Do("write the external name, and wait until the provider has observed the external resource"),
+	})
+	SharedName = Reasons.Declare(godwit.Reason{
+		Name: "SharedName", UserAction: true,
+		Meaning: "Another managed resource has the same external name.",
+		Fix:     godwit.Do("delete one of the two, or correct its external name"),
+	})
+	Paused = Reasons.Declare(godwit.Reason{
+		Name: "Paused", UserAction: true,
+		Meaning: "The managed resource is paused, so that no provider reconciles it.",
+		Fix:     godwit.Do("remove the annotation crossplane.io/paused"),
+	})
+	Deleting = Reasons.Declare(godwit.Reason{
+		Name:    "Deleting",
+		Meaning: "The managed resource is being deleted.",
+		Fix:     godwit.Do("nothing is left to do"),
+	})
 )
 
 // Decision is about one object that only observes.
@@ -66,9 +95,9 @@ type Decision struct {
 	Namespace string                  `json:"namespace,omitempty"`
 	Name      string                  `json:"name"`
 	// Ready means that managing the resource changes nothing.
-	Ready   bool   `json:"ready"`
-	Reason  Reason `json:"reason"`
-	Message string `json:"message"`
+	Ready   bool           `json:"ready"`
+	Reason  *godwit.Reason `json:"reason"`
+	Message string         `json:"message"`
 	// Command patches the policies; empty unless Ready.
 	Command string `json:"command,omitempty"`
 }
@@ -89,7 +118,7 @@ func Decide(o *unstructured.Unstructured) Decision {
 	return d
 }
 
-func decide(o *unstructured.Unstructured) (Reason, string) {
+func decide(o *unstructured.Unstructured) (*godwit.Reason, string) {
 	annotations := o.GetAnnotations()
 	synced, drift := conditionOf(o, "Synced"), conditionOf(o, TypeDrift)
 	switch {

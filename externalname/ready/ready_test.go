@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname/ready"
 )
 
@@ -49,7 +50,7 @@ func annotate(o *unstructured.Unstructured, key, value string) {
 func TestDecide(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*unstructured.Unstructured)
-		want   ready.Reason
+		want   *godwit.Reason
 	}{
 		"in sync":                          {func(*unstructured.Unstructured) {}, ready.NoDifference},
 		"differs":                          {func(o *unstructured.Unstructured) { setCondition(o, "Drift", "status", "True") }, ready.Differs},

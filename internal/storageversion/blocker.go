@@ -21,8 +21,8 @@ type Grant = kube.Grant
 // Server is an API server as its identity lease shows it.
 type Server = settle.Server
 
-func blocker(reason, message string, fix godwit.Fix) []godwit.Blocker {
-	return []godwit.Blocker{{Reason: reason, Message: message, Fix: fix}}
+func blocker(reason *godwit.Reason, message string, fix godwit.Fix) []godwit.Finding {
+	return []godwit.Finding{{Reason: reason, Message: message, Fix: fix}}
 }
 
 func orElse(s, otherwise string) string {
@@ -33,33 +33,33 @@ func orElse(s, otherwise string) string {
 }
 
 // forbidden names the permission that is missing.
-func forbidden(user string, g Grant) godwit.Blocker {
-	return godwit.Blocker{
+func forbidden(user string, g Grant) godwit.Finding {
+	return godwit.Finding{
 		Reason:  ReasonForbidden,
 		Message: fmt.Sprintf("%s may not %s", orElse(user, "the current user"), g),
 		Fix:     g.Fix(user),
 	}
 }
 
-func notEstablished(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
-	return godwit.Blocker{
+func notEstablished(crd *apiextensionsv1.CustomResourceDefinition) godwit.Finding {
+	return godwit.Finding{
 		Reason:  ReasonNotEstablished,
 		Message: fmt.Sprintf("customresourcedefinition %s is not served: %s", crd.Name, whyNotEstablished(crd)),
 		Fix:     establish(crd),
 	}
 }
 
-func noStorageVersion(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
-	return godwit.Blocker{
+func noStorageVersion(crd *apiextensionsv1.CustomResourceDefinition) godwit.Finding {
+	return godwit.Finding{
 		Reason:  ReasonNoStorageVersion,
 		Message: fmt.Sprintf("no version of %s is marked as the storage version", crd.Name),
 		Fix:     godwit.Do("set storage: true on one entry of spec.versions", godwit.Edit{Object: kube.CRDObject(crd.Name)}),
 	}
 }
 
-func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
+func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Finding {
 	version := kube.StorageVersion(crd)
-	return godwit.Blocker{
+	return godwit.Finding{
 		Reason:  ReasonStorageVersionNotServed,
 		Message: fmt.Sprintf("storage version %s of %s is not served, and writing through another version can lose fields", version, crd.Name),
 		Fix:     godwit.Do(fmt.Sprintf("serve version %s for the time of the run", version), kube.SetServed(crd, true, version)),
@@ -82,8 +82,8 @@ func rescued(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return format.Check(RescueAnnotation, []byte(text)) != nil || json.Unmarshal([]byte(text), &of) != nil || of.CRDUID == crd.UID
 }
 
-func rescueInterrupted(crd *apiextensionsv1.CustomResourceDefinition) godwit.Blocker {
-	return godwit.Blocker{
+func rescueInterrupted(crd *apiextensionsv1.CustomResourceDefinition) godwit.Finding {
+	return godwit.Finding{
 		Reason:  ReasonRescueInterrupted,
 		Message: fmt.Sprintf("a rescue of %s has not ended, so that the CRD has versions which only the rescue needs", crd.Name),
 		Fix: godwit.Do("if no other client runs it, resume it", godwit.RescueObjects{CRD: crd.Name}).
@@ -119,8 +119,8 @@ func establish(crd *apiextensionsv1.CustomResourceDefinition) godwit.Fix {
 }
 
 // LeaseStale is the blocker for an API server with a stale lease.
-func LeaseStale(s Server, now time.Time) godwit.Blocker {
-	return godwit.Blocker{
+func LeaseStale(s Server, now time.Time) godwit.Finding {
+	return godwit.Finding{
 		Reason: ReasonServerLeaseStale,
 		Message: fmt.Sprintf("API server %s has a stale lease, renewed %s ago, and may still have requests under way that store the old version",
 			s, now.Sub(s.Renewed).Round(time.Second)),

@@ -45,13 +45,13 @@ func notFound(name string, err error) error {
 // BlockedError reports a plan that must not be run.
 type BlockedError struct {
 	CRD      string
-	Blockers []godwit.Blocker
+	Blockers []godwit.Finding
 }
 
 func (e *BlockedError) Error() string {
 	messages := make([]string, len(e.Blockers))
 	for i, b := range e.Blockers {
-		messages[i] = b.Reason + ": " + b.Message + "; " + b.Fix.String()
+		messages[i] = b.Line() + "; " + b.Fix.String()
 	}
 	return fmt.Sprintf("%s is blocked: %s", e.CRD, strings.Join(messages, "; "))
 }
@@ -131,7 +131,7 @@ func causesOf(failures []godwit.Failure) []string {
 }
 
 // FailureReason is the reason of the failure of one object.
-func FailureReason(err error) string {
+func FailureReason(err error) *godwit.Reason {
 	switch answer := apierror.Of(err); answer.Class {
 	case apierror.Denied, apierror.NoDryRun:
 		return ReasonAdmissionDenied
@@ -162,7 +162,7 @@ func FailureReason(err error) string {
 }
 
 // ownReason is the reason of a failure that is no answer of the API server.
-func ownReason(err error) string {
+func ownReason(err error) *godwit.Reason {
 	switch {
 	case errors.Is(err, errStillThere):
 		return ReasonNotServed

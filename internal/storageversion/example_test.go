@@ -51,7 +51,7 @@ func ExamplePlanFor() {
 
 	fmt.Printf("%s is %s: stored at %v, to be stored at %s\n", plan.Name, plan.State, plan.StoredVersions, plan.StorageVersion)
 	for _, b := range plan.Blockers {
-		fmt.Println(b.Reason+":", b.Message)
+		fmt.Println(b.Line())
 	}
 	// Output:
 	// widgets.example.com is Blocked: stored at [v1 v2], to be stored at v2

@@ -95,9 +95,9 @@ const (
 type PreflightReport struct {
 	// Denials keep a run from starting, unless the policy accepts them: what the API server
 	// refused of one object it refuses of that object in a run.
-	Denials []godwit.Blocker
+	Denials []godwit.Finding
 	// Warnings do not keep a run from starting.
-	Warnings []godwit.Warning
+	Warnings []godwit.Finding
 	Summary  *PreflightSummary
 }
 

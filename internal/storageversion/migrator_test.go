@@ -15,7 +15,7 @@ import (
 )
 
 func TestReportErrNamesTheGravest(t *testing.T) {
-	failures := []godwit.Failure{{Namespace: "ns", Name: "goose", Reason: ReasonAdmissionDenied, Message: "denied"}}
+	failures := []godwit.Failure{{Namespace: "ns", Name: "goose", Finding: godwit.Finding{Reason: ReasonAdmissionDenied, Message: "denied"}}}
 	for reason, test := range map[string]struct {
 		report    Report
 		wrong     bool

@@ -75,13 +75,13 @@ type Step struct {
 	// After is the time until the action; zero means that only a change of the
 	// cluster calls for one.
 	After time.Duration
-	// Reason is one of the documented constants.
-	Reason string
+	// Reason is one of Reasons or StepReasons.
+	Reason *godwit.Reason
 	// Message says what happened and why. It holds no time and no count, so that it
 	// changes only with its meaning.
 	Message string
 	// Blockers are in the way, each with its fix.
-	Blockers []godwit.Blocker
+	Blockers []godwit.Finding
 	// Err is the failure, for callers that return errors. It is nil where the pass
 	// ended as passes are expected to: it is done or waits, the CRD changed, or
 	// other clients were at work.
@@ -143,7 +143,7 @@ func afterSettling(e *NotSettledError, h History) Step {
 	case len(e.Stale) > 0:
 		s.Message = "API servers with a stale lease may still write the old version: " + names(e.Stale)
 		for _, server := range e.Stale {
-			s.Blockers = append(s.Blockers, godwit.Blocker{
+			s.Blockers = append(s.Blockers, godwit.Finding{
 				Reason: ReasonServerLeaseStale, Message: fmt.Sprintf("API server %s has a stale lease", server),
 				Fix: replaceServer(server, "bring it back"),
 			})
@@ -173,7 +173,7 @@ func afterBlocked(e *BlockedError, h History) Step {
 		Action: ActionStalled, After: h.backOff(firstRetryPause, maxRetryPause),
 		Reason: ReasonBlocked, Message: e.Error(), Blockers: e.Blockers, Err: e, History: h,
 	}
-	if !slices.ContainsFunc(e.Blockers, func(b godwit.Blocker) bool { return b.Reason != ReasonMigrationInProgress }) {
+	if !slices.ContainsFunc(e.Blockers, func(b godwit.Finding) bool { return b.Reason != ReasonMigrationInProgress }) {
 		s.Action, s.After, s.Err = ActionRetry, waitForOthers, nil
 	}
 	return s
@@ -191,9 +191,9 @@ func afterUnlisted(e *UnlistedError, err error, h History) Step {
 		s.After, s.Reason, s.Err = waitForStart, ReasonRetrying, nil
 		s.Message = fmt.Sprintf("the API server does not serve %s yet", e.CRD)
 	case e.Blocks():
-		s.Action, s.Reason, s.Blockers = ActionStalled, ReasonBlocked, []godwit.Blocker{e.Blocker()}
+		s.Action, s.Reason, s.Blockers = ActionStalled, ReasonBlocked, []godwit.Finding{e.Finding}
 	case !e.Transient():
-		s.Reason, s.Blockers = ReasonBlocked, []godwit.Blocker{e.Blocker()}
+		s.Reason, s.Blockers = ReasonBlocked, []godwit.Finding{e.Finding}
 	}
 	return s
 }

@@ -30,8 +30,8 @@ func TestNext(t *testing.T) {
 	fields := trimmed
 	fields.ManagedFields = Tally{Counts: godwit.Counts{Failed: 1}}
 	away := errors.New("connection refused")
-	unlisted := func(reason string) error {
-		return fmt.Errorf("migrate: %w", &UnlistedError{CRD: plan.Name, Reason: reason})
+	unlisted := func(reason *godwit.Reason) error {
+		return fmt.Errorf("migrate: %w", &UnlistedError{CRD: plan.Name, Finding: godwit.Finding{Reason: reason}})
 	}
 	for reason, test := range map[string]struct {
 		plan    func(*Plan)
@@ -70,42 +70,42 @@ func TestNext(t *testing.T) {
 		},
 		"a lease is stale": {
 			err: &NotSettledError{Servers: []Server{one, two}, Stale: []Server{two}, Wait: 5 * time.Second},
-			want: Step{Action: ActionWait, After: 5 * time.Second, Reason: ReasonSettling, Blockers: []godwit.Blocker{{
+			want: Step{Action: ActionWait, After: 5 * time.Second, Reason: ReasonSettling, Blockers: []godwit.Finding{{
 				Reason: ReasonServerLeaseStale, Message: "API server apiserver-2 has a stale lease",
 				Fix: godwit.Do("bring it back").Or(godwit.Do("if it is gone for good, delete its lease",
 					godwit.Delete{Object: godwit.Object{Resource: "lease", Namespace: "kube-system", Name: "apiserver-2"}})),
 			}}}, says: "stale lease may still write the old version: apiserver-2",
 		},
 		"a permission is missing": {
-			err: &BlockedError{CRD: plan.Name, Blockers: []godwit.Blocker{refused}}, isError: true,
-			want: Step{Action: ActionStalled, After: 10 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Blocker{refused}, History: History{Unfinished: 1}},
+			err: &BlockedError{CRD: plan.Name, Blockers: []godwit.Finding{refused}}, isError: true,
+			want: Step{Action: ActionStalled, After: 10 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Finding{refused}, History: History{Unfinished: 1}},
 		},
 		"the CRD is deleted before the run": {
-			err:  fmt.Errorf("%w: %w", ErrChanged, &BlockedError{CRD: plan.Name, Blockers: []godwit.Blocker{refused}}),
-			want: Step{Action: ActionStalled, After: 10 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Blocker{refused}, History: History{Unfinished: 1}},
+			err:  fmt.Errorf("%w: %w", ErrChanged, &BlockedError{CRD: plan.Name, Blockers: []godwit.Finding{refused}}),
+			want: Step{Action: ActionStalled, After: 10 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Finding{refused}, History: History{Unfinished: 1}},
 		},
 		"another migrator is at work": {
-			err:  &BlockedError{CRD: plan.Name, Blockers: []godwit.Blocker{others}},
-			want: Step{Action: ActionRetry, After: 30 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Blocker{others}, History: History{Unfinished: 1}},
+			err:  &BlockedError{CRD: plan.Name, Blockers: []godwit.Finding{others}},
+			want: Step{Action: ActionRetry, After: 30 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Finding{others}, History: History{Unfinished: 1}},
 		},
 		"another migrator, and a permission is missing": {
-			err: &BlockedError{CRD: plan.Name, Blockers: []godwit.Blocker{others, refused}}, isError: true,
-			want: Step{Action: ActionStalled, After: 10 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Blocker{others, refused}, History: History{Unfinished: 1}},
+			err: &BlockedError{CRD: plan.Name, Blockers: []godwit.Finding{others, refused}}, isError: true,
+			want: Step{Action: ActionStalled, After: 10 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Finding{others, refused}, History: History{Unfinished: 1}},
 		},
 		"the list is throttled": {
 			err: unlisted(ReasonThrottled), history: History{Unfinished: 1}, isError: true,
-			want: Step{Action: ActionUnknown, After: 20 * time.Second, Reason: ReasonObjectsUnlisted, History: History{Unfinished: 2}}, says: ReasonThrottled,
+			want: Step{Action: ActionUnknown, After: 20 * time.Second, Reason: ReasonObjectsUnlisted, History: History{Unfinished: 2}}, says: ReasonThrottled.Name,
 		},
 		"the list is forbidden": {
 			err: unlisted(ReasonForbidden), isError: true,
-			want: Step{Action: ActionUnknown, After: 10 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Blocker{{Reason: ReasonForbidden}}, History: History{Unfinished: 1}},
+			want: Step{Action: ActionUnknown, After: 10 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Finding{{Reason: ReasonForbidden}}, History: History{Unfinished: 1}},
 		},
 		"objects can't be read": {
 			err: unlisted(ReasonUnreadableObjects), isError: true,
-			want: Step{Action: ActionStalled, After: 10 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Blocker{{Reason: ReasonUnreadableObjects}}, History: History{Unfinished: 1}},
+			want: Step{Action: ActionStalled, After: 10 * time.Second, Reason: ReasonBlocked, Blockers: []godwit.Finding{{Reason: ReasonUnreadableObjects}}, History: History{Unfinished: 1}},
 		},
 		"the CRD is new": {
-			err:  &UnlistedError{CRD: plan.Name, Reason: ReasonNotServed, Starting: true},
+			err:  &UnlistedError{CRD: plan.Name, Finding: godwit.Finding{Reason: ReasonNotServed}, Starting: true},
 			want: Step{Action: ActionUnknown, After: time.Second, Reason: ReasonRetrying, History: History{Unfinished: 1}}, says: "does not serve widgets.example.com yet",
 		},
 		"there is no such CRD":  {err: fmt.Errorf("%w: a", ErrNotFound), want: Step{Action: ActionStalled, Reason: ReasonCRDNotFound, History: History{Unfinished: 1}}},
@@ -167,18 +167,18 @@ func TestNext(t *testing.T) {
 }
 
 // blockerOf is a blocker of one reason.
-func blockerOf(reason string) godwit.Blocker {
-	return godwit.Blocker{Reason: reason, Message: "m", Fix: godwit.Do("r")}
+func blockerOf(reason *godwit.Reason) godwit.Finding {
+	return godwit.Finding{Reason: reason, Message: "m", Fix: godwit.Do("r")}
 }
 
 // TestNextIsNotDoneWhileAnythingIsUnknown: for each reason for which objects are not listed, the next step is not "done".
 func TestNextIsNotDoneWhileAnythingIsUnknown(t *testing.T) {
-	for _, reason := range []string{
+	for _, reason := range []*godwit.Reason{
 		ReasonForbidden, ReasonNotEstablished, ReasonStorageVersionNotServed, ReasonNoStorageVersion, ReasonNotServed, ReasonThrottled,
 		ReasonServerError, ReasonTimeout, ReasonListRefused, ReasonWebhookUnavailable, ReasonConversionFailed, ReasonUnreadableObjects,
 	} {
 		for _, starting := range []bool{false, true} {
-			err := &UnlistedError{CRD: "widgets.example.com", Reason: reason, Starting: starting}
+			err := &UnlistedError{CRD: "widgets.example.com", Finding: godwit.Finding{Reason: reason}, Starting: starting}
 			s := Next(Plan{Trimmed: true, StorageVersion: "v2"}, Report{Trimmed: true}, err, History{})
 			if s.Action != ActionUnknown && s.Action != ActionStalled || s.After == 0 {
 				t.Errorf("%s: %s after %v, want Unknown or Stalled, and another look", reason, s.Action, s.After)
@@ -194,8 +194,8 @@ func TestNextIsNotDoneWhileAnythingIsUnknown(t *testing.T) {
 func TestNextNamesTheWebhook(t *testing.T) {
 	failed := func(names ...string) (list []godwit.Failure) {
 		for i, name := range names {
-			list = append(list, godwit.Failure{Name: fmt.Sprint("w-", i), Reason: ReasonWebhookUnavailable, Message: fmt.Sprintf(
-				"10 attempts: Internal error occurred: failed calling webhook %q: failed to call webhook: the server is currently unable to handle the request", name)})
+			list = append(list, godwit.Failure{Name: fmt.Sprint("w-", i), Finding: godwit.Finding{Reason: ReasonWebhookUnavailable, Message: fmt.Sprintf(
+				"10 attempts: Internal error occurred: failed calling webhook %q: failed to call webhook: the server is currently unable to handle the request", name)}})
 		}
 		return list
 	}

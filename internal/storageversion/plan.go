@@ -55,9 +55,9 @@ type Plan struct {
 	// when they were listed.
 	Unlisted      *UnlistedError
 	ManagedFields ManagedFields
-	Blockers      []godwit.Blocker
+	Blockers      []godwit.Finding
 	// Warnings do not keep a run from starting.
-	Warnings []godwit.Warning
+	Warnings []godwit.Finding
 	// Preflight counts what a preflight has tried; nil without one.
 	Preflight *PreflightSummary
 	// Resumes means that an earlier run left a checkpoint that still holds.
@@ -133,7 +133,7 @@ func (plan Plan) stateFor(f Facts, p Policy) State {
 
 // trimmedChecks: what status.storedVersions promises is not believed where the API
 // server can't read the objects. A CRD that is being deleted takes them along.
-func trimmedChecks(f Facts, p Policy) []godwit.Blocker {
+func trimmedChecks(f Facts, p Policy) []godwit.Finding {
 	if f.CRD.DeletionTimestamp != nil {
 		return nil
 	}
@@ -141,19 +141,19 @@ func trimmedChecks(f Facts, p Policy) []godwit.Blocker {
 }
 
 // HardBlockers are the blockers that do not end by waiting.
-func (plan Plan) HardBlockers() []godwit.Blocker {
-	return slices.DeleteFunc(slices.Clone(plan.Blockers), func(b godwit.Blocker) bool {
+func (plan Plan) HardBlockers() []godwit.Finding {
+	return slices.DeleteFunc(slices.Clone(plan.Blockers), func(b godwit.Finding) bool {
 		return b.Reason == ReasonServerLeaseStale
 	})
 }
 
 // checks run in the order in which a user would fix what they find.
-var checks = []func(Facts, Policy) []godwit.Blocker{
+var checks = []func(Facts, Policy) []godwit.Finding{
 	checkServing, checkVersions, checkObjectsRead, checkRights, checkPreflight, checkOthers, checkChanges, checkServers,
 }
 
 // checkFormat: a run would overwrite how far the newer release is.
-func checkFormat(f Facts) []godwit.Blocker {
+func checkFormat(f Facts) []godwit.Finding {
 	if f.Newer == nil || f.CRD.DeletionTimestamp != nil {
 		return nil
 	}
@@ -167,14 +167,14 @@ func checkFormat(f Facts) []godwit.Blocker {
 
 // checkRescue: another run would write the objects without a look at the fields that they lose, which the rescue refuses.
 // After its last write to the objects, the rescue still has to give the fields of the CRD back to their owners.
-func checkRescue(f Facts, p Policy) []godwit.Blocker {
+func checkRescue(f Facts, p Policy) []godwit.Finding {
 	if p.InRescue || f.CRD.DeletionTimestamp != nil || !rescued(f.CRD) {
 		return nil
 	}
-	return []godwit.Blocker{rescueInterrupted(f.CRD)}
+	return []godwit.Finding{rescueInterrupted(f.CRD)}
 }
 
-func checkServing(f Facts, _ Policy) []godwit.Blocker {
+func checkServing(f Facts, _ Policy) []godwit.Finding {
 	crd := f.CRD
 	switch {
 	case crd.DeletionTimestamp != nil:
@@ -184,23 +184,23 @@ func checkServing(f Facts, _ Policy) []godwit.Blocker {
 				Object: kube.CRDObject(crd.Name), Output: `jsonpath={.metadata.finalizers} {.status.conditions[?(@.type=="Terminating")].message}`,
 			}))
 	case !kube.Established(crd):
-		return []godwit.Blocker{notEstablished(crd)}
+		return []godwit.Finding{notEstablished(crd)}
 	}
 	return nil
 }
 
-func checkVersions(f Facts, p Policy) []godwit.Blocker {
+func checkVersions(f Facts, p Policy) []godwit.Finding {
 	crd := f.CRD
 	version := kube.StorageVersion(crd)
 	if version == "" {
-		return []godwit.Blocker{noStorageVersion(crd)}
+		return []godwit.Finding{noStorageVersion(crd)}
 	}
-	var blockers []godwit.Blocker
+	var blockers []godwit.Finding
 	if !kube.Serves(crd, version) {
 		blockers = append(blockers, storageNotServed(crd))
 	}
 	if w := p.Write.orDefault(); w.Subresource() != "" && !kube.HasStatus(crd) {
-		blockers = append(blockers, godwit.Blocker{
+		blockers = append(blockers, godwit.Finding{
 			Reason:  ReasonStatusSubresourceMissing,
 			Message: fmt.Sprintf("the write %s goes to /status, which version %s of %s does not have", w, version, crd.Name),
 			Fix: godwit.Do(fmt.Sprintf("use the write %s", w.onObject()), godwit.RunMigration{CRD: crd.Name, Write: string(w.onObject())}).
@@ -209,7 +209,7 @@ func checkVersions(f Facts, p Policy) []godwit.Blocker {
 	}
 	for _, stored := range crd.Status.StoredVersions {
 		if !slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == stored }) {
-			blockers = append(blockers, godwit.Blocker{
+			blockers = append(blockers, godwit.Finding{
 				Reason: ReasonStoredVersionNotInSpec,
 				Message: fmt.Sprintf("status.storedVersions of %s names %s, which spec.versions does not have: objects stored at it can't be read",
 					crd.Name, stored),
@@ -224,17 +224,17 @@ func checkVersions(f Facts, p Policy) []godwit.Blocker {
 
 // checkObjectsRead: what the API server can't read it can't write again either. The
 // other reasons of a list that failed have a check of their own, or may end.
-func checkObjectsRead(f Facts, _ Policy) []godwit.Blocker {
+func checkObjectsRead(f Facts, _ Policy) []godwit.Finding {
 	u := f.Unlisted
 	forbidden := u != nil && u.Reason == ReasonForbidden && !kube.Trimmed(f.CRD) && !f.lacks(kube.ResourceOf(f.CRD).GroupResource())
 	if u == nil || !u.Blocks() && !forbidden {
 		return nil
 	}
-	return []godwit.Blocker{u.Blocker()}
+	return []godwit.Finding{u.Finding}
 }
 
-func checkRights(f Facts, _ Policy) []godwit.Blocker {
-	var blockers []godwit.Blocker
+func checkRights(f Facts, _ Policy) []godwit.Finding {
+	var blockers []godwit.Finding
 	for _, g := range f.Denied {
 		blockers = append(blockers, forbidden(f.User, g))
 	}
@@ -243,14 +243,14 @@ func checkRights(f Facts, _ Policy) []godwit.Blocker {
 
 // checkPreflight: what the API server refused of one object it will refuse of
 // that object in a run.
-func checkPreflight(f Facts, p Policy) []godwit.Blocker {
+func checkPreflight(f Facts, p Policy) []godwit.Finding {
 	if f.Preflight == nil || f.DenialsAccepted(p) {
 		return nil
 	}
 	return f.Preflight.Denials
 }
 
-func checkOthers(f Facts, _ Policy) []godwit.Blocker {
+func checkOthers(f Facts, _ Policy) []godwit.Finding {
 	if len(f.Migrations) == 0 {
 		return nil
 	}
@@ -269,7 +269,7 @@ func checkOthers(f Facts, _ Policy) []godwit.Blocker {
 	return blocker(ReasonMigrationInProgress, message, fix)
 }
 
-func checkChanges(f Facts, _ Policy) []godwit.Blocker {
+func checkChanges(f Facts, _ Policy) []godwit.Finding {
 	recent := f.Checkpoint.RecentRestarts(f.Now)
 	if f.Checkpoint.CRDUID != f.CRD.UID || recent < evidence.MaxRestarts { // another CRD's are not this one's
 		return nil
@@ -285,11 +285,11 @@ func checkChanges(f Facts, _ Policy) []godwit.Blocker {
 		fix)
 }
 
-func checkServers(f Facts, p Policy) []godwit.Blocker {
+func checkServers(f Facts, p Policy) []godwit.Finding {
 	if f.Checkpoint.Holds(f.CRD, p.terms()) {
 		return nil
 	}
-	var blockers []godwit.Blocker
+	var blockers []godwit.Finding
 	for _, s := range new(settle.History).Observe(f.CRD, f.Servers, f.Now, p.terms()).Stale {
 		blockers = append(blockers, LeaseStale(s, f.Now))
 		blockers[len(blockers)-1].Fix = replaceServer(s, fmt.Sprintf("bring it back and wait %s before the next run", p.terms().Time()))
@@ -299,10 +299,10 @@ func checkServers(f Facts, p Policy) []godwit.Blocker {
 
 // warnings are what a user should know and what does not keep a run from
 // starting.
-func warnings(f Facts, p Policy) []godwit.Warning {
-	var list []godwit.Warning
+func warnings(f Facts, p Policy) []godwit.Finding {
+	var list []godwit.Finding
 	if kube.FailedMigration(f.CRD) >= 0 {
-		list = append(list, godwit.Warning{
+		list = append(list, godwit.Finding{Severity: godwit.Warns,
 			Reason:  ReasonStoredVersionsDoubtful,
 			Message: fmt.Sprintf("a StorageVersionMigration of %s failed, and status.storedVersions was trimmed all the same: objects may be stored at any version", f.CRD.Name),
 			Fix:     godwit.Do("migrate them, which also removes that doubt", godwit.RunMigration{CRD: f.CRD.Name}),
@@ -310,7 +310,7 @@ func warnings(f Facts, p Policy) []godwit.Warning {
 	}
 	list = slices.Concat(list, untrimmed(f), trimmedEarly(f, p), leaseless(f, p))
 	if g := f.CleanupDenied; g != nil {
-		list = append(list, godwit.Warning{
+		list = append(list, godwit.Finding{Severity: godwit.Warns,
 			Reason:  ReasonCleanupForbidden,
 			Message: fmt.Sprintf("%s may not %s, without which stale managedFields stay", orElse(f.User, "the current user"), g),
 			Fix:     g.Fix(f.User),
@@ -321,7 +321,8 @@ func warnings(f Facts, p Policy) []godwit.Warning {
 	}
 	if f.DenialsAccepted(p) {
 		for _, b := range f.Preflight.Denials {
-			list = append(list, godwit.Warning(b))
+			b.Severity = godwit.Warns
+			list = append(list, b)
 		}
 	}
 	return append(list, f.Preflight.Warnings...)
@@ -330,17 +331,17 @@ func warnings(f Facts, p Policy) []godwit.Warning {
 // untrimmed warns of a StorageVersionMigration of after the last change of the CRD that succeeded, and
 // left old versions in status.storedVersions. Kubernetes' own migrator trims since 1.36, unless the
 // CRD was edited meanwhile; kube-storage-version-migrator does not.
-func untrimmed(f Facts) []godwit.Warning {
+func untrimmed(f Facts) []godwit.Finding {
 	changed, ok := settle.ChangedBefore(f.CRD)
 	if !ok || kube.Trimmed(f.CRD) {
 		return nil
 	}
-	var list []godwit.Warning
+	var list []godwit.Finding
 	for _, o := range f.Succeeded {
 		if !o.Created.After(changed) {
 			continue // it may have written objects at the storage version of before
 		}
-		list = append(list, godwit.Warning{
+		list = append(list, godwit.Finding{Severity: godwit.Warns,
 			Reason: ReasonMigrationDidNotTrim,
 			Message: fmt.Sprintf("%s has succeeded, and status.storedVersions of %s is still %s: this migrator leaves old versions in it, or the CRD was edited meanwhile",
 				o.Name, f.CRD.Name, strings.Join(f.CRD.Status.StoredVersions, ", ")),
@@ -352,7 +353,7 @@ func untrimmed(f Facts) []godwit.Warning {
 
 // trimmedEarly warns of a status.storedVersions that Kubernetes' own migrator trimmed before the settle
 // time was over: it waits for no API server, so that one may have stored an old version behind it.
-func trimmedEarly(f Facts, p Policy) []godwit.Warning {
+func trimmedEarly(f Facts, p Policy) []godwit.Finding {
 	changed, ok := settle.ChangedBefore(f.CRD)
 	if !ok || !kube.Trimmed(f.CRD) || len(f.CRD.Spec.Versions) < 2 {
 		return nil
@@ -371,8 +372,9 @@ func trimmedEarly(f Facts, p Policy) []godwit.Warning {
 	for i, v := range f.CRD.Spec.Versions {
 		versions[i] = v.Name
 	}
-	return []godwit.Warning{{
-		Reason: ReasonTrimmedBeforeSettled,
+	return []godwit.Finding{{
+		Severity: godwit.Warns,
+		Reason:   ReasonTrimmedBeforeSettled,
 		Message: fmt.Sprintf("a StorageVersionMigration trimmed status.storedVersions of %s within %s of the change of the CRD: an API server that had not adopted the change may have stored an old version since",
 			f.CRD.Name, p.terms().Time()),
 		Fix: godwit.Do("prove from etcd that no object is at an old version", godwit.VerifyMigration{CRD: f.CRD.Name}).
@@ -382,12 +384,13 @@ func trimmedEarly(f Facts, p Policy) []godwit.Warning {
 
 // leaseless warns of a cluster whose API servers are unknown: by the leases, one that has not adopted the
 // storage version would be named and waited for.
-func leaseless(f Facts, p Policy) []godwit.Warning {
+func leaseless(f Facts, p Policy) []godwit.Finding {
 	if !f.ServersRead || len(f.Servers) > 0 || kube.Trimmed(f.CRD) || p.skips(StorageVersionMigrationPhase) {
 		return nil
 	}
-	return []godwit.Warning{{
-		Reason: ReasonNoIdentityLeases,
+	return []godwit.Finding{{
+		Severity: godwit.Warns,
+		Reason:   ReasonNoIdentityLeases,
 		Message: fmt.Sprintf("no API server has an identity lease in kube-system: only the settle time, %s, keeps a run from writing before each API server stores %s",
 			p.terms().Time(), kube.StorageVersion(f.CRD)),
 		Fix: godwit.Do("see that each API server is healthy since the change of the CRD, or set its feature gate APIServerIdentity, which is on by default"),
@@ -397,13 +400,13 @@ func leaseless(f Facts, p Policy) []godwit.Warning {
 // afterBlockers puts what has to be done first in front of the remedies that a
 // blocker stands in the way of: a run that tries every object is refused as any
 // other. What admission refuses is not asked for then.
-func afterBlockers(list []godwit.Warning, blockers []godwit.Blocker) []godwit.Warning {
+func afterBlockers(list []godwit.Finding, blockers []godwit.Finding) []godwit.Finding {
 	var first []string
 	for _, b := range blockers {
 		switch b.Reason {
 		case ReasonAdmissionDenied, ReasonWebhookUnavailable, ReasonObjectInvalid, ReasonServerLeaseStale:
 		default:
-			first = append(first, b.Reason)
+			first = append(first, b.Reason.Name)
 		}
 	}
 	if len(first) == 0 {

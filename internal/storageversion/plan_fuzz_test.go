@@ -87,12 +87,8 @@ func checkBlockers(t *testing.T, f Facts, p Plan) {
 	for _, s := range f.Servers {
 		subjects = append(subjects, s.Name)
 	}
-	blockers := slices.Clone(p.Blockers)
-	for _, w := range p.Warnings {
-		blockers = append(blockers, godwit.Blocker(w))
-	}
-	for _, b := range blockers {
-		if b.Reason == "" || strings.TrimSpace(b.Message) == "" || strings.TrimSpace(b.Fix.String()) == "" {
+	for _, b := range slices.Concat(p.Blockers, p.Warnings) {
+		if b.Reason == nil || strings.TrimSpace(b.Message) == "" || strings.TrimSpace(b.Fix.String()) == "" {
 			t.Errorf("a blocker without a word: %+v", b)
 		}
 		if !slices.ContainsFunc(subjects, func(s string) bool { return s != "" && strings.Contains(b.Message, s) }) {
@@ -166,11 +162,11 @@ func (d *dice) preflight(crd string) *PreflightReport {
 	if d.roll(2) == 0 {
 		return nil
 	}
-	denial := func(d *dice) godwit.Blocker {
-		return godwit.Blocker{Reason: pick(d, ReasonAdmissionDenied, ReasonWebhookUnavailable, ReasonObjectInvalid), Message: crd + " is denied", Fix: godwit.Do("exempt the user")}
+	denial := func(d *dice) godwit.Finding {
+		return godwit.Finding{Reason: pick(d, ReasonAdmissionDenied, ReasonWebhookUnavailable, ReasonObjectInvalid), Message: crd + " is denied", Fix: godwit.Do("exempt the user")}
 	}
-	warning := func(d *dice) godwit.Warning {
-		return godwit.Warning{Reason: pick(d, ReasonAdmissionMutates, ReasonPreflightIncomplete), Message: crd + " is changed", Fix: godwit.Do("try every object")}
+	warning := func(d *dice) godwit.Finding {
+		return godwit.Finding{Severity: godwit.Warns, Reason: pick(d, ReasonAdmissionMutates, ReasonPreflightIncomplete), Message: crd + " is changed", Fix: godwit.Do("try every object")}
 	}
 	return &PreflightReport{
 		Denials: several(d, 3, denial), Warnings: several(d, 3, warning),

@@ -75,12 +75,12 @@ var later = flip.Add(time.Hour)
 
 func alive(name string) Server { return Server{Name: name, Renewed: later.Add(-4 * time.Second)} }
 
-func reasons(blockers []godwit.Blocker) []string {
-	var names []string
-	for _, b := range blockers {
-		names = append(names, b.Reason)
+func reasons(findings []godwit.Finding) []*godwit.Reason {
+	var all []*godwit.Reason
+	for _, f := range findings {
+		all = append(all, f.Reason)
 	}
-	return names
+	return all
 }
 
 func TestPlanForState(t *testing.T) {
@@ -94,7 +94,7 @@ func TestPlanForState(t *testing.T) {
 		facts   Facts
 		policy  Policy
 		state   State
-		reasons []string
+		reasons []*godwit.Reason
 	}{
 		"old objects": {
 			reason: "two stored versions and nothing in the way",
@@ -138,13 +138,13 @@ func TestPlanForState(t *testing.T) {
 			reason:  "one cause, one blocker: that it is not established any more goes without saying",
 			facts:   Facts{CRD: widgetCRD(terminating, conditions()), Now: later},
 			state:   Blocked,
-			reasons: []string{ReasonTerminating},
+			reasons: []*godwit.Reason{ReasonTerminating},
 		},
 		"no conditions": {
 			reason:  "a CRD that is not established is not served",
 			facts:   Facts{CRD: widgetCRD(conditions()), Now: later},
 			state:   Blocked,
-			reasons: []string{ReasonNotEstablished},
+			reasons: []*godwit.Reason{ReasonNotEstablished},
 		},
 		"condition Established unknown": {
 			reason: "only True is true",
@@ -152,13 +152,13 @@ func TestPlanForState(t *testing.T) {
 				Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionUnknown,
 			})), Now: later},
 			state:   Blocked,
-			reasons: []string{ReasonNotEstablished},
+			reasons: []*godwit.Reason{ReasonNotEstablished},
 		},
 		"no storage version": {
 			reason:  "an empty name must not pass for a version that storedVersions equals",
 			facts:   Facts{CRD: widgetCRD(versions(apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1", Served: true}), stored("")), Now: later},
 			state:   Blocked,
-			reasons: []string{ReasonNoStorageVersion},
+			reasons: []*godwit.Reason{ReasonNoStorageVersion},
 		},
 		"storage version not served": {
 			reason: "writing through the other version could lose fields",
@@ -167,7 +167,7 @@ func TestPlanForState(t *testing.T) {
 				apiextensionsv1.CustomResourceDefinitionVersion{Name: "v2", Storage: true},
 			)), Now: later},
 			state:   Blocked,
-			reasons: []string{ReasonStorageVersionNotServed},
+			reasons: []*godwit.Reason{ReasonStorageVersionNotServed},
 		},
 		"old version not served": {
 			reason: "an unserved version can still be read from etcd",
@@ -181,7 +181,7 @@ func TestPlanForState(t *testing.T) {
 			reason:  "each is named: each has to come back",
 			facts:   Facts{CRD: widgetCRD(stored("v0", "v1", "v2", "v1beta1")), Now: later},
 			state:   Blocked,
-			reasons: []string{ReasonStoredVersionNotInSpec, ReasonStoredVersionNotInSpec},
+			reasons: []*godwit.Reason{ReasonStoredVersionNotInSpec, ReasonStoredVersionNotInSpec},
 		},
 		"forbidden": {
 			reason: "one blocker for each right, with the grant to give",
@@ -189,19 +189,19 @@ func TestPlanForState(t *testing.T) {
 				{Verb: "patch", Resource: widgets}, {Verb: "patch", Resource: crdsStatus, Name: "widgets.example.com"},
 			}},
 			state:   Blocked,
-			reasons: []string{ReasonForbidden, ReasonForbidden},
+			reasons: []*godwit.Reason{ReasonForbidden, ReasonForbidden},
 		},
 		"another migrator": {
 			reason:  "two at once race for nothing",
 			facts:   Facts{CRD: widgetCRD(), Now: later, Migrations: []OtherMigration{{Name: "storageversionmigrations.storagemigration.k8s.io/w"}}},
 			state:   Blocked,
-			reasons: []string{ReasonMigrationInProgress},
+			reasons: []*godwit.Reason{ReasonMigrationInProgress},
 		},
 		"fought over": {
 			reason:  "the third restart within the hour stops us",
 			facts:   Facts{CRD: widgetCRD(), Now: later, Checkpoint: restartedAt(later, 50*time.Minute, 20*time.Minute, time.Minute)},
 			state:   Blocked,
-			reasons: []string{ReasonCRDKeepsChanging},
+			reasons: []*godwit.Reason{ReasonCRDKeepsChanging},
 		},
 		"fought over yesterday": {
 			reason: "a restart is forgotten after an hour, to the second",
@@ -212,7 +212,7 @@ func TestPlanForState(t *testing.T) {
 			reason:  "it has not renewed since the flip: it may still write v1",
 			facts:   Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}},
 			state:   Blocked,
-			reasons: []string{ReasonServerLeaseStale},
+			reasons: []*godwit.Reason{ReasonServerLeaseStale},
 		},
 		"stale lease, accepted": {
 			reason: "the user knows better",
@@ -243,7 +243,7 @@ func TestPlanForState(t *testing.T) {
 				CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: time.Second},
 			}},
 			state:   Blocked,
-			reasons: []string{ReasonServerLeaseStale},
+			reasons: []*godwit.Reason{ReasonServerLeaseStale},
 		},
 		"stale lease, evidence void": {
 			reason: "the checkpoint is another CRD's",
@@ -251,14 +251,14 @@ func TestPlanForState(t *testing.T) {
 				CRDUID: "u0", Generation: 7, StorageVersion: "v2", ResourceVersion: "100",
 			}},
 			state:   Blocked,
-			reasons: []string{ReasonServerLeaseStale},
+			reasons: []*godwit.Reason{ReasonServerLeaseStale},
 		},
 		"no time of the flip": {
 			reason: "without managedFields the change may be as new as our first reading, and a server overdue by then has a stale lease",
 			facts: Facts{CRD: widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.ManagedFields = nil }),
 				Now: now, Servers: []Server{missed}},
 			state:   Blocked,
-			reasons: []string{ReasonServerLeaseStale},
+			reasons: []*godwit.Reason{ReasonServerLeaseStale},
 		},
 		"fought over, as another CRD": {
 			reason: "restarts that a CRD of this name had before it was created again are not its own",
@@ -270,13 +270,13 @@ func TestPlanForState(t *testing.T) {
 			reason:  "a run would drop fields of objects that no client could read before",
 			facts:   Facts{CRD: widgetCRD(rescue(`{"format": 1, "crdUID": "u1"}`)), Now: later},
 			state:   Blocked,
-			reasons: []string{ReasonRescueInterrupted},
+			reasons: []*godwit.Reason{ReasonRescueInterrupted},
 		},
 		"a rescue that has rewritten all": {
 			reason:  "the spec has other owners until the rescue ends",
 			facts:   Facts{CRD: widgetCRD(stored("v2"), rescue(`{"format": 1, "crdUID": "u1", "restored": true}`)), Now: later},
 			state:   Blocked,
-			reasons: []string{ReasonRescueInterrupted},
+			reasons: []*godwit.Reason{ReasonRescueInterrupted},
 		},
 		"the run of the rescue itself": {
 			reason: "its own journal is not in its way",
@@ -288,13 +288,13 @@ func TestPlanForState(t *testing.T) {
 			reason:  "what it has changed is not known",
 			facts:   Facts{CRD: widgetCRD(rescue(`{"format": 2}`)), Now: later},
 			state:   Blocked,
-			reasons: []string{ReasonRescueInterrupted},
+			reasons: []*godwit.Reason{ReasonRescueInterrupted},
 		},
 		"a rescue with a damaged journal": {
 			reason:  "the rescue says what is wrong with it",
 			facts:   Facts{CRD: widgetCRD(rescue(`{`)), Now: later},
 			state:   Blocked,
-			reasons: []string{ReasonRescueInterrupted},
+			reasons: []*godwit.Reason{ReasonRescueInterrupted},
 		},
 		"a rescue of another CRD": {
 			reason: "a restored manifest has the annotation of a CRD that is gone",
@@ -312,7 +312,7 @@ func TestPlanForState(t *testing.T) {
 				Checkpoint: restartedAt(now, 3*time.Minute, 2*time.Minute, time.Minute),
 			},
 			state: Blocked,
-			reasons: []string{
+			reasons: []*godwit.Reason{
 				ReasonNotEstablished, ReasonStorageVersionNotServed, ReasonStoredVersionNotInSpec,
 				ReasonForbidden, ReasonMigrationInProgress, ReasonCRDKeepsChanging, ReasonServerLeaseStale,
 			},
@@ -483,23 +483,23 @@ func TestBlockersNameTheMissingPermissions(t *testing.T) {
 }
 
 func TestHardBlockers(t *testing.T) {
-	plan := Plan{Blockers: []godwit.Blocker{
+	plan := Plan{Blockers: []godwit.Finding{
 		{Reason: ReasonForbidden}, {Reason: ReasonServerLeaseStale}, {Reason: ReasonTerminating}, {Reason: ReasonServerLeaseStale},
 	}}
-	if diff := cmp.Diff([]string{ReasonForbidden, ReasonTerminating}, reasons(plan.HardBlockers())); diff != "" {
+	if diff := cmp.Diff([]*godwit.Reason{ReasonForbidden, ReasonTerminating}, reasons(plan.HardBlockers())); diff != "" {
 		t.Errorf("a stale lease is waited for, all else is a hard blocker (-want +got):\n%s", diff)
 	}
-	all := []string{ReasonForbidden, ReasonServerLeaseStale, ReasonTerminating, ReasonServerLeaseStale}
+	all := []*godwit.Reason{ReasonForbidden, ReasonServerLeaseStale, ReasonTerminating, ReasonServerLeaseStale}
 	if diff := cmp.Diff(all, reasons(plan.Blockers)); diff != "" {
 		t.Errorf("the plan itself changed (-want +got):\n%s", diff)
 	}
 }
 
 func TestBlockedErrorNamesEveryCause(t *testing.T) {
-	err := &BlockedError{CRD: "widgets.example.com", Blockers: []godwit.Blocker{
+	err := &BlockedError{CRD: "widgets.example.com", Blockers: []godwit.Finding{
 		{Reason: ReasonForbidden, Message: "jane may not list"}, {Reason: ReasonTerminating, Message: "is being deleted"},
 	}}
-	for _, part := range []string{"widgets.example.com", ReasonForbidden, "jane may not list", ReasonTerminating, "is being deleted"} {
+	for _, part := range []string{"widgets.example.com", ReasonForbidden.Name, "jane may not list", ReasonTerminating.Name, "is being deleted"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q does not name %q", err.Error(), part)
 		}
@@ -542,13 +542,13 @@ func TestPlanSaysWhatDiffersOnThisServer(t *testing.T) {
 		reason string
 		facts  Facts
 		policy Policy
-		want   []string // reasons of warnings
-		words  []string // of the warning
+		want   []*godwit.Reason // of warnings
+		words  []string         // of the warning
 	}{
 		"no leases": {
 			reason: "the feature gate APIServerIdentity is off: time alone decides, and the plan says so",
 			facts:  Facts{CRD: widgetCRD(), ServersRead: true},
-			want:   []string{ReasonNoIdentityLeases}, words: []string{"1m15s", "v2", "APIServerIdentity"},
+			want:   []*godwit.Reason{ReasonNoIdentityLeases}, words: []string{"1m15s", "v2", "APIServerIdentity"},
 		},
 		"leases": {reason: "each server is known", facts: Facts{CRD: widgetCRD(), ServersRead: true, Servers: []Server{alive("a")}}},
 		"leases that were not read": {
@@ -564,7 +564,7 @@ func TestPlanSaysWhatDiffersOnThisServer(t *testing.T) {
 		"migrated in-tree, not trimmed": {
 			reason: "as before Kubernetes 1.36, and by kube-storage-version-migrator",
 			facts:  Facts{CRD: widgetCRD(), Succeeded: succeeded(10 * time.Second)},
-			want:   []string{ReasonMigrationDidNotTrim}, words: []string{other, "v1, v2", "RunMigration{CRD:widgets.example.com"},
+			want:   []*godwit.Reason{ReasonMigrationDidNotTrim}, words: []string{other, "v1, v2", "RunMigration{CRD:widgets.example.com"},
 		},
 		"migrated in-tree before the change": {
 			reason: "that says nothing about this storage version",
@@ -576,7 +576,7 @@ func TestPlanSaysWhatDiffersOnThisServer(t *testing.T) {
 		"trimmed in-tree at once": {
 			reason: "the in-tree migrator waits for no API server",
 			facts:  Facts{CRD: widgetCRD(stored("v2"), ended(7, 20*time.Second))},
-			want:   []string{ReasonTrimmedBeforeSettled}, words: []string{"1m15s", "VerifyMigration{CRD:widgets.example.com}", `"v1", "v2"`},
+			want:   []*godwit.Reason{ReasonTrimmedBeforeSettled}, words: []string{"1m15s", "VerifyMigration{CRD:widgets.example.com}", `"v1", "v2"`},
 		},
 		"trimmed in-tree after the settle time": {
 			reason: "each server has had its time", facts: Facts{CRD: widgetCRD(stored("v2"), ended(7, 2*time.Minute))},
@@ -589,11 +589,7 @@ func TestPlanSaysWhatDiffersOnThisServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.facts.Now = later
 			plan := PlanFor(tc.facts, tc.policy)
-			var got []string
-			for _, w := range plan.Warnings {
-				got = append(got, w.Reason)
-			}
-			if !slices.Equal(got, tc.want) {
+			if !slices.Equal(reasons(plan.Warnings), tc.want) {
 				t.Fatalf("warnings %v, want %v: %s", plan.Warnings, tc.want, tc.reason)
 			}
 			for _, word := range tc.words {

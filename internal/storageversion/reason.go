@@ -1,134 +1,249 @@
 package storageversion
 
+import "github.com/godwit-dev/godwit"
+
+// Reasons are those of a plan, of objects that fail, and of an [UnlistedError].
+var Reasons godwit.Catalog
+
 // Reasons of blockers.
-const (
-	// ReasonNotEstablished means that the API server does not serve the CRD.
-	ReasonNotEstablished = "NotEstablished"
-	// ReasonTerminating means that the CRD is being deleted.
-	ReasonTerminating = "Terminating"
-	// ReasonNoStorageVersion means that no version is marked as the storage version.
-	ReasonNoStorageVersion = "NoStorageVersion"
-	// ReasonStorageVersionNotServed means that objects can't be written at the storage
-	// version, and writing them through another one can lose fields.
-	ReasonStorageVersionNotServed = "StorageVersionNotServed"
-	// ReasonStatusSubresourceMissing means that the policy writes to /status, and the
-	// storage version has none.
-	ReasonStatusSubresourceMissing = "StatusSubresourceMissing"
-	// ReasonStoredVersionNotInSpec means that objects may be stored at a version that
-	// the server no longer knows how to read.
-	ReasonStoredVersionNotInSpec = "StoredVersionNotInSpec"
-	// ReasonForbidden means that a permission is missing.
-	ReasonForbidden = "Forbidden"
-	// ReasonMigrationInProgress means that another migrator migrates the resource.
-	ReasonMigrationInProgress = "MigrationInProgress"
-	// ReasonCRDKeepsChanging means that the CRD changed under several runs.
-	ReasonCRDKeepsChanging = "CRDKeepsChanging"
-	// ReasonServerLeaseStale means that an API server has not renewed its lease since
-	// the storage version changed, and may still write the old one.
-	ReasonServerLeaseStale = "ServerLeaseStale"
-	// ReasonAdmissionDenied means that a webhook or a policy refuses the policy's write of
-	// some object, as a preflight has shown.
-	ReasonAdmissionDenied = "AdmissionDenied"
-	// ReasonWebhookUnavailable means that a webhook without which the API server writes or
-	// reads no object does not answer it.
-	ReasonWebhookUnavailable = "WebhookUnavailable"
-	// ReasonConversionFailed means that the conversion webhook answers, and does not convert
-	// some object, so that the API server reads none.
-	ReasonConversionFailed = "ConversionFailed"
-	// ReasonUnreadableObjects means that the API server can't read some object from etcd,
-	// because its bytes are damaged or its version is not in spec.versions.
-	ReasonUnreadableObjects = "UnreadableObjects"
-	// ReasonObjectInvalid means that the API server itself refuses some object as it is.
-	ReasonObjectInvalid = "ObjectInvalid"
-	// ReasonNewerFormat means that a newer release of Godwit has stored how far a migration is.
-	ReasonNewerFormat = "NewerFormat"
-	// ReasonRescueInterrupted means that a rescue of the CRD has not ended.
-	ReasonRescueInterrupted = "RescueInterrupted"
+var (
+	ReasonNotEstablished = Reasons.Declare(godwit.Reason{
+		Name: "NotEstablished", UserAction: true,
+		Meaning: "The API server does not serve the CRD.",
+		Fix:     godwit.Do("see the conditions of the CRD for the cause"),
+	})
+	ReasonTerminating = Reasons.Declare(godwit.Reason{
+		Name:    "Terminating",
+		Meaning: "The CRD is being deleted.",
+		Fix:     godwit.Do("nothing is left to migrate. If the deletion hangs, see which finalizer holds it"),
+	})
+	ReasonNoStorageVersion = Reasons.Declare(godwit.Reason{
+		Name: "NoStorageVersion", UserAction: true,
+		Meaning: "No version of the CRD is marked as the storage version.",
+		Fix:     godwit.Do("mark one version with `storage: true`"),
+	})
+	ReasonStorageVersionNotServed = Reasons.Declare(godwit.Reason{
+		Name: "StorageVersionNotServed", UserAction: true,
+		Meaning: "The storage version is not served. Objects can't be written at it, and a write through another version can lose fields.",
+		Fix:     godwit.Do("serve the storage version for as long as the migration takes"),
+	})
+	ReasonStatusSubresourceMissing = Reasons.Declare(godwit.Reason{
+		Name: "StatusSubresourceMissing", UserAction: true,
+		Meaning: "The chosen write goes to /status, and the storage version has no status subresource.",
+		Fix:     godwit.Do("choose a write to the object itself, or add the subresource to the version"),
+	})
+	ReasonStoredVersionNotInSpec = Reasons.Declare(godwit.Reason{
+		Name: "StoredVersionNotInSpec", UserAction: true,
+		Meaning: "status.storedVersions names a version that spec.versions lacks. The API server can't read objects that are stored at it.",
+		Fix:     godwit.Do("run `godwit crd rescue`; or bring the version back with `served: false`; or prove from etcd that no object is stored at it"),
+	})
+	ReasonForbidden = Reasons.Declare(godwit.Reason{
+		Name: "Forbidden", UserAction: true,
+		Meaning: "A permission is missing.",
+		Fix:     godwit.Do("grant the permission. The remedy in the message is the command that grants it, and nothing more than it"),
+	})
+	ReasonMigrationInProgress = Reasons.Declare(godwit.Reason{
+		Name:    "MigrationInProgress",
+		Meaning: "Another migrator is at work on the resource.",
+		Fix:     godwit.Do("wait. The migration starts when the other one ends. If the message says that no controller has begun the other one, delete it"),
+	})
+	ReasonCRDKeepsChanging = Reasons.Declare(godwit.Reason{
+		Name: "CRDKeepsChanging", UserAction: true,
+		Meaning: "The spec of the CRD changed during several runs.",
+		Fix:     godwit.Do("make the field managers that the message names agree on one spec"),
+	})
+	ReasonServerLeaseStale = Reasons.Declare(godwit.Reason{
+		Name: "ServerLeaseStale", UserAction: true,
+		Meaning: "An API server lease is stale. The server may still write the old version.",
+		Fix:     godwit.Do("bring the API server back; or, if it is gone for good, delete its lease. The migration starts when the lease expires, within an hour"),
+	})
+	ReasonAdmissionDenied = Reasons.Declare(godwit.Reason{
+		Name: "AdmissionDenied", UserAction: true,
+		Meaning: "A webhook or a policy denies the write of some object, as the preflight shows.",
+		Fix:     godwit.Do("change the webhook or the policy, or exempt the user; or choose another write, as the message says"),
+	})
+	ReasonWebhookUnavailable = Reasons.Declare(godwit.Reason{
+		Name: "WebhookUnavailable", UserAction: true,
+		Meaning: "A webhook that the API server needs to read or write objects does not answer.",
+		Fix:     godwit.Do("bring the webhook up. If the message says that status.storedVersions is wrong, put the version back, as the remedy does"),
+	})
+	ReasonConversionFailed = Reasons.Declare(godwit.Reason{
+		Name: "ConversionFailed", UserAction: true,
+		Meaning: "The conversion webhook answers, and does not convert some object. The API server lists no object until it does.",
+		Fix:     godwit.Do("fix the conversion webhook or its configuration. If the message says that status.storedVersions is wrong, put the version back, as the remedy does"),
+	})
+	ReasonUnreadableObjects = Reasons.Declare(godwit.Reason{
+		Name: "UnreadableObjects", UserAction: true,
+		Meaning: "The API server can't read some object from etcd: its bytes are damaged, or its version is not in spec.versions.",
+		Fix:     godwit.Do("run `godwit crd rescue`; or add the version that spec.versions lacks, with `served: false`, and to status.storedVersions, as the remedy does; or restore the object from a backup"),
+	})
+	ReasonObjectInvalid = Reasons.Declare(godwit.Reason{
+		Name: "ObjectInvalid", UserAction: true,
+		Meaning: "The API server refuses some object as it is stored.",
+		Fix:     godwit.Do("correct the object, or the schema of the storage version"),
+	})
+	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
+		Name: "NewerFormat", UserAction: true,
+		Meaning: "A newer release of Godwit has stored how far a migration of the CRD is, in a format that this release does not read. Nothing is written.",
+		Fix:     godwit.Do("use that release, or a newer one. If it is gone for good, remove what it has stored, which the message names: the migration starts from the beginning"),
+	})
+	ReasonRescueInterrupted = Reasons.Declare(godwit.Reason{
+		Name: "RescueInterrupted", UserAction: true,
+		Meaning: "A rescue of the CRD is under way or was interrupted. Until it ends, the CRD has versions that only the rescue needs, and no other run writes its objects.",
+		Fix:     godwit.Do("if no other client runs it, run `godwit crd rescue NAME` again: it resumes. With `--undo` it restores the CRD"),
+	})
 )
 
 // Reasons of warnings, beside those of blockers that are accepted.
-const (
-	// ReasonStoredVersionsDoubtful means that status.storedVersions proves nothing, because
-	// a StorageVersionMigration that failed has trimmed it.
-	ReasonStoredVersionsDoubtful = "StoredVersionsDoubtful"
-	// ReasonMigrationDidNotTrim means that a StorageVersionMigration of another migrator has
-	// succeeded, and that status.storedVersions still has old versions.
-	ReasonMigrationDidNotTrim = "MigrationDidNotTrim"
-	// ReasonTrimmedBeforeSettled means that Kubernetes' own migrator trimmed status.storedVersions
-	// while an API server may still have stored an old version.
-	ReasonTrimmedBeforeSettled = "TrimmedBeforeSettled"
-	// ReasonNoIdentityLeases means that the API servers have no identity leases, so that
-	// none that lags behind can be found.
-	ReasonNoIdentityLeases = "NoIdentityLeases"
-	// ReasonAdmissionMutates means that something in the API server changes objects that
-	// are written as they are, and a run would store the change.
-	ReasonAdmissionMutates = "AdmissionMutates"
-	// ReasonCleanupForbidden means that the write goes to /status or is an update, and the
-	// right to patch objects is missing, which the cleanup of managedFields needs.
-	ReasonCleanupForbidden = "CleanupForbidden"
-	// ReasonPreflightIncomplete means that what admission makes of the write is not
-	// known for every namespace.
-	ReasonPreflightIncomplete = "PreflightIncomplete"
+var (
+	ReasonStoredVersionsDoubtful = Reasons.Declare(godwit.Reason{
+		Name: "StoredVersionsDoubtful", UserAction: true,
+		Meaning: "A version is removed, and status.storedVersions proves nothing: it lacks the storage version, or a migration that failed trimmed it.",
+		Fix:     godwit.Do("prove it from etcd: `godwit crd verify`"),
+	})
+	ReasonMigrationDidNotTrim = Reasons.Declare(godwit.Reason{
+		Name:    "MigrationDidNotTrim",
+		Meaning: "A StorageVersionMigration of another migrator succeeded, and left old versions in status.storedVersions.",
+		Fix:     godwit.Do("run the migration. It writes only objects that are at an old version, and trims"),
+	})
+	ReasonTrimmedBeforeSettled = Reasons.Declare(godwit.Reason{
+		Name: "TrimmedBeforeSettled", UserAction: true,
+		Meaning: "Kubernetes' own migrator trimmed status.storedVersions so soon after the change of the CRD that an API server may have stored an old version since.",
+		Fix:     godwit.Do("prove it from etcd: `godwit crd verify`. Without access to etcd, put all versions back into status.storedVersions, and run the migration"),
+	})
+	ReasonNoIdentityLeases = Reasons.Declare(godwit.Reason{
+		Name:    "NoIdentityLeases",
+		Meaning: "The API servers have no identity leases. One that does not store the new version yet can't be found, and only the settle time protects objects from it.",
+		Fix:     godwit.Do("see that each API server is healthy before the run; or set its feature gate APIServerIdentity, which is on by default"),
+	})
+	ReasonAdmissionMutates = Reasons.Declare(godwit.Reason{
+		Name:    "AdmissionMutates",
+		Meaning: "Admission changes objects that are written as they are. A run would store the change.",
+		Fix:     godwit.Do("see whether the change is wanted. If not, change the webhook or the policy before the run"),
+	})
+	ReasonCleanupForbidden = Reasons.Declare(godwit.Reason{
+		Name:    "CleanupForbidden",
+		Meaning: "The permission to patch objects is missing, which the cleanup of managedFields needs.",
+		Fix:     godwit.Do("grant the permission, or let a later run clean up"),
+	})
+	ReasonPreflightIncomplete = Reasons.Declare(godwit.Reason{
+		Name:    "PreflightIncomplete",
+		Meaning: "The preflight did not try the write in every namespace.",
+		Fix:     godwit.Do("run with `--dry-run=server`, which tries every object"),
+	})
 )
 
 // Reasons of failures of objects, beside those of blockers and of an [UnlistedError].
-const (
-	// ReasonConflict means that other clients kept writing the object.
-	ReasonConflict = "Conflict"
-	// ReasonUnanswered means that the API server did not answer the write.
-	ReasonUnanswered = "Unanswered"
-	// ReasonObjectTooLarge means that the API server dropped the managedFields of an
-	// object that is too large with them.
-	ReasonObjectTooLarge = "ObjectTooLarge"
-	// ReasonManagedFieldsKept means that the API server answered a cleanup with the
-	// managedFields of before.
-	ReasonManagedFieldsKept = "ManagedFieldsKept"
+var (
+	ReasonConflict = Reasons.Declare(godwit.Reason{
+		Name:    "Conflict",
+		Meaning: "Other clients kept writing the object while it was rewritten.",
+		Fix:     godwit.Do("run again. If it lasts, see in metadata.managedFields which clients write the object"),
+	})
+	ReasonUnanswered = Reasons.Declare(godwit.Reason{
+		Name:    "Unanswered",
+		Meaning: "The API server did not answer the write of an object.",
+		Fix:     godwit.Do("run again when the API server answers: `kubectl get --raw '/readyz?verbose'`"),
+	})
+	ReasonObjectTooLarge = Reasons.Declare(godwit.Reason{
+		Name: "ObjectTooLarge", UserAction: true,
+		Meaning: "The API server dropped the managedFields of an object, because the object is too large with them or, before Kubernetes 1.37, because its conversion webhook was down.",
+		Fix:     godwit.Do("have each client that applies the object apply it again: it owns no field of the object any more"),
+	})
+	ReasonManagedFieldsKept = Reasons.Declare(godwit.Reason{
+		Name: "ManagedFieldsKept", UserAction: true,
+		Meaning: "The API server answered a cleanup of managedFields with the entries of before.",
+		Fix:     godwit.Do("see whether a mutating webhook writes metadata.managedFields"),
+	})
 )
 
 // Reasons of an [UnlistedError], beside [ReasonForbidden], [ReasonNotEstablished],
 // [ReasonStorageVersionNotServed] and those of blockers.
-const (
-	// ReasonNotServed means that the API server answers 404 for a version that the CRD serves.
-	ReasonNotServed = "NotServed"
-	// ReasonThrottled means that the API server answers 429 to each attempt.
-	ReasonThrottled = "Throttled"
-	// ReasonServerError means that the API server, or a proxy before it, answers with a 5xx
-	// error to each attempt.
-	ReasonServerError = "ServerError"
-	// ReasonTimeout means that the API server does not list one object within 10 s.
-	ReasonTimeout = "Timeout"
-	// ReasonListRefused means that the API server, or a proxy before it, refuses the list for
-	// another reason.
-	ReasonListRefused = "ListRefused"
+var (
+	ReasonNotServed = Reasons.Declare(godwit.Reason{
+		Name: "NotServed", UserAction: true,
+		Meaning: "The API server answers 404 for a version that the CRD serves.",
+		Fix:     godwit.Do("see whether another API server serves the group: `kubectl get apiservices`"),
+	})
+	ReasonThrottled = Reasons.Declare(godwit.Reason{
+		Name:    "Throttled",
+		Meaning: "The API server answers 429 to each attempt.",
+		Fix:     godwit.Do("wait: the list is retried. If it lasts, see which clients load the API server"),
+	})
+	ReasonServerError = Reasons.Declare(godwit.Reason{
+		Name:    "ServerError",
+		Meaning: "The API server, or a proxy before it, answers with a 5xx error to each attempt.",
+		Fix:     godwit.Do("see what is wrong with the API server: `kubectl get --raw '/readyz?verbose'`. The list is retried"),
+	})
+	ReasonTimeout = Reasons.Declare(godwit.Reason{
+		Name:    "Timeout",
+		Meaning: "The API server does not list one object within 10 s.",
+		Fix:     godwit.Do("see whether the conversion webhook answers, if the CRD has one; else whether API server and etcd are overloaded. The list is retried"),
+	})
+	ReasonListRefused = Reasons.Declare(godwit.Reason{
+		Name: "ListRefused", UserAction: true,
+		Meaning: "The API server, or a proxy before it, refuses the list for another reason.",
+		Fix:     godwit.Do("see which server refuses the list: `kubectl get --raw` with `-v=8`"),
+	})
 )
 
-// Reasons of a [Step].
-const (
-	// ReasonSucceeded means that every object is stored at the storage version, and
-	// that status.storedVersions says so.
-	ReasonSucceeded = "Succeeded"
-	// ReasonNotTrimmed means that nothing is left to do, and that the options leave
-	// old versions in status.storedVersions.
-	ReasonNotTrimmed = "NotTrimmed"
-	// ReasonSettling means that API servers may still write an old version.
-	ReasonSettling = "Settling"
-	// ReasonRetrying means that another pass follows, for a cause that ends by itself.
-	ReasonRetrying = "Retrying"
-	// ReasonBlocked means that blockers keep the migration from starting.
-	ReasonBlocked = "Blocked"
-	// ReasonObjectsUnlisted means that the API server does not list the objects, for a
-	// cause that may end by itself.
-	ReasonObjectsUnlisted = "ObjectsUnlisted"
-	// ReasonObjectsFailed means that the API server refuses to write some objects.
-	ReasonObjectsFailed = "ObjectsFailed"
-	// ReasonNotConverging means that other clients changed objects during each of
-	// the last passes.
-	ReasonNotConverging = "NotConverging"
-	// ReasonPartial means that every object is stored at the storage version, and
-	// that managedFields of some could not be cleaned.
-	ReasonPartial = "Partial"
-	// ReasonCRDNotFound means that there is no CRD of this name.
-	ReasonCRDNotFound = "CRDNotFound"
-	// ReasonFailed means that the pass could not be completed.
-	ReasonFailed = "Failed"
+// StepReasons are those of a [Step], and of the conditions of a CRDMigration.
+var StepReasons godwit.Catalog
+
+var (
+	ReasonSucceeded = StepReasons.Declare(godwit.Reason{
+		Name:    "Succeeded",
+		Meaning: "Every object is stored at the storage version, and status.storedVersions of the CRD has no other.",
+		Fix:     godwit.Do("nothing: the old versions can be removed from the CRD"),
+	})
+	ReasonNotTrimmed = StepReasons.Declare(godwit.Reason{
+		Name:    "NotTrimmed",
+		Meaning: "Nothing is left to do. The old versions stay in status.storedVersions, as spec.trim asks for, or spec.phases without the rewrite.",
+		Fix:     godwit.Do("set `spec.trim` to true to have them removed"),
+	})
+	ReasonSettling = StepReasons.Declare(godwit.Reason{
+		Name:    "Settling",
+		Meaning: "API servers may still write the old version.",
+		Fix:     godwit.Do("wait. If the event is a Warning, an API server lease is stale: bring the server back, or delete its lease if it is gone for good"),
+	})
+	ReasonRetrying = StepReasons.Declare(godwit.Reason{
+		Name:    "Retrying",
+		Meaning: "A pass left objects behind. Another one follows.",
+		Fix:     godwit.Do("wait"),
+	})
+	ReasonBlocked = StepReasons.Declare(godwit.Reason{
+		Name: "Blocked", UserAction: true,
+		Meaning: "Something keeps the migration from starting. The condition Blocked has the reason, and `status.blockers` has all of them.",
+		Fix:     godwit.Do("do what the remedies in `status.blockers` say"),
+	})
+	ReasonObjectsUnlisted = StepReasons.Declare(godwit.Reason{
+		Name:    "ObjectsUnlisted",
+		Meaning: "The API server does not list the objects now, for a reason that may end without a user's action. Nothing is known about them.",
+		Fix:     godwit.Do("wait: the list is retried. If it lasts, do what the message says"),
+	})
+	ReasonObjectsFailed = StepReasons.Declare(godwit.Reason{
+		Name: "ObjectsFailed", UserAction: true,
+		Meaning: "The API server refuses to write some objects.",
+		Fix:     godwit.Do("see `status.failures` for the objects, and correct what the API server's answer names"),
+	})
+	ReasonNotConverging = StepReasons.Declare(godwit.Reason{
+		Name: "NotConverging", UserAction: true,
+		Meaning: "Other clients kept changing objects for several passes.",
+		Fix:     godwit.Do("see which clients write the objects that failed, and stop them for the time of the migration"),
+	})
+	ReasonPartial = StepReasons.Declare(godwit.Reason{
+		Name: "Partial", UserAction: true,
+		Meaning: "Every object is stored at the storage version, and some managedFields could not be cleaned.",
+		Fix:     godwit.Do("see `status.failures` for the objects and for what the API server answers"),
+	})
+	ReasonCRDNotFound = StepReasons.Declare(godwit.Reason{
+		Name: "CRDNotFound", UserAction: true,
+		Meaning: "The CRD that the CRDMigration names does not exist.",
+		Fix:     godwit.Do("correct the name, or install the CRD"),
+	})
+	ReasonFailed = StepReasons.Declare(godwit.Reason{
+		Name:    "Failed",
+		Meaning: "A pass could not be made.",
+		Fix:     godwit.Do("see the message. The manager retries; if it lasts, remove the cause that the message names"),
+	})
 )

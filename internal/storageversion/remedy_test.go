@@ -10,21 +10,21 @@ import (
 // while something stands in its way, unless that is what the dry run is about.
 func TestRemediesOfABlockedPlan(t *testing.T) {
 	const try = "try every object"
-	incomplete := []godwit.Warning{{Reason: ReasonPreflightIncomplete, Fix: godwit.Do(try)}, {Reason: ReasonAdmissionMutates, Fix: godwit.Do("migrate")}}
+	incomplete := []godwit.Finding{{Severity: godwit.Warns, Reason: ReasonPreflightIncomplete, Fix: godwit.Do(try)}, {Severity: godwit.Warns, Reason: ReasonAdmissionMutates, Fix: godwit.Do("migrate")}}
 	cases := map[string]struct {
-		blockers []string
+		blockers []*godwit.Reason
 		want     string
 	}{
 		"nothing":               {nil, try},
-		"a denial":              {[]string{ReasonAdmissionDenied}, try},
-		"a server that waits":   {[]string{ReasonServerLeaseStale}, try},
-		"another migrator":      {[]string{ReasonMigrationInProgress}, "first do what MigrationInProgress asks for; then " + try},
-		"two permissions, more": {[]string{ReasonForbidden, ReasonForbidden, ReasonCRDKeepsChanging}, "first do what CRDKeepsChanging and Forbidden asks for; then " + try},
+		"a denial":              {[]*godwit.Reason{ReasonAdmissionDenied}, try},
+		"a server that waits":   {[]*godwit.Reason{ReasonServerLeaseStale}, try},
+		"another migrator":      {[]*godwit.Reason{ReasonMigrationInProgress}, "first do what MigrationInProgress asks for; then " + try},
+		"two permissions, more": {[]*godwit.Reason{ReasonForbidden, ReasonForbidden, ReasonCRDKeepsChanging}, "first do what CRDKeepsChanging and Forbidden asks for; then " + try},
 	}
 	for name, tc := range cases {
-		var blockers []godwit.Blocker
+		var blockers []godwit.Finding
 		for _, reason := range tc.blockers {
-			blockers = append(blockers, godwit.Blocker{Reason: reason})
+			blockers = append(blockers, godwit.Finding{Reason: reason})
 		}
 		got := afterBlockers(incomplete, blockers)
 		if got[0].Fix.String() != tc.want || got[1].Fix.String() != "migrate" {

@@ -24,7 +24,7 @@ func (t *Tally) add(v cleanupResult) {
 	if v.why != nil && len(t.Failures) < walk.DefaultFailures {
 		t.Failures = append(t.Failures, godwit.Failure{
 			Namespace: v.object.GetNamespace(), Name: v.object.GetName(),
-			Reason: FailureReason(v.why), Message: v.why.Error(),
+			Finding: godwit.Finding{Reason: FailureReason(v.why), Message: v.why.Error()},
 		})
 	}
 }

@@ -3,7 +3,6 @@ package storageversion
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +15,7 @@ import (
 func TestSideTally(t *testing.T) {
 	conflict := errors.New("conflict")
 	failure := func(name string) godwit.Failure {
-		return godwit.Failure{Namespace: "ns", Name: name, Reason: ReasonFailed, Message: "conflict"}
+		return godwit.Failure{Namespace: "ns", Name: name, Finding: godwit.Finding{Reason: ReasonFailed, Message: "conflict"}}
 	}
 	cases := map[string]struct {
 		reason string
@@ -102,7 +101,7 @@ func TestSideTallyBoundsItsSample(t *testing.T) {
 	if len(s.expected) != 0 {
 		t.Errorf("%d objects are still expected: the memory grows with the objects that fail", len(s.expected))
 	}
-	if got := s.report(); !slices.Equal(got.Failures, full.Failures) || len(full.Failures) != walk.DefaultFailures {
+	if got := s.report(); !cmp.Equal(got.Failures, full.Failures) || len(full.Failures) != walk.DefaultFailures {
 		t.Errorf("%d failures are named, and %d later, want the first %d", len(full.Failures), len(got.Failures), walk.DefaultFailures)
 	}
 	if want := (godwit.Counts{Failed: walk.DefaultFailures + 1, Deferred: 1}); s.report().Counts != want {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/internal/storageversion/listing"
@@ -144,7 +145,7 @@ func TestFailureReason(t *testing.T) {
 	answer := func(code int32, reason metav1.StatusReason, message string) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
 	}
-	for want, err := range map[string]error{
+	for want, err := range map[*godwit.Reason]error{
 		ReasonAdmissionDenied:    answer(403, metav1.StatusReasonForbidden, `admission webhook "freeze.example.com" denied the request: frozen`),
 		ReasonWebhookUnavailable: answer(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: connection refused`),
 		ReasonForbidden:          answer(403, metav1.StatusReasonForbidden, `geese.example.com "a" is forbidden: User "alice" cannot patch resource "geese" in API group "example.com" in the namespace "shop"`),

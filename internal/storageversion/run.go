@@ -106,7 +106,7 @@ func (r *run) cleanFields(ctx context.Context) error {
 	}
 	if r.rewriter.cleanupRefused.Load() != nil {
 		grant := cleanupGrant(r.epoch().gvr.GroupResource())
-		return &BlockedError{CRD: r.name, Blockers: []godwit.Blocker{forbidden(kube.UserName(ctx, r.client), grant)}}
+		return &BlockedError{CRD: r.name, Blockers: []godwit.Finding{forbidden(kube.UserName(ctx, r.client), grant)}}
 	}
 	if !kube.Trimmed(r.epoch().crd) {
 		return nil

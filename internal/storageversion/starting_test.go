@@ -6,6 +6,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit"
 )
 
 func TestStarting(t *testing.T) {
@@ -15,7 +17,7 @@ func TestStarting(t *testing.T) {
 		return apiextensionsv1.CustomResourceDefinitionCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(now.Add(-age))}
 	}
 	for name, test := range map[string]struct {
-		reason     string // of the error
+		reason     *godwit.Reason // of the error
 		conditions []apiextensionsv1.CustomResourceDefinitionCondition
 		deleted    bool
 		want       bool
@@ -34,7 +36,7 @@ func TestStarting(t *testing.T) {
 			if test.deleted {
 				crd.DeletionTimestamp = &metav1.Time{Time: now}
 			}
-			if got := (&UnlistedError{Reason: test.reason}).starting(crd, now); got != test.want {
+			if got := (&UnlistedError{Finding: godwit.Finding{Reason: test.reason}}).starting(crd, now); got != test.want {
 				t.Errorf("starting: %v, want %v", got, test.want)
 			}
 		})

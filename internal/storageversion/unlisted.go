@@ -27,12 +27,8 @@ const (
 type UnlistedError struct {
 	// CRD is the name of the CustomResourceDefinition.
 	CRD string
-	// Reason is one of the documented constants.
-	Reason string
-	// Message names the object and the cause.
-	Message string
-	// Fix is what to do about it.
-	Fix godwit.Fix
+	// Finding is what the API server answered, and what to do about it.
+	godwit.Finding
 	// Starting means that the CRD is new, and that the API servers serve it within
 	// seconds: a control loop calls again, and reports nothing.
 	Starting bool
@@ -54,19 +50,14 @@ func (e *UnlistedError) Blocks() bool {
 
 // Transient reports whether the cause may end without a user's action.
 func (e *UnlistedError) Transient() bool {
-	return slices.Contains([]string{ReasonNotEstablished, ReasonThrottled, ReasonServerError, ReasonTimeout}, e.Reason)
-}
-
-// Blocker is the same in the form of a blocker.
-func (e *UnlistedError) Blocker() godwit.Blocker {
-	return godwit.Blocker{Reason: e.Reason, Message: e.Message, Fix: e.Fix}
+	return slices.Contains([]*godwit.Reason{ReasonNotEstablished, ReasonThrottled, ReasonServerError, ReasonTimeout}, e.Reason)
 }
 
 // unserved is why no list is even tried: nil where the API server serves the
 // objects at the storage version.
 func unserved(crd *apiextensionsv1.CustomResourceDefinition) *UnlistedError {
 	version := kube.StorageVersion(crd)
-	var b godwit.Blocker
+	var b godwit.Finding
 	switch {
 	case !kube.Established(crd):
 		b = notEstablished(crd)
@@ -77,7 +68,7 @@ func unserved(crd *apiextensionsv1.CustomResourceDefinition) *UnlistedError {
 	default:
 		return nil
 	}
-	return &UnlistedError{CRD: crd.Name, Reason: b.Reason, Message: b.Message, Fix: b.Fix}
+	return &UnlistedError{CRD: crd.Name, Finding: b}
 }
 
 // Unlisted classifies the API server's answer to a list of the objects of a CRD. Without an
@@ -99,7 +90,7 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 	again := godwit.PlanMigration{CRD: crd.Name}
 	answer := apierror.Of(err)
 	words := quote.Line(answer.Message)
-	set := func(b godwit.Blocker) { e.Reason, e.Message, e.Fix = b.Reason, b.Message, b.Fix }
+	set := func(found godwit.Finding) { e.Finding = found }
 	if quicklist.TimedOut(err) {
 		answer.Class = apierror.Timeout
 	}
@@ -111,7 +102,7 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 	case apierror.Forbidden:
 		set(forbidden(answer.User, Grant{Verb: "list", Resource: resource.GroupResource()})) // in all namespaces
 	case apierror.NotFound:
-		set(godwit.Blocker{
+		set(godwit.Finding{
 			Reason:  ReasonNotServed,
 			Message: fmt.Sprintf("%s serves %s, but the API server answers 404 for it: %s", crd.Name, resource.Version, words),
 			Fix: godwit.Do("see whether another API server serves the group", godwit.Show{
@@ -119,7 +110,7 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 			}).Then(planAgain, again),
 		})
 	case apierror.Throttled:
-		set(godwit.Blocker{
+		set(godwit.Finding{
 			Reason:  ReasonThrottled,
 			Message: fmt.Sprintf("the API server answers 429 to each list of %s: %s", crd.Name, words),
 			Fix:     godwit.Do("wait until the API server has less load").Then(planAgain, again),
@@ -127,13 +118,13 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 	case apierror.Timeout:
 		set(tooLate(crd, words))
 	case apierror.ServerError:
-		set(godwit.Blocker{
+		set(godwit.Finding{
 			Reason:  ReasonServerError,
 			Message: fmt.Sprintf("the API server fails to list the objects of %s: %s", crd.Name, words),
 			Fix:     godwit.Do("see what is wrong with it", godwit.Request{Path: readiness}).Then(planAgain, again),
 		})
 	default:
-		set(godwit.Blocker{
+		set(godwit.Finding{
 			Reason:  ReasonListRefused,
 			Message: fmt.Sprintf("the list of the objects of %s is refused: %s", crd.Name, words),
 			Fix:     godwit.Do("see which server refuses it", godwit.Request{Path: path, Verbose: true}).Then(planAgain, again),
@@ -143,8 +134,8 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 }
 
 // tooLate names the conversion webhook, for which the API server waits 30 s.
-func tooLate(crd *apiextensionsv1.CustomResourceDefinition, words string) godwit.Blocker {
-	b := godwit.Blocker{
+func tooLate(crd *apiextensionsv1.CustomResourceDefinition, words string) godwit.Finding {
+	b := godwit.Finding{
 		Reason:  ReasonTimeout,
 		Message: fmt.Sprintf("the API server did not list one object of %s within %v: %s", crd.Name, quicklist.Limit, words),
 		Fix:     godwit.Do("see whether the API server and etcd are overloaded", godwit.Request{Path: readiness}),
@@ -159,9 +150,9 @@ func tooLate(crd *apiextensionsv1.CustomResourceDefinition, words string) godwit
 
 // unconvertible: a conversion is only needed for an object at another version than
 // the one that is listed, so the answer also refutes a trimmed list of versions.
-func unconvertible(crd *apiextensionsv1.CustomResourceDefinition, a apierror.Answer) godwit.Blocker {
+func unconvertible(crd *apiextensionsv1.CustomResourceDefinition, a apierror.Answer) godwit.Finding {
 	webhook := conversionWebhook(crd)
-	b := godwit.Blocker{
+	b := godwit.Finding{
 		Reason:  ReasonWebhookUnavailable,
 		Message: fmt.Sprintf("the conversion webhook of %s, %s, does not answer, without which no object can be read: %s", crd.Name, webhook, quote.Line(a.Message)),
 		Fix:     webhook.bringUp(crd.Name),
@@ -178,9 +169,9 @@ func unconvertible(crd *apiextensionsv1.CustomResourceDefinition, a apierror.Ans
 
 // unreadableObjects: the API server names the key of such an object, and what is
 // wrong with it.
-func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, a apierror.Answer) godwit.Blocker {
+func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, a apierror.Answer) godwit.Finding {
 	words := quote.Clip(strings.Join(strings.Fields(a.Message), " "), keyBytes)
-	b := godwit.Blocker{
+	b := godwit.Finding{
 		Reason:  ReasonUnreadableObjects,
 		Message: fmt.Sprintf("the API server can't read objects of %s from etcd: %s", crd.Name, words),
 		Fix:     godwit.Do("restore the object that the message names from a backup; etcd shows all objects", godwit.VerifyMigration{CRD: crd.Name}),

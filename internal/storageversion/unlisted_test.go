@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/internal/quicklist"
 	"github.com/godwit-dev/godwit/walk"
@@ -56,7 +57,7 @@ func TestUnlisted(t *testing.T) {
 		reason    string
 		crd       []edit
 		err       error
-		want      string
+		want      *godwit.Reason
 		transient bool
 		blocks    bool
 		message   []string
@@ -174,14 +175,14 @@ func TestUnserved(t *testing.T) {
 	v2 := apiextensionsv1.CustomResourceDefinitionVersion{Name: "v2", Storage: true}
 	for reason, tc := range map[string]struct {
 		crd  edit
-		want string
+		want *godwit.Reason
 	}{
-		"no list is known to fail":          {func(*apiextensionsv1.CustomResourceDefinition) {}, ""},
+		"no list is known to fail":          {func(*apiextensionsv1.CustomResourceDefinition) {}, nil},
 		"not established":                   {conditions(), ReasonNotEstablished},
 		"no version is the storage version": {versions(apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1", Served: true}), ReasonNoStorageVersion},
 		"the storage version is not served": {versions(v2), ReasonStorageVersionNotServed},
 	} {
-		got := ""
+		var got *godwit.Reason
 		if u := unserved(widgetCRD(tc.crd)); u != nil {
 			got = u.Reason
 		}
@@ -193,14 +194,16 @@ func TestUnserved(t *testing.T) {
 
 // TestPlanForWhatIsNotListed: an object that was not read is never clean.
 func TestPlanForWhatIsNotListed(t *testing.T) {
-	because := func(reason string) *UnlistedError { return &UnlistedError{CRD: "widgets.example.com", Reason: reason} }
+	because := func(reason *godwit.Reason) *UnlistedError {
+		return &UnlistedError{CRD: "widgets.example.com", Finding: godwit.Finding{Reason: reason}}
+	}
 	trimmed, ten := stored("v2"), int64(10)
 	cases := map[string]struct {
 		reason   string
 		facts    Facts
 		policy   Policy
 		state    State
-		blockers []string
+		blockers []*godwit.Reason
 	}{
 		"trimmed, 403": {
 			reason: "storedVersions is known, the objects are not",
@@ -216,13 +219,13 @@ func TestPlanForWhatIsNotListed(t *testing.T) {
 		},
 		"trimmed, webhook away": {
 			reason: "some object is at another version, whatever storedVersions says",
-			facts:  Facts{CRD: widgetCRD(trimmed), Unlisted: because(ReasonWebhookUnavailable)}, state: Blocked, blockers: []string{ReasonWebhookUnavailable},
+			facts:  Facts{CRD: widgetCRD(trimmed), Unlisted: because(ReasonWebhookUnavailable)}, state: Blocked, blockers: []*godwit.Reason{ReasonWebhookUnavailable},
 		},
 		"trimmed, webhook refuses": {
-			reason: "likewise", facts: Facts{CRD: widgetCRD(trimmed), Unlisted: because(ReasonConversionFailed)}, state: Blocked, blockers: []string{ReasonConversionFailed},
+			reason: "likewise", facts: Facts{CRD: widgetCRD(trimmed), Unlisted: because(ReasonConversionFailed)}, state: Blocked, blockers: []*godwit.Reason{ReasonConversionFailed},
 		},
 		"trimmed, unreadable": {
-			reason: "likewise", facts: Facts{CRD: widgetCRD(trimmed), Unlisted: because(ReasonUnreadableObjects)}, state: Blocked, blockers: []string{ReasonUnreadableObjects},
+			reason: "likewise", facts: Facts{CRD: widgetCRD(trimmed), Unlisted: because(ReasonUnreadableObjects)}, state: Blocked, blockers: []*godwit.Reason{ReasonUnreadableObjects},
 		},
 		"trimmed, counted, the scan failed": {
 			reason: "a number is not a look at managedFields",
@@ -237,7 +240,7 @@ func TestPlanForWhatIsNotListed(t *testing.T) {
 		},
 		"trimmed, unreadable, nothing asked about objects": {
 			reason: "it is the rewrite that is not done", facts: Facts{CRD: widgetCRD(trimmed), Unlisted: because(ReasonUnreadableObjects)},
-			policy: Policy{SkipPhases: []Phase{CleanupManagedFieldsPhase}}, state: Blocked, blockers: []string{ReasonUnreadableObjects},
+			policy: Policy{SkipPhases: []Phase{CleanupManagedFieldsPhase}}, state: Blocked, blockers: []*godwit.Reason{ReasonUnreadableObjects},
 		},
 		"old objects, 429": {
 			reason: "there is work, and whether a run can do it is not known", facts: Facts{CRD: widgetCRD(), Now: later, Unlisted: because(ReasonThrottled)}, state: StateUnknown,
@@ -246,14 +249,14 @@ func TestPlanForWhatIsNotListed(t *testing.T) {
 			reason: "it is not Ready", facts: Facts{CRD: widgetCRD(), Now: later, Unlisted: because(ReasonTimeout)}, state: StateUnknown,
 		},
 		"old objects, webhook away": {
-			reason: "a run would fail", facts: Facts{CRD: widgetCRD(), Now: later, Unlisted: because(ReasonWebhookUnavailable)}, state: Blocked, blockers: []string{ReasonWebhookUnavailable},
+			reason: "a run would fail", facts: Facts{CRD: widgetCRD(), Now: later, Unlisted: because(ReasonWebhookUnavailable)}, state: Blocked, blockers: []*godwit.Reason{ReasonWebhookUnavailable},
 		},
 		"old objects, 403": {
 			reason: "the right is named once", facts: Facts{CRD: widgetCRD(), Now: later, Unlisted: because(ReasonForbidden), Denied: []Grant{{Verb: "list", Resource: widgets}}},
-			state: Blocked, blockers: []string{ReasonForbidden},
+			state: Blocked, blockers: []*godwit.Reason{ReasonForbidden},
 		},
 		"old objects, 403 without a denial": {
-			reason: "the list says more than the review", facts: Facts{CRD: widgetCRD(), Now: later, Unlisted: because(ReasonForbidden)}, state: Blocked, blockers: []string{ReasonForbidden},
+			reason: "the list says more than the review", facts: Facts{CRD: widgetCRD(), Now: later, Unlisted: because(ReasonForbidden)}, state: Blocked, blockers: []*godwit.Reason{ReasonForbidden},
 		},
 		"old objects, only a cleanup is asked for": {
 			reason: "it takes the list, too", facts: Facts{CRD: widgetCRD(), Now: later, Unlisted: because(ReasonThrottled)},

@@ -100,21 +100,21 @@ func TestNextRelease(t *testing.T) {
 		life   string
 		next   crdEdit
 		want   releasecheck.Result
-		says   string // the first reason; none if empty
+		says   *godwit.Reason // the first reason; none if nil
 	}{
-		{"nothing changes", "v1 alone", withVersions("v1*"), safe, ""},
-		{"a version is added", "v1 alone", withVersions("v1*", "v2"), safe, ""},
-		{"the storage version changes", "both served", withVersions("v1", "v2*"), safe, ""},
+		{"nothing changes", "v1 alone", withVersions("v1*"), safe, nil},
+		{"a version is added", "v1 alone", withVersions("v1*", "v2"), safe, nil},
+		{"the storage version changes", "both served", withVersions("v1", "v2*"), safe, nil},
 		{"a new version replaces the old one at once", "v1 alone", withVersions("v2*"), refused, releasecheck.ReasonStoredVersionRemoved},
 		{"it changes the storage version and removes at once", "both served", withVersions("v2*"), refused, releasecheck.ReasonStoredVersionRemoved},
 		{"it removes before the migration", "flipped", withVersions("v2*"), refused, releasecheck.ReasonStoredVersionRemoved},
 		{"it removes after the migration", "migrated", withVersions("v2*"), unsafe, releasecheck.ReasonManagedFieldsRemovedVersion},
-		{"it unserves after the migration", "migrated", withVersions("v1-", "v2*"), safe, ""},
+		{"it unserves after the migration", "migrated", withVersions("v1-", "v2*"), safe, nil},
 		{"it removes without a cleanup", "migrated, unserved", withVersions("v2*"), unsafe, releasecheck.ReasonManagedFieldsRemovedVersion},
 		{"it removes after the cleanup", "migrated, unserved, cleaned", withVersions("v2*"), safe, releasecheck.ReasonStoredVersionsTrusted},
-		{"it removes a version without objects", "migrated, no object", withVersions("v2*"), safe, ""},
+		{"it removes a version without objects", "migrated, no object", withVersions("v2*"), safe, nil},
 		{"a stored version was lost before", "version lost", withVersions("v1", "v2*"), refused, releasecheck.ReasonStoredVersionRemoved},
-		{"the lost version comes back", "version lost", withVersions("v0-", "v1", "v2*"), safe, ""},
+		{"the lost version comes back", "version lost", withVersions("v0-", "v1", "v2*"), safe, nil},
 		{"it removes a version that only etcd shows", "storedVersions without the storage version", withVersions("v2*"), unsafe, releasecheck.ReasonStoredAtRemovedVersion},
 		{"nothing is served", "flipped", withVersions("v1-", "v2-*"), unsafe, releasecheck.ReasonNoServedVersion},
 		{"the storage version is not served", "flipped", withVersions("v1", "v2-*"), safe, releasecheck.ReasonUnservedStorageVersion},
@@ -252,12 +252,12 @@ func TestNewCRD(t *testing.T) {
 	}
 }
 
-func first(c releasecheck.Check) string {
+func first(c releasecheck.Check) *godwit.Reason {
 	i := slices.IndexFunc(c.Reasons, func(r releasecheck.Finding) bool {
 		return r.Result != releasecheck.Safe || r.Reason != releasecheck.ReasonRemovedWhileServed
 	})
 	if i < 0 {
-		return ""
+		return nil
 	}
 	return c.Reasons[i].Reason
 }
@@ -334,7 +334,7 @@ func TestCheckWithoutPermissions(t *testing.T) {
 	steps := []struct {
 		grant  permission
 		want   releasecheck.Result
-		says   string
+		says   *godwit.Reason
 		remedy string
 	}{
 		{want: releasecheck.Unknown, says: storageversion.ReasonForbidden, remedy: "Verb:get Group:apiextensions.k8s.io Resource:customresourcedefinitions Namespace: Name:" + w.name},

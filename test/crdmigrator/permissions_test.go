@@ -182,7 +182,7 @@ func TestPlanAndRunNameMissingPermissions(t *testing.T) {
 }
 
 // permissionOf is the permission that the fix of a blocker grants.
-func permissionOf(t *testing.T, b godwit.Blocker, user string) permission {
+func permissionOf(t *testing.T, b godwit.Finding, user string) permission {
 	t.Helper()
 	for _, a := range b.Fix.Actions() {
 		if g, ok := a.(godwit.GrantPermission); ok && g.User == user {
@@ -193,7 +193,7 @@ func permissionOf(t *testing.T, b godwit.Blocker, user string) permission {
 	return permission{}
 }
 
-func mustBeBlocked(t *testing.T, plan storageversion.Plan, reason string, n int) {
+func mustBeBlocked(t *testing.T, plan storageversion.Plan, reason *godwit.Reason, n int) {
 	t.Helper()
 	if plan.State != storageversion.Blocked || len(plan.Blockers) != n {
 		t.Fatalf("plan is %s by %+v, want Blocked by %d × %s", plan.State, plan.Blockers, n, reason)

@@ -50,13 +50,13 @@ func (o *operator) conflictedPasses(n, due int, said *recorder, total int) {
 		if i+1 < due {
 			want--
 		}
-		lines, warnings := o.logs.informative(storageversion.ReasonNotConverging), said.warnings()
+		lines, warnings := o.logs.informative(storageversion.ReasonNotConverging.Name), said.warnings()
 		if len(lines) != want || len(warnings) != want {
 			o.t.Fatalf("%s: %d lines and %d warnings about not converging, want %d each: %q, %+v", reason, len(lines), len(warnings), want, lines, warnings)
 		}
 	}
 	last := said.warnings()[total-1]
-	if last.eventType != corev1.EventTypeWarning || last.regarding != o.w.name || !strings.HasPrefix(last.note, storageversion.ReasonNotConverging) || !strings.Contains(last.note, "w-0003") {
+	if last.eventType != corev1.EventTypeWarning || last.regarding != o.w.name || !strings.HasPrefix(last.note, storageversion.ReasonNotConverging.Name) || !strings.Contains(last.note, "w-0003") {
 		o.t.Errorf("the warning is %+v, want it to be about %s and to name the reason and the object", last, o.w.name)
 	}
 }

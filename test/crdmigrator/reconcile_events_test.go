@@ -136,6 +136,6 @@ func TestReconcileEventsAreNotAggregated(t *testing.T) {
 		o.mustReconcile("a conflicted pass", reconcile.Result{RequeueAfter: 30 * time.Second})
 	}
 	w.awaitEvent("the event of not converging", func(e eventsv1.Event) bool {
-		return e.Reason == crdmigrator.EventFailed && strings.HasPrefix(e.Note, storageversion.ReasonNotConverging)
+		return e.Reason == crdmigrator.EventFailed && strings.HasPrefix(e.Note, storageversion.ReasonNotConverging.Name)
 	})
 }

@@ -96,7 +96,7 @@ func TestIncompleteReaderDoesNotTrim(t *testing.T) {
 			}
 			w.mustLeave(test.reason, outcome{Stored: test.stored, StoredVersions: "v1,v2"})
 			warnings := said.warnings()
-			if len(warnings) != 2 || !strings.Contains(warnings[0].note, listing.ReasonIncompleteList) || !strings.Contains(warnings[0].note, "mgr.GetAPIReader()") {
+			if len(warnings) != 2 || !strings.Contains(warnings[0].note, listing.ReasonIncompleteList.Name) || !strings.Contains(warnings[0].note, "mgr.GetAPIReader()") {
 				t.Errorf("%s: events %+v, want two that name %s and the remedy", test.reason, warnings, listing.ReasonIncompleteList)
 			}
 
@@ -196,8 +196,8 @@ func TestCacheAsReaderDoesNotTrim(t *testing.T) {
 			})
 			c.start()
 			await(t, "a warning", func() bool { return len(said.warnings()) > 0 })
-			if note := said.warnings()[0].note; !strings.Contains(note, listing.ReasonIncompleteList) {
-				t.Errorf("the event is %q, want %s", note, listing.ReasonIncompleteList)
+			if note := said.warnings()[0].note; !strings.Contains(note, listing.ReasonIncompleteList.Name) {
+				t.Errorf("the event is %q, want %s", note, listing.ReasonIncompleteList.Name)
 			}
 			w.mustLeave("with a cache as the reader", outcome{Stored: map[string]int{"v1": 10}, StoredVersions: "v1,v2"})
 		})

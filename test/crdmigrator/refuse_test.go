@@ -18,7 +18,7 @@ import (
 func TestRefusedCRDs(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		reason string
+		reason *godwit.Reason
 		spoil  func(*widgets)
 		names  string // what the message must name
 	}{

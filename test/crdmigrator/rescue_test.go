@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator/rescue"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
@@ -468,7 +469,7 @@ func TestRescueRefuses(t *testing.T) {
 		options func(w *widgets) rescue.Options
 		config  func(w *widgets) *rest.Config
 		state   rescue.State
-		reason  string
+		reason  *godwit.Reason
 	}{
 		"healthy":  {state: rescue.Healthy},
 		"migrated": {make: func(w *widgets) { w.flip() }, state: rescue.Healthy},
@@ -486,7 +487,7 @@ func TestRescueRefuses(t *testing.T) {
 				crd.Spec.Versions = []crdVersion{version("v0", true, true)}
 				return rescue.Options{Manifest: crd}
 			}},
-		"no permission": {state: rescue.Blocked, reason: "Forbidden", make: func(w *widgets) { w.setVersions(version("v1", true, false), version("v2", true, true)); w.lose() },
+		"no permission": {state: rescue.Blocked, reason: storageversion.ReasonForbidden, make: func(w *widgets) { w.setVersions(version("v1", true, false), version("v2", true, true)); w.lose() },
 			config: func(w *widgets) *rest.Config {
 				_, config := w.user(readCRD)
 				return config
@@ -508,7 +509,7 @@ func TestRescueRefuses(t *testing.T) {
 				o = c.options(w)
 			}
 			p, report, err := w.rescue(t.Context(), config, o)
-			if p.State != c.state || len(report.Added) > 0 || (err != nil) != (c.reason != "") || c.reason != "" && p.Blockers[0].Reason != c.reason {
+			if p.State != c.state || len(report.Added) > 0 || (err != nil) != (c.reason != nil) || c.reason != nil && p.Blockers[0].Reason != c.reason {
 				t.Errorf("plan %+v, report %+v, %v, want %s %s", p, report, err, c.state, c.reason)
 			}
 			if diff := cmp.Diff(before, w.state()); diff != "" {

@@ -19,7 +19,7 @@ import (
 )
 
 // mustRefuse checks blockers of state that a newer release has stored.
-func mustRefuse(t *testing.T, blockers []godwit.Blocker, reason, annotation string) {
+func mustRefuse(t *testing.T, blockers []godwit.Finding, reason *godwit.Reason, annotation string) {
 	t.Helper()
 	if len(blockers) == 0 || blockers[0].Reason != reason {
 		t.Fatalf("the blockers are %+v, want %s first", blockers, reason)

@@ -12,6 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
@@ -28,7 +29,7 @@ func TestAnswersInPlaceOfAList(t *testing.T) {
 	cases := map[string]struct {
 		code            int
 		reason, message string
-		want            string
+		want            *godwit.Reason
 		tries           int64
 	}{
 		"429":            {429, "TooManyRequests", "storage is (re)initializing", storageversion.ReasonThrottled, 4},
@@ -129,7 +130,7 @@ func TestForbiddenListIsUnknownUntilItIsGranted(t *testing.T) {
 	if want := user + " may not list widgets." + w.group; plan.Unlisted.Message != want {
 		t.Errorf("message = %q, want %q", plan.Unlisted.Message, want)
 	}
-	w.grant(config, user, permissionOf(t, plan.Unlisted.Blocker(), user))
+	w.grant(config, user, permissionOf(t, plan.Unlisted.Finding, user))
 	if plan = w.mustPlan(config, storageversion.Options{}); plan.State != storageversion.Clean {
 		t.Errorf("with the permission granted: %s, unlisted %v", plan.State, plan.Unlisted)
 	}

@@ -124,8 +124,8 @@ func TestServerWithoutIdentityLeases(t *testing.T) {
 	w.mustBeMigrated(w.mustMigrate(m), 20)
 }
 
-func hasWarning(p storageversion.Plan, reason string) bool {
-	return slices.ContainsFunc(p.Warnings, func(w godwit.Warning) bool { return w.Reason == reason })
+func hasWarning(p storageversion.Plan, reason *godwit.Reason) bool {
+	return slices.ContainsFunc(p.Warnings, func(w godwit.Finding) bool { return w.Reason == reason })
 }
 
 // TestInTreeMigratorTrims: Kubernetes' own migrator succeeds, right after the change of the storage version. Since 1.36 it

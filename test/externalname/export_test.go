@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/godwit-dev/godwit"
 	ldapv1 "github.com/godwit-dev/godwit/examples/provider-ldap/api/v1"
 	ldap "github.com/godwit-dev/godwit/examples/provider-ldap/directory"
 	"github.com/godwit-dev/godwit/examples/provider-ldap/provider"
@@ -321,7 +322,7 @@ func TestReady(t *testing.T) {
 	if !errors.As(err, &exit) || exit.Code != 1 || out != "kubectl patch person.ldap.example.org in-sync -n "+w.namespace+" --type=merge -p '"+imports.Patch+"'\n" {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for name, reason := range map[string]imports.Reason{"differs": imports.Differs, "missing": imports.NotSynced, "paused": imports.Paused} {
+	for name, reason := range map[string]*godwit.Reason{"differs": imports.Differs, "missing": imports.NotSynced, "paused": imports.Paused} {
 		if !strings.Contains(log, fmt.Sprintf("Person %s/%s: %s: ", w.namespace, name, reason)) {
 			t.Errorf("%s is not %s:\n%s", name, reason, log)
 		}

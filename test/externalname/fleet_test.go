@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/externalname"
 	"github.com/godwit-dev/godwit/externalname/fleet"
 	"github.com/godwit-dev/godwit/test/fault"
 	"github.com/godwit-dev/godwit/walk"
@@ -141,11 +143,11 @@ func TestFleetPlan(t *testing.T) {
 		class  fleet.Class
 		form   string
 		action fleet.Action
-		reason string
+		reason *godwit.Reason
 	}{
-		legacy.Name:       {fleet.Legacy, "Lenient", fleet.Rename, ""},
-		canonical.Name:    {fleet.Canonical, "", fleet.None, ""},
-		"invalid":         {fleet.Invalid, "", fleet.Skip, "NotGUID"},
+		legacy.Name:       {fleet.Legacy, "Lenient", fleet.Rename, nil},
+		canonical.Name:    {fleet.Canonical, "", fleet.None, nil},
+		"invalid":         {fleet.Invalid, "", fleet.Skip, externalname.ReasonNotGUID},
 		"twice-a":         {fleet.Duplicate, "", fleet.Skip, fleet.ReasonDuplicate},
 		"twice-b":         {fleet.Duplicate, "", fleet.Skip, fleet.ReasonDuplicate},
 		hint.Name:         {fleet.Legacy, "ObjectName", fleet.Skip, fleet.ReasonNoProposal},
@@ -155,7 +157,7 @@ func TestFleetPlan(t *testing.T) {
 		"creating":        {fleet.CreateIncomplete, "", fleet.Skip, fleet.ReasonCreateIncomplete},
 		git:               {fleet.Legacy, "Lenient", fleet.Skip, fleet.ReasonSourceOwned},
 		composed:          {fleet.Legacy, "Lenient", fleet.Skip, fleet.ReasonSourceOwned},
-		kubectl:           {fleet.Legacy, "Lenient", fleet.Rename, ""},
+		kubectl:           {fleet.Legacy, "Lenient", fleet.Rename, nil},
 	} {
 		i := itemOf(t, items, name)
 		if i.Class != want.class || i.Form != want.form || i.Action != want.action || i.Reason != want.reason {
@@ -378,7 +380,7 @@ func TestFleetCanary(t *testing.T) {
 	for reason, test := range map[string]struct {
 		name   func(w *world) string
 		proof  time.Duration
-		reason string
+		reason *godwit.Reason
 	}{
 		"another external resource": {func(w *world) string { return w.add(entry{Name: "other"}).ID }, awaitLimit, fleet.ReasonIdentityChanged},
 		"no external resource":      {func(*world) string { return unknownID }, 3 * time.Second, fleet.ReasonNotReconciled},
@@ -472,7 +474,7 @@ func TestFleetOtherClients(t *testing.T) {
 		at     int // the write before which the other client acts
 		act    func(w *world, p *person)
 		phase  fleet.Phase
-		reason string
+		reason *godwit.Reason
 		check  func(p *person) bool
 	}{
 		"renamed before the pause": {0, func(w *world, p *person) { w.annotate(p, meta.AnnotationKeyExternalName, other) },
@@ -483,9 +485,9 @@ func TestFleetOtherClients(t *testing.T) {
 			fleet.PhaseSkipped, fleet.ReasonChanged, func(p *person) bool { return meta.GetExternalName(p) == other }},
 		"unpaused": {1, func(w *world, p *person) { w.annotate(p, meta.AnnotationKeyReconciliationPaused, "") },
 			fleet.PhaseSkipped, fleet.ReasonChanged, func(p *person) bool { return strings.HasSuffix(meta.GetExternalName(p), " ") }},
-		"deleted before the pause": {0, func(w *world, p *person) { w.delete(p); w.awaitGone(p) }, fleet.PhaseGone, "", nil},
+		"deleted before the pause": {0, func(w *world, p *person) { w.delete(p); w.awaitGone(p) }, fleet.PhaseGone, nil, nil},
 		"deleted in the pause":     {1, func(w *world, p *person) { w.delete(p) }, fleet.PhaseSkipped, fleet.ReasonTerminating, nil},
-		"deleted before the proof": {2, func(w *world, p *person) { w.delete(p); w.awaitGone(p) }, fleet.PhaseGone, "", nil},
+		"deleted before the proof": {2, func(w *world, p *person) { w.delete(p); w.awaitGone(p) }, fleet.PhaseGone, nil, nil},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t)

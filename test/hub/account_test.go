@@ -15,6 +15,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
@@ -223,7 +224,7 @@ func TestManagerFails(t *testing.T) {
 		spoil     func(*globalHub)
 		placement string
 		token     bool
-		reason    string
+		reason    *godwit.Reason
 		says      string
 	}{
 		"NoAddress": {"The kubeconfig would have no server.", newGlobalHub, func(g *globalHub) {
@@ -251,7 +252,7 @@ func TestManagerFails(t *testing.T) {
 			}
 			m := g.await(key, "the migration has failed", settled)
 			c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
-			if m.Status.Phase != api.PhaseFailed || c == nil || c.Status != metav1.ConditionTrue || c.Reason != test.reason || !strings.Contains(c.Message, test.says) {
+			if m.Status.Phase != api.PhaseFailed || c == nil || c.Status != metav1.ConditionTrue || c.Reason != test.reason.Name || !strings.Contains(c.Message, test.says) {
 				t.Errorf("%s Phase %s, want %s because of %q:\n%s", test.why, m.Status.Phase, test.reason, test.says, describe(m))
 			}
 			for _, action := range append(g.from.executed(), g.to.executed()...) {

@@ -99,8 +99,8 @@ func TestAgentsReturn(t *testing.T) {
 	m.mustEnd(api.PhaseCompleted)
 	m.moved(m.sites[0], before[m.sites[0].name])
 	m.back(m.sites[1], before[m.sites[1].name])
-	if m.state.Reason != api.ReasonPartiallyRegistered {
-		t.Errorf("the reason is %s, want %s", m.state.Reason, api.ReasonPartiallyRegistered)
+	if m.state.Reason != api.ReasonPartiallyRegistered.Name {
+		t.Errorf("the reason is %s, want %s", m.state.Reason, api.ReasonPartiallyRegistered.Name)
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 	"github.com/godwit-dev/godwit/cmd/hub/source"
@@ -275,10 +276,10 @@ func (s site) mustWait(want string, pass func() (cluster.Result, error)) {
 }
 
 // mustFail fails the test unless the action fails for the site, for a reason and with a text.
-func (s site) mustFail(reason cluster.Reason, want string, pass func() (cluster.Result, error)) {
+func (s site) mustFail(reason *godwit.Reason, want string, pass func() (cluster.Result, error)) {
 	s.t.Helper()
 	r, err := pass()
-	if message := r.Failed[s.name]; err != nil || !strings.HasPrefix(message, string(reason)+": ") || !strings.Contains(message, want) {
+	if message := r.Failed[s.name]; err != nil || !strings.HasPrefix(message, reason.Name+": ") || !strings.Contains(message, want) {
 		s.t.Fatalf("failed %q, waiting %q, done %v, %v; want %s with %q", r.Failed, r.Waiting, r.Done, err, reason, want)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/identity"
@@ -279,13 +280,13 @@ func (g *globalHub) mustBeMoved(m *api.ManagedClusterMigration) {
 }
 
 // mustAnnounce waits for an event of a type with a reason. The manager sends it after it has written the status.
-func (g *globalHub) mustAnnounce(kind, reason string) {
+func (g *globalHub) mustAnnounce(kind string, reason *godwit.Reason) {
 	g.t.Helper()
 	var others []string
 	for limit := time.After(patience); ; {
 		select {
 		case e := <-g.events.Events:
-			if strings.HasPrefix(e, kind+" "+reason+" ") {
+			if strings.HasPrefix(e, kind+" "+reason.Name+" ") {
 				return
 			}
 			others = append(others, e)

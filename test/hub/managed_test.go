@@ -138,7 +138,7 @@ func TestAllPartiesPartially(t *testing.T) {
 	m.clock.leap(12 * time.Minute)
 	o := m.end(api.PhaseCompleted)
 	registered := meta.FindStatusCondition(o.Status.Conditions, api.ConditionRegistered)
-	if registered == nil || registered.Status != metav1.ConditionFalse || registered.Reason != api.ReasonPartiallyRegistered ||
+	if registered == nil || registered.Status != metav1.ConditionFalse || registered.Reason != api.ReasonPartiallyRegistered.Name ||
 		o.Status.Counts.Moved != 1 || o.Status.Counts.Restored != 1 {
 		t.Errorf("counts %+v, conditions:\n%s", o.Status.Counts, describe(o))
 	}
@@ -167,7 +167,7 @@ func TestAllPartiesAbort(t *testing.T) {
 		t.Fatal(err)
 	}
 	o = m.end(api.PhaseFailed)
-	if !meta.IsStatusConditionTrue(o.Status.Conditions, api.ConditionRolledBack) || o.Status.Counts.Restored != 2 || o.Status.Progress.Reason != api.ReasonAborted {
+	if !meta.IsStatusConditionTrue(o.Status.Conditions, api.ConditionRolledBack) || o.Status.Counts.Restored != 2 || o.Status.Progress.Reason != api.ReasonAborted.Name {
 		t.Errorf("counts %+v, conditions:\n%s", o.Status.Counts, describe(o))
 	}
 	for _, s := range m.sites {
@@ -244,7 +244,7 @@ func TestAllPartiesCleanupFails(t *testing.T) {
 	m.clock.leap(5 * time.Minute)
 	o := m.g.await(m.key, "the migration is Completed", func(o *api.ManagedClusterMigration) bool { return o.Status.Phase == api.PhaseCompleted })
 	cleaned := meta.FindStatusCondition(o.Status.Conditions, api.ConditionCleaned)
-	if cleaned == nil || cleaned.Status != metav1.ConditionFalse || cleaned.Reason != api.ReasonIncomplete || !strings.Contains(cleaned.Message, "the source hub") ||
+	if cleaned == nil || cleaned.Status != metav1.ConditionFalse || cleaned.Reason != api.ReasonIncomplete.Name || !strings.Contains(cleaned.Message, "the source hub") ||
 		o.Status.CompletionTime != nil || meta.IsStatusConditionTrue(o.Status.Conditions, api.ConditionReady) {
 		t.Errorf("completionTime %v, conditions:\n%s", o.Status.CompletionTime, describe(o))
 	}

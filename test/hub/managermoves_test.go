@@ -133,7 +133,7 @@ func TestManagerAborts(t *testing.T) {
 				pause(t.Context(), awaitEvery)
 			}
 			if name == "Annotation" {
-				if m.Status.Phase != api.PhaseFailed || m.Status.Counts.Restored != 2 || m.Status.Progress.Reason != api.ReasonAborted || m.Annotations[api.RequestAnnotation] != "" {
+				if m.Status.Phase != api.PhaseFailed || m.Status.Counts.Restored != 2 || m.Status.Progress.Reason != api.ReasonAborted.Name || m.Annotations[api.RequestAnnotation] != "" {
 					t.Errorf("phase %s, counts %+v, annotations %v:\n%s", m.Status.Phase, m.Status.Counts, m.Annotations, describe(m))
 				}
 			}
@@ -166,7 +166,7 @@ func TestManagerMigratesInParallel(t *testing.T) {
 		return m.Status.Progress != nil && m.Status.Progress.WaitingFor != ""
 	})
 	c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionReconciling)
-	if m.Status.Phase != api.PhasePending || c.Reason != api.ReasonWaiting || !strings.Contains(c.Message, first.String()) {
+	if m.Status.Phase != api.PhasePending || c.Reason != api.ReasonWaiting.Name || !strings.Contains(c.Message, first.String()) {
 		t.Errorf("phase %s:\n%s", m.Status.Phase, describe(m))
 	}
 	g.await(beside, "the other one runs", func(m *api.ManagedClusterMigration) bool { return m.Status.Phase == api.PhaseDeploying })
@@ -200,7 +200,7 @@ func TestManagerSaysThatItsStateIsLost(t *testing.T) {
 	defer p.stop()
 	g.await(key, "the manager says so", func(m *api.ManagedClusterMigration) bool {
 		c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
-		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == api.ReasonStateLost
+		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == api.ReasonStateLost.Name
 	})
 	state.ResourceVersion, state.UID = "", ""
 	if err := g.c.Create(t.Context(), state); err != nil {

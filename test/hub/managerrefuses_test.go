@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/kafka"
@@ -140,7 +141,7 @@ func TestManagerSendsNothingToHubsThatAreNotReady(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		spoil  func(*globalHub)
-		reason string
+		reason *godwit.Reason
 		says   string
 	}{
 		"Missing": {func(g *globalHub) {
@@ -165,7 +166,7 @@ func TestManagerSendsNothingToHubsThatAreNotReady(t *testing.T) {
 			defer p.stop()
 			m := g.await(key, "the migration has failed", settled)
 			c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
-			if m.Status.Phase != api.PhaseFailed || c == nil || c.Status != metav1.ConditionTrue || c.Reason != test.reason || !strings.Contains(c.Message, test.says) {
+			if m.Status.Phase != api.PhaseFailed || c == nil || c.Status != metav1.ConditionTrue || c.Reason != test.reason.Name || !strings.Contains(c.Message, test.says) {
 				t.Errorf("phase %s, want %s because of %q:\n%s", m.Status.Phase, test.reason, test.says, describe(m))
 			}
 			if told := append(g.from.executed(), g.to.executed()...); len(told) > 0 {
@@ -199,7 +200,7 @@ func TestManagerReportsWhatTheBrokerRefuses(t *testing.T) {
 	defer p.stop()
 	m := g.await(key, "the migration has failed", settled)
 	c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
-	if m.Status.Phase != api.PhaseFailed || c.Reason != api.ReasonBrokerRefused || !strings.Contains(c.Message, "write topic "+g.forbidden) {
+	if m.Status.Phase != api.PhaseFailed || c.Reason != api.ReasonBrokerRefused.Name || !strings.Contains(c.Message, "write topic "+g.forbidden) {
 		t.Errorf("phase %s:\n%s", m.Status.Phase, describe(m))
 	}
 	if told := append(g.from.executed(), g.to.executed()...); len(told) > 0 {
@@ -240,14 +241,14 @@ func TestManagerSaysWhichCommandIsNotSent(t *testing.T) {
 	acl.revoked.Store(true)
 	_, register := g.to.hold(hub.AwaitRegistration) // no cluster registers before its source has released it
 	release()
-	const reason = api.ReasonCommandNotSent
+	reason := api.ReasonCommandNotSent
 	m := g.await(key, "the status names the command", func(m *api.ManagedClusterMigration) bool {
 		c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionReconciling)
-		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == reason
+		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == reason.Name
 	})
 	for _, kind := range []string{api.ConditionReconciling, api.ConditionRegistered} {
 		c := meta.FindStatusCondition(m.Status.Conditions, kind)
-		if c == nil || c.Reason != reason || !strings.Contains(c.Message, "the source hub") || !strings.Contains(c.Message, "write topic "+acl.topic) {
+		if c == nil || c.Reason != reason.Name || !strings.Contains(c.Message, "the source hub") || !strings.Contains(c.Message, "write topic "+acl.topic) {
 			t.Errorf("condition %s is %+v, want %s with the hub and the topic", kind, c, reason)
 		}
 	}

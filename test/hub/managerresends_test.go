@@ -43,7 +43,7 @@ func TestManagerSendsAgain(t *testing.T) {
 	clock.leap(third)
 	m := g.await(key, "the end of the migration", settled)
 	// The answer may have come before the leap was seen.
-	if m.Status.Phase == api.PhaseFailed && m.Status.Progress.Reason != api.ReasonTimeout {
+	if m.Status.Phase == api.PhaseFailed && m.Status.Progress.Reason != api.ReasonTimeout.Name {
 		t.Errorf("conditions:\n%s", describe(m))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/source"
 )
@@ -59,7 +60,7 @@ func TestPlacement(t *testing.T) {
 		name     string
 		clusters []string
 		waits    string
-		fails    cluster.Reason
+		fails    *godwit.Reason
 	}{
 		"AllDecisions": {name: "eu", clusters: []string{"c1", "c2", "c3"}},
 		"Incomplete":   {name: "incomplete", waits: "are not complete"},
@@ -72,8 +73,8 @@ func TestPlacement(t *testing.T) {
 			t.Parallel()
 			clusters, waits, err := hub.ResolvePlacement(t.Context(), tc.name)
 			switch {
-			case tc.fails != "":
-				if err == nil || !strings.HasPrefix(err.Error(), string(tc.fails)+": ") {
+			case tc.fails != nil:
+				if err == nil || !strings.HasPrefix(err.Error(), tc.fails.Name+": ") {
 					t.Errorf("%v, want %s", err, tc.fails)
 				}
 			case err != nil || !slices.Equal(clusters, tc.clusters) || !strings.Contains(waits, tc.waits) || (waits == "") != (tc.waits == ""):

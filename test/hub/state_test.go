@@ -80,7 +80,7 @@ func TestManagerAndOtherReleases(t *testing.T) {
 	p = g.start(nil, key)
 	m = g.await(key, "the manager says so", func(m *api.ManagedClusterMigration) bool {
 		c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
-		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == api.ReasonNewerFormat
+		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == api.ReasonNewerFormat.Name
 	})
 	message := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled).Message
 	for _, word := range []string{key.String(), "has format 2", "reads format 1", hub.UseNewer} {

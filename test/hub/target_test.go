@@ -17,6 +17,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 	"github.com/godwit-dev/godwit/cmd/hub/target"
@@ -148,7 +149,7 @@ func asUserSees(objects map[string]string) map[string]string {
 func TestReceiveRefuses(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		reason cluster.Reason
+		reason *godwit.Reason
 		change func(s site, r *message.Resources)
 	}{
 		"Role": {cluster.ReasonRefusedObject, func(s site, r *message.Resources) {

@@ -12,6 +12,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestValidateSource(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		reason cluster.Reason
+		reason *godwit.Reason
 		change func(s site)
 	}{
 		"Local": {cluster.ReasonLocal, func(s site) {

@@ -54,7 +54,7 @@ func TestVersions(t *testing.T) {
 				return
 			}
 			c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
-			if m.Status.Phase != api.PhaseFailed || c.Reason != api.ReasonHubNotReady || !strings.Contains(c.Message, tc.says) {
+			if m.Status.Phase != api.PhaseFailed || c.Reason != api.ReasonHubNotReady.Name || !strings.Contains(c.Message, tc.says) {
 				t.Errorf("phase %s, want HubNotReady that says %q:\n%s", m.Status.Phase, tc.says, describe(m))
 			}
 			if told := append(g.from.executed(), g.to.executed()...); len(told) > 0 {

@@ -30,7 +30,7 @@ const (
 	manyFiles = 5
 	// A package has at most maxFiles files and maxLines lines: a larger one is two.
 	maxFiles = 20
-	maxLines = 3500
+	maxLines = 3700
 )
 
 // ordered are the packages whose files use each other in their reading order, as folders of the repository.
@@ -40,7 +40,7 @@ var ordered = []string{
 	"cmd/internal/cluster", "cmd/internal/crd", "cmd/internal/crd/crdreport", "cmd/internal/evidence/evidencereport", "cmd/internal/externalname", "cmd/internal/frame",
 	"cmd/internal/plan", "cmd/internal/plan/planreport", "cmd/internal/resource", "cmd/internal/revision",
 	"cmd/internal/root", "cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
-	"cmd/internal/permission", "cmd/internal/reference", "cmd/internal/remedy", "cmd/internal/render",
+	"cmd/internal/permission", "cmd/internal/reference", "cmd/internal/render",
 	"crdmigrator", "crdmigrator/doctor", "crdmigrator/markers", "crdmigrator/rescue",
 	"examples/provider-ldap/provider",
 	"externalname", "externalname/crossplane", "externalname/crossplane/conformance", "externalname/crossplane/export",

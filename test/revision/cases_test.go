@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -20,7 +21,7 @@ func both(name string) map[string]string {
 	return map[string]string{"spec.preset": name, "status.preset": name}
 }
 
-func (c *testNamespace) mustBe(results map[string]revision.Result, name string, want revision.Phase, reason string) {
+func (c *testNamespace) mustBe(results map[string]revision.Result, name string, want revision.Phase, reason *godwit.Reason) {
 	c.t.Helper()
 	r, ok := results[name]
 	if !ok {
@@ -31,7 +32,7 @@ func (c *testNamespace) mustBe(results map[string]revision.Result, name string, 
 	}
 }
 
-func (c *testNamespace) mustPlan(p revision.Policy, name string, want revision.Action, reason string) revision.Item {
+func (c *testNamespace) mustPlan(p revision.Policy, name string, want revision.Action, reason *godwit.Reason) revision.Item {
 	c.t.Helper()
 	i, ok := c.plan(p)[name]
 	if !ok {
@@ -200,7 +201,7 @@ func TestHoldKeepsTheSourceUntilNothingRuns(t *testing.T) {
 	c.setRunning("app", false)
 	c.mustBe(c.run(hold), "app-preset", revision.Retained, revision.ReasonRetained)
 	c.later(2 * revision.DefaultRetention)
-	c.mustBe(c.run(hold), "app-preset", revision.Succeeded, "")
+	c.mustBe(c.run(hold), "app-preset", revision.Succeeded, nil)
 	if got := c.revisions(); !slices.Equal(got, []string{"app-preset-v2", "start-app"}) {
 		t.Errorf("revisions %v", got)
 	}
@@ -313,7 +314,7 @@ func TestUnreferencedIsReported(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", nil)
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
-	c.mustPlan(revision.Policy{}, "app-preset", revision.Unreferenced, "")
+	c.mustPlan(revision.Policy{}, "app-preset", revision.Unreferenced, nil)
 	if c.run(revision.Policy{}); len(c.revisions()) != 1 {
 		t.Errorf("revisions %v", c.revisions())
 	}
@@ -341,7 +342,7 @@ func TestReferenceToNothing(t *testing.T) {
 	c.workload("lost", both("unknown"))
 	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonSourceGone)
 	c.mustPlan(revision.Policy{}, "unknown", revision.Blocked, revision.ReasonSourceGone)
-	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Succeeded, "")
+	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Succeeded, nil)
 	c.mustRefer("restored", both("app-preset-v2"))
 	c.mustRefer("lost", both("unknown"))
 }
@@ -383,9 +384,9 @@ func TestDataDecidesAndNotLabels(t *testing.T) {
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
 	c.run(revision.Policy{})
 	c.mislabel("app-preset-v2")
-	c.mustPlan(revision.Policy{}, "app-preset-v2", revision.Relabel, "")
-	c.mustBe(c.run(revision.Policy{}), "app-preset-v2", revision.Succeeded, "")
-	c.mustPlan(revision.Policy{}, "app-preset-v2", revision.UpToDate, "")
+	c.mustPlan(revision.Policy{}, "app-preset-v2", revision.Relabel, nil)
+	c.mustBe(c.run(revision.Policy{}), "app-preset-v2", revision.Succeeded, nil)
+	c.mustPlan(revision.Policy{}, "app-preset-v2", revision.UpToDate, nil)
 }
 
 // mislabel has a revision say that it is at v1.

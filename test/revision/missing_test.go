@@ -130,7 +130,7 @@ func (c *testNamespace) reasonsAs(user *rest.Config, s *missingRevisions) map[st
 	found := map[string]int{}
 	for i, err := range c.upgrader(s.config(user), revision.Policy{}).Plan(c.t.Context(), revision.Scope{Namespace: c.namespace}) {
 		c.must(i, err)
-		found[string(i.Action)+" "+i.Reason]++
+		found[string(i.Action)+" "+i.Reason.String()]++
 		if i.Message == "" {
 			c.t.Errorf("%s is %s, and no message says why", i.Name, i.Action)
 		}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/fault"
@@ -34,7 +35,7 @@ type phaseCase struct {
 	policy  revision.Policy
 	request revision.Request
 	want    revision.Phase
-	why     string
+	why     *godwit.Reason
 }
 
 var phaseCases = map[string]phaseCase{
@@ -167,7 +168,7 @@ func TestUpgradeThatAPassDidNotReach(t *testing.T) {
 		if r := results[0]; r.Phase != revision.Converted || r.ResourceVersion == "" {
 			t.Errorf("begun with: %+v", r)
 		}
-		if r := results[1]; r.Phase != revision.Pending || r.ResourceVersion != "" || r.Reason != "" || r.Owner.Name != "app" {
+		if r := results[1]; r.Phase != revision.Pending || r.ResourceVersion != "" || r.Reason != nil || r.Owner.Name != "app" {
 			t.Errorf("not come to: %+v", r)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/fault"
 )
@@ -28,7 +29,7 @@ func upgraded(t *testing.T) *testNamespace {
 	return c
 }
 
-func (c *testNamespace) mustEnd(w revision.Request, want revision.Phase, reason string) revision.Result {
+func (c *testNamespace) mustEnd(w revision.Request, want revision.Phase, reason *godwit.Reason) revision.Result {
 	c.t.Helper()
 	r := c.pass(shared.Config(), 0, revision.Policy{}, w)
 	if r.Phase != want || r.Reason != reason {
@@ -115,13 +116,13 @@ func TestRollbackKeepsTheNewRevision(t *testing.T) {
 	c.mustHave("app-preset", "app-preset-v2")
 
 	c.later(time.Second)
-	c.mustEnd(back, revision.RolledBack, "")
+	c.mustEnd(back, revision.RolledBack, nil)
 	c.mustHave("app-preset")
 	c.names("app", "app-preset-v2")
 	c.mustPlan(revision.Policy{}, "app-preset-v2", revision.Upgrade, revision.ReasonSourceGone)
-	c.mustEnd(revision.Request{Name: "app-preset-v2"}, revision.Succeeded, "")
+	c.mustEnd(revision.Request{Name: "app-preset-v2"}, revision.Succeeded, nil)
 	c.mustRefer("app", both("app-preset"))
-	c.mustEnd(back, revision.RolledBack, "")
+	c.mustEnd(back, revision.RolledBack, nil)
 	c.mustHave("app-preset")
 }
 
@@ -129,12 +130,12 @@ func TestRollbackKeepsTheNewRevision(t *testing.T) {
 func TestRolledBackStaysSo(t *testing.T) {
 	c := upgraded(t)
 	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained)
-	r := c.mustEnd(revision.Request{Name: "app-preset"}, revision.RolledBack, "RolledBack")
+	r := c.mustEnd(revision.Request{Name: "app-preset"}, revision.RolledBack, revision.ReasonRolledBack)
 	if !strings.Contains(r.Message, c.clock.Now().Format(time.RFC3339)) {
 		t.Errorf("%q does not say since when", r.Message)
 	}
 	c.mustRefer("app", both("app-preset"))
-	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, "RolledBack")
+	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRolledBack)
 	if i.Replacement != "app-preset-v2" {
 		t.Errorf("the plan does not know what it is rolled back from: %+v", i)
 	}
@@ -155,13 +156,13 @@ func TestPendingRollbackIsNotCalledRolledBack(t *testing.T) {
 	c := upgraded(t)
 	c.setRunning("app", true)
 	c.mustEnd(back, revision.Pending, revision.ReasonRunning)
-	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, "RollbackPending")
+	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRollbackPending)
 	for _, want := range []string{c.clock.Now().Format(time.RFC3339), "Workload app refers to app-preset-v2 at /spec/preset/revision"} {
 		if !strings.Contains(i.Message, want) {
 			t.Errorf("%q does not say %q", i.Message, want)
 		}
 	}
-	r := c.mustEnd(revision.Request{Name: "app-preset"}, revision.InUse, "RollbackPending") // as an upgrade does that a trigger made
+	r := c.mustEnd(revision.Request{Name: "app-preset"}, revision.InUse, revision.ReasonRollbackPending) // as an upgrade does that a trigger made
 	if r.Replacement != "app-preset-v2" || !strings.Contains(r.Message, "Workload app refers to app-preset-v2") {
 		t.Errorf("it does not say what names which revision: %+v", r)
 	}
@@ -169,9 +170,9 @@ func TestPendingRollbackIsNotCalledRolledBack(t *testing.T) {
 
 	c.setRunning("app", false)
 	c.status("app", map[string]string{"status.preset": "app-preset"}) // one of two references is back
-	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, "RollbackPending")
+	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRollbackPending)
 	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained) // which is the remedy
-	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, "RolledBack")
+	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRolledBack)
 	c.mustRefer("app", both("app-preset"))
 }
 
@@ -180,13 +181,13 @@ func TestPendingRollbackIsNotCalledRolledBack(t *testing.T) {
 func TestInterruptedRollbackIsEndedByARun(t *testing.T) {
 	c := upgraded(t)
 	c.pass(shared.Config(), 1, revision.Policy{}, back)
-	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, "RollbackPending")
+	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRollbackPending)
 	if !strings.Contains(i.Message, "rollback") {
 		t.Errorf("%q", i.Message)
 	}
 	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)
 	c.later(revision.DefaultRetention)
-	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Succeeded, "")
+	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Succeeded, nil)
 	c.mustHave("app-preset-v2")
 }
 
@@ -207,7 +208,7 @@ func sharedReplacement(t *testing.T) *testNamespace {
 func TestTwoRollbacksShareANewRevision(t *testing.T) {
 	c := sharedReplacement(t)
 	both := []revision.Request{{Name: "app-first", Rollback: true}, {Name: "app-second", Rollback: true}}
-	rollback := func(reason string) {
+	rollback := func(reason *godwit.Reason) {
 		t.Helper()
 		results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, both)
 		c.must(results, err)
@@ -226,7 +227,7 @@ func TestTwoRollbacksShareANewRevision(t *testing.T) {
 		}
 	}
 	c.later(revision.DefaultRetention)
-	rollback("")
+	rollback(nil)
 	c.mustHave("app-first", "app-second")
 }
 
@@ -240,11 +241,11 @@ func TestRollbackLeavesWhatTheOtherSourceNeeds(t *testing.T) {
 		t.Errorf("%q does not say what needs it", r.Message)
 	}
 	c.later(2 * revision.DefaultRetention)
-	c.mustEnd(revision.Request{Name: "app-second"}, revision.Succeeded, "")
+	c.mustEnd(revision.Request{Name: "app-second"}, revision.Succeeded, nil)
 	c.mustEnd(first, revision.RolledBack, revision.ReasonKept)
 	c.mustHave("app-first", "app-preset-v2")
 	c.status("app", map[string]string{"status.preset": "app-second"}) // as a restore brings it back
-	c.mustEnd(revision.Request{Name: "app-second"}, revision.Succeeded, "")
+	c.mustEnd(revision.Request{Name: "app-second"}, revision.Succeeded, nil)
 	c.must(nil, c.unresolved())
 }
 

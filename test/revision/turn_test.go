@@ -57,7 +57,7 @@ func TestRemovalThatGetsNoTurnEndsThePass(t *testing.T) {
 	if n := scans.Load(); n < 3 || n > 6 {
 		t.Errorf("%d scans, want one for the plan, one for the release and a few to delete by", n)
 	}
-	c.mustEnd(revision.Request{Name: "app-preset"}, revision.Succeeded, "")
+	c.mustEnd(revision.Request{Name: "app-preset"}, revision.Succeeded, nil)
 	c.mustHave("app-preset-v2")
 }
 

@@ -61,7 +61,7 @@ func TestCommandOfOtherReleases(t *testing.T) {
 	if err != nil || len(all) != 1 || all["old"].task.Inbox.Last.Attempt != known.Inbox.Last.Attempt {
 		t.Errorf("%v: the agent knows %+v", err, all)
 	}
-	if len(newer) != 1 || !strings.HasPrefix(newer["new"].Error(), string(cluster.ReasonNewerFormat)+": Secret godwit/godwit-migration-new has format 2") {
+	if len(newer) != 1 || !strings.HasPrefix(newer["new"].Error(), cluster.ReasonNewerFormat.Name+": Secret godwit/godwit-migration-new has format 2") {
 		t.Errorf("refused are %v", newer)
 	}
 }

@@ -1,75 +1,142 @@
 package cluster
 
-import "fmt"
+import (
+	"fmt"
 
-// Reason is why a cluster can't be moved or returned.
-type Reason string
+	"github.com/godwit-dev/godwit"
+)
+
+// Reasons are those of clusters that can't be moved or returned.
+var Reasons godwit.Catalog
 
 // Reasons of failures.
-const (
-	// ReasonNotFound means that the hub has no such ManagedCluster.
-	ReasonNotFound Reason = "ClusterNotFound"
-	// ReasonExists means that the target hub has an object of the same name.
-	ReasonExists Reason = "AlreadyExists"
-	// ReasonBeingDeleted means that the ManagedCluster, or its namespace, is being deleted.
-	ReasonBeingDeleted Reason = "BeingDeleted"
-	// ReasonLocal means that the cluster is the hub itself.
-	ReasonLocal Reason = "LocalCluster"
-	// ReasonHosted means that the klusterlet runs on a hosting cluster, which stays at the
-	// source hub.
-	ReasonHosted Reason = "HostedKlusterlet"
-	// ReasonUnavailable means that the cluster is not accepted, or not Available.
-	ReasonUnavailable Reason = "ClusterUnavailable"
-	// ReasonOtherMigration means that another migration has changed the object.
-	ReasonOtherMigration Reason = "OtherMigration"
-	// ReasonNoKlusterletWork means that the hub does not install the klusterlet by a
-	// ManifestWork, so that it can't give it another bootstrap kubeconfig.
-	ReasonNoKlusterletWork Reason = "NoKlusterletWork"
-	// ReasonKindNotServed means that the hub has no CRD of a kind that is needed.
-	ReasonKindNotServed Reason = "KindNotServed"
-	// ReasonPlacement means that the Placement does not exist.
-	ReasonPlacement Reason = "PlacementNotFound"
-	// ReasonForeignObject means that an object has a name that the migration needs, and does
-	// not belong to it.
-	ReasonForeignObject Reason = "ForeignObject"
-	// ReasonTooManyRequests means that a cluster has so many CertificateSigningRequests that
-	// its agent makes no further one.
-	ReasonTooManyRequests Reason = "TooManySigningRequests"
-	// ReasonDenied means that the hub denies the CertificateSigningRequest of the cluster.
-	ReasonDenied Reason = "SigningRequestDenied"
-	// ReasonRefusedObject means that an object is not in the rules of what may be moved.
-	ReasonRefusedObject Reason = "ObjectRefused"
-	// ReasonAPI means that the API server refuses a request.
-	ReasonAPI Reason = "RequestRefused"
-	// ReasonNotPrepared means that an earlier step was not done for the cluster.
-	ReasonNotPrepared Reason = "NotPrepared"
-	// ReasonNoRole means that the hub has no ClusterRole by which a cluster registers.
-	ReasonNoRole Reason = "BootstrapRoleNotFound"
-	// ReasonTooLarge means that an object does not fit into a message.
-	ReasonTooLarge Reason = "ObjectTooLarge"
-	// ReasonTimeout means that the action was not done for the cluster before its command
-	// ended. The message has what the cluster was waiting for.
-	ReasonTimeout Reason = "NotInTime"
-	// ReasonNotArrived means that the target hub has not got all objects of the cluster.
-	ReasonNotArrived Reason = "ObjectsNotArrived"
-	// ReasonKey means that the hub can't open a secret that was sealed to it, or can't seal one
-	// to the other hub.
-	ReasonKey Reason = "SealingKeyUnknown"
-	// ReasonNewerFormat means that a newer release of Godwit has stored what a migration has changed.
-	ReasonNewerFormat Reason = "NewerFormat"
-	// ReasonUnknownAction means that the agent is older than the manager.
-	ReasonUnknownAction Reason = "ActionUnknown"
+var (
+	ReasonNotFound = Reasons.Declare(godwit.Reason{
+		Name: "ClusterNotFound", UserAction: true,
+		Meaning: "The hub has no ManagedCluster of this name.",
+		Fix:     godwit.Do("check the name. Import the cluster at the hub that the message names, or remove it from the migration"),
+	})
+	ReasonExists = Reasons.Declare(godwit.Reason{
+		Name: "AlreadyExists", UserAction: true,
+		Meaning: "The target hub has an object that the migration wants to create, and did not create it.",
+		Fix:     godwit.Do("delete the object on the target hub if nothing there needs it, or remove the cluster from the migration"),
+	})
+	ReasonBeingDeleted = Reasons.Declare(godwit.Reason{
+		Name: "BeingDeleted", UserAction: true,
+		Meaning: "The ManagedCluster, or its namespace on the target hub, is being deleted.",
+		Fix:     godwit.Do("wait until the deletion has ended. `kubectl get <kind> <name> -o yaml` shows the finalizers that it waits for"),
+	})
+	ReasonLocal = Reasons.Declare(godwit.Reason{
+		Name: "LocalCluster", UserAction: true,
+		Meaning: "The cluster is the source hub itself, which has the label local-cluster=true.",
+		Fix:     godwit.Do("remove the cluster from the list or from the placement"),
+	})
+	ReasonHosted = Reasons.Declare(godwit.Reason{
+		Name: "HostedKlusterlet", UserAction: true,
+		Meaning: "The klusterlet runs in hosted mode on another cluster, which stays at the source hub.",
+		Fix:     godwit.Do("remove the cluster from the migration. Detach it and import it at the target hub instead"),
+	})
+	ReasonUnavailable = Reasons.Declare(godwit.Reason{
+		Name: "ClusterUnavailable", UserAction: true,
+		Meaning: "The source hub does not accept the cluster, or its agent does not answer.",
+		Fix:     godwit.Do("see the conditions with `kubectl get managedcluster <cluster> -o yaml` on the source hub, and correct the klusterlet. Or remove the cluster from the migration"),
+	})
+	ReasonOtherMigration = Reasons.Declare(godwit.Reason{
+		Name: "OtherMigration", UserAction: true,
+		Meaning: "Another migration has changed the object, and has not restored it.",
+		Fix:     godwit.Do("wait for the end of the migration whose UID the message has, or abort it with the annotation global-hub.open-cluster-management.io/migration-request=rollback"),
+	})
+	ReasonNoKlusterletWork = Reasons.Declare(godwit.Reason{
+		Name: "NoKlusterletWork", UserAction: true,
+		Meaning: "The hub does not install the klusterlet of the cluster by a ManifestWork. The migration could not give it the kubeconfig of the target hub.",
+		Fix:     godwit.Do("import the cluster with the import controller of the hub, or remove it from the migration"),
+	})
+	ReasonKindNotServed = Reasons.Declare(godwit.Reason{
+		Name: "KindNotServed", UserAction: true,
+		Meaning: "The hub has no CRD of a kind that the migration needs.",
+		Fix:     godwit.Do("install the component that brings the CRD in the message. KlusterletConfig comes with the import controller"),
+	})
+	ReasonPlacement = Reasons.Declare(godwit.Reason{
+		Name: "PlacementNotFound", UserAction: true,
+		Meaning: "The source hub has no such Placement in the namespace of its agent.",
+		Fix:     godwit.Do("create the Placement in that namespace, or list the clusters in includedManagedClusters"),
+	})
+	ReasonForeignObject = Reasons.Declare(godwit.Reason{
+		Name: "ForeignObject", UserAction: true,
+		Meaning: "An object has a name that the migration needs, and Godwit did not create it.",
+		Fix:     godwit.Do("rename or delete the object in the message, then create the migration again under another name"),
+	})
+	ReasonTooManyRequests = Reasons.Declare(godwit.Reason{
+		Name: "TooManySigningRequests", UserAction: true,
+		Meaning: "The target hub has ten or more CertificateSigningRequests of the cluster. Its agent makes no further one.",
+		Fix:     godwit.Do("delete them with `kubectl delete csr -l open-cluster-management.io/cluster-name=<cluster>` on the target hub"),
+	})
+	ReasonDenied = Reasons.Declare(godwit.Reason{
+		Name: "SigningRequestDenied", UserAction: true,
+		Meaning: "The target hub has denied or failed the CertificateSigningRequest of the cluster.",
+		Fix:     godwit.Do("see the message of the request with `kubectl describe csr <name>` on the target hub. Let the signer or the policy that denied it accept the bootstrap account"),
+	})
+	ReasonRefusedObject = Reasons.Declare(godwit.Reason{
+		Name: "ObjectRefused", UserAction: true,
+		Meaning: "The source hub has sent an object that no rule names, or whose metadata belongs to the source hub. Nothing of its cluster was applied.",
+		Fix:     godwit.Do("add a rule for the kind to the agents of both hubs, if it is to move. Otherwise find out what has written it on the source hub: the collection rules never select it"),
+	})
+	ReasonAPI = Reasons.Declare(godwit.Reason{
+		Name: "RequestRefused", UserAction: true,
+		Meaning: "The API server of the hub refuses a request. The message has its answer.",
+		Fix:     godwit.Do("correct what the answer names, such as a permission (`godwit rbac --for=hub-agent`) or a webhook, then create the migration again under another name"),
+	})
+	ReasonNotPrepared = Reasons.Declare(godwit.Reason{
+		Name: "NotPrepared", UserAction: true,
+		Meaning: "An earlier step is missing for the cluster, mostly since a user has changed or deleted its ManagedCluster during the migration.",
+		Fix:     godwit.Do("restore what the message names, or abort the migration: the rollback returns the cluster"),
+	})
+	ReasonNoRole = Reasons.Declare(godwit.Reason{
+		Name: "BootstrapRoleNotFound", UserAction: true,
+		Meaning: "The target hub has no ClusterRole by which a cluster may register.",
+		Fix:     godwit.Do("install the hub of Open Cluster Management on the target"),
+	})
+	ReasonTooLarge = Reasons.Declare(godwit.Reason{
+		Name: "ObjectTooLarge", UserAction: true,
+		Meaning: "An object does not fit into a message of 800 KiB.",
+		Fix:     godwit.Do("make the object smaller, or leave it out of the rules and move it by hand"),
+	})
+	ReasonTimeout = Reasons.Declare(godwit.Reason{
+		Name: "NotInTime", UserAction: true,
+		Meaning: "A hub did not complete its task for the cluster before the phase ended.",
+		Fix:     godwit.Do("correct what the message says that the cluster was waiting for. The migration returns the cluster to the source hub, or tries again in Cleaning and Rollbacking"),
+	})
+	ReasonNotArrived = Reasons.Declare(godwit.Reason{
+		Name: "ObjectsNotArrived", UserAction: true,
+		Meaning: "The target hub did not receive all objects of the cluster before Deploying ended.",
+		Fix:     godwit.Do("see whether both agents reach the brokers, and whether the source may write the topic godwit.migration.<target>. Then create the migration again under another name, with a longer stageTimeout if there are many clusters"),
+	})
+	ReasonKey = Reasons.Declare(godwit.Reason{
+		Name: "SealingKeyUnknown", UserAction: true,
+		Meaning: "The hub cannot open the bootstrap kubeconfig that was sealed to it, or has no key of the other hub to seal to.",
+		Fix:     godwit.Do("the Secret of the migration in the namespace of the agent was deleted or changed. Create the migration again under another name"),
+	})
+	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
+		Name: "NewerFormat", UserAction: true,
+		Meaning: "A newer release of Godwit has stored what a migration has changed in an object, or a command of the migration, in a format that the agent does not read. The object is left alone.",
+		Fix:     godwit.Do("run that release of the agent, or a newer one. Then abort the migration, or repeat it"),
+	})
+	ReasonUnknownAction = Reasons.Declare(godwit.Reason{
+		Name: "ActionUnknown", UserAction: true,
+		Meaning: "The manager asks the agent for an action that it does not have.",
+		Fix:     godwit.Do("upgrade the agent of the hub in the message to the version of the manager"),
+	})
 )
 
 // Error is an error that repetition does not fix. Its message says what to do.
 type Error struct {
-	Reason  Reason
+	Reason  *godwit.Reason
 	Message string
 }
 
-func (e *Error) Error() string { return string(e.Reason) + ": " + e.Message }
+func (e *Error) Error() string { return e.Reason.Name + ": " + e.Message }
 
 // Fail makes an [Error].
-func Fail(reason Reason, format string, args ...any) error {
+func Fail(reason *godwit.Reason, format string, args ...any) error {
 	return &Error{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }

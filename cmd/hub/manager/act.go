@@ -126,7 +126,7 @@ func (r *Reconciler) result(ctx context.Context, e hub.Effect, waits string, p *
 	case p != nil:
 		report.Reason, report.Error = p.reason, p.message
 	case waits != "" && late:
-		report.Reason, report.Error = api.ReasonTimeout, "the time of phase "+string(e.Stage)+" is over: "+waits
+		report.Reason, report.Error = api.ReasonTimeout.Name, "the time of phase "+string(e.Stage)+" is over: "+waits
 	case waits != "":
 		log.FromContext(ctx).V(1).Info("An action of the manager waits", "action", e.Orders[0].Action, "for", waits)
 		return nil, nil

@@ -83,7 +83,7 @@ func (r *Reconciler) issueBootstrap(ctx context.Context, m migration) (waits str
 		return unstructured.SetNestedMap(account.Object, map[string]any{"enabled": true, "validity": lifetime.String()}, "spec", "rotation")
 	}); err != nil {
 		if cluster.Final(err) {
-			return "", &problem{api.ReasonFailed, fmt.Sprintf("create ManagedServiceAccount %s/%s: %v", m.to(), account.GetName(), err)}, nil
+			return "", &problem{api.ReasonFailed.Name, fmt.Sprintf("create ManagedServiceAccount %s/%s: %v", m.to(), account.GetName(), err)}, nil
 		}
 		return "", nil, fmt.Errorf("create ManagedServiceAccount %s/%s: %w", m.to(), account.GetName(), err)
 	}
@@ -146,7 +146,7 @@ func (r *Reconciler) address(ctx context.Context, name string) (clusterv1.Client
 	if configs := mc.Spec.ManagedClusterClientConfigs; len(configs) > 0 && configs[0].URL != "" {
 		return configs[0], nil, nil
 	}
-	return clusterv1.ClientConfig{}, &problem{api.ReasonHubAddressUnknown, fmt.Sprintf(
+	return clusterv1.ClientConfig{}, &problem{api.ReasonHubAddressUnknown.Name, fmt.Sprintf(
 		"ManagedCluster %s of the target hub has no spec.managedClusterClientConfigs: set it to the URL and the CA of its API server", name)}, nil
 }
 
@@ -175,13 +175,13 @@ func (r *Reconciler) kubeconfig(ctx context.Context, m migration, x exchange) (m
 	served, err := r.servesAccounts()
 	if err != nil || !served {
 		if err == nil && len(x.kubeconfig) == 0 {
-			err = &problem{api.ReasonFailed, fmt.Sprintf("hub %s has issued no bootstrap kubeconfig: upgrade its agent", m.to())}
+			err = &problem{api.ReasonFailed.Name, fmt.Sprintf("hub %s has issued no bootstrap kubeconfig: upgrade its agent", m.to())}
 		}
 		return x.kubeconfig, err
 	}
 	key, err := message.ReadSealingKey(x.source)
 	if err != nil {
-		return nil, &problem{api.ReasonFailed, fmt.Sprintf("hub %s has sent no sealing key, to which the bootstrap kubeconfig is sealed: %v", m.from(), err)}
+		return nil, &problem{api.ReasonFailed.Name, fmt.Sprintf("hub %s has sent no sealing key, to which the bootstrap kubeconfig is sealed: %v", m.from(), err)}
 	}
 	config, p, err := r.address(ctx, m.to())
 	if p != nil || err != nil {
@@ -189,7 +189,7 @@ func (r *Reconciler) kubeconfig(ctx context.Context, m migration, x exchange) (m
 	}
 	secret, found, err := r.token(ctx, m)
 	if err != nil || !found {
-		return nil, errOf(&problem{api.ReasonFailed, "the Secret of the ManagedServiceAccount is gone: a user has deleted it, or add-on " + accountAddon + " was removed"}, err)
+		return nil, errOf(&problem{api.ReasonFailed.Name, "the Secret of the ManagedServiceAccount is gone: a user has deleted it, or add-on " + accountAddon + " was removed"}, err)
 	}
 	ca := config.CABundle
 	if len(ca) == 0 {

@@ -77,7 +77,7 @@ func (r *Reconciler) sourceBundle(ctx context.Context, m migration, e hub.Effect
 		b.BootstrapSecret = sealed
 	}
 	if orders(e, hub.SendResources) && len(x.target) == 0 {
-		return b, &problem{api.ReasonFailed, fmt.Sprintf("hub %s has sent no sealing key, to which resources are sealed: upgrade its agent", m.to())}
+		return b, &problem{api.ReasonFailed.Name, fmt.Sprintf("hub %s has sent no sealing key, to which resources are sealed: upgrade its agent", m.to())}
 	}
 	return b, nil
 }
@@ -96,7 +96,7 @@ func (r *Reconciler) targetBundle(ctx context.Context, m migration, e hub.Effect
 	case wrong == "":
 		b.SourceIdentity = identity.Bytes()
 	case orders(e, hub.ReceiveResources):
-		return b, &problem{api.ReasonFailed, wrong} // the target would refuse its resources
+		return b, &problem{api.ReasonFailed.Name, wrong} // the target would refuse its resources
 	}
 	// Every command has the account: a rollback revokes what the account was granted.
 	if b.InstallNamespace, err = r.installNamespace(ctx, m.to()); err != nil {
@@ -139,5 +139,5 @@ func fits(s hub.State) *problem {
 	if total <= maxNames {
 		return nil
 	}
-	return &problem{api.ReasonClustersInvalid, fmt.Sprintf("the names of %d clusters do not fit into a command: make several migrations of them", len(s.Clusters))}
+	return &problem{api.ReasonClustersInvalid.Name, fmt.Sprintf("the names of %d clusters do not fit into a command: make several migrations of them", len(s.Clusters))}
 }

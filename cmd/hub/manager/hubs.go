@@ -42,7 +42,7 @@ func notReady(message string, err error) *problem {
 	if err != nil {
 		return nil //nolint:nilerr // the caller returns the error: an error is no problem of the migration
 	}
-	return &problem{api.ReasonHubNotReady, message}
+	return &problem{api.ReasonHubNotReady.Name, message}
 }
 
 // Unavailable reads the ManagedCluster of a hub, and returns why the hub takes part in no migration.
@@ -74,7 +74,7 @@ func (r *Reconciler) checkBroker(ctx context.Context, m migration) (waits string
 	err := r.Transport.EnsureTopics(ctx, topics...)
 	for _, name := range []string{m.from(), m.to()} {
 		if refused := r.receipts.of(name).Refused; err == nil && refused != "" {
-			return "", &problem{api.ReasonBrokerRefused, refused}
+			return "", &problem{api.ReasonBrokerRefused.Name, refused}
 		}
 	}
 	var forbidden *kafka.ForbiddenError
@@ -82,7 +82,7 @@ func (r *Reconciler) checkBroker(ctx context.Context, m migration) (waits string
 	case err == nil:
 		return "", nil
 	case errors.As(err, &forbidden), r.Clock.Since(m.state.Since) > maxHeartbeatAge:
-		return "", &problem{api.ReasonBrokerRefused, err.Error()}
+		return "", &problem{api.ReasonBrokerRefused.Name, err.Error()}
 	}
 	return "the broker: " + err.Error(), nil
 }

@@ -34,9 +34,9 @@ func problemOf(err error) *problem {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &forbidden):
-		return &problem{api.ReasonBrokerRefused, err.Error()}
+		return &problem{api.ReasonBrokerRefused.Name, err.Error()}
 	case cluster.Final(err):
-		return &problem{api.ReasonFailed, err.Error()}
+		return &problem{api.ReasonFailed.Name, err.Error()}
 	}
 	return nil
 }

@@ -129,7 +129,7 @@ func (r *Reconciler) start(ctx context.Context, m migration) (hub.Event, error) 
 func (r *Reconciler) removeRequest(ctx context.Context, key types.NamespacedName) error {
 	return r.edit(ctx, key, func(o *api.ManagedClusterMigration) bool {
 		if o.Status.Phase == api.PhaseCleaning || o.Status.Phase == api.PhaseCompleted {
-			r.event(o, corev1.EventTypeWarning, api.ReasonFailed, "a rollback was asked for in phase "+string(o.Status.Phase)+", in which the source hub deletes: move the clusters back by another migration")
+			r.event(o, corev1.EventTypeWarning, api.ReasonFailed.Name, "a rollback was asked for in phase "+string(o.Status.Phase)+", in which the source hub deletes: move the clusters back by another migration")
 		}
 		delete(o.Annotations, api.RequestAnnotation)
 		return true
@@ -154,11 +154,11 @@ func (r *Reconciler) hasRead(ctx context.Context, m migration) (bool, error) {
 
 // explain writes into the status what keeps the manager from resuming. It ends where only another release resumes.
 func (r *Reconciler) explain(ctx context.Context, key types.NamespacedName, err error) error {
-	why := summary{api.ConditionStalled, api.ReasonStateLost, fmt.Sprint(err) + ". Restore the ConfigMaps from a backup"}
+	why := summary{api.ConditionStalled, api.ReasonStateLost.Name, fmt.Sprint(err) + ". Restore the ConfigMaps from a backup"}
 	newer := errors.As(err, new(*hub.NewerFormatError))
 	switch {
 	case newer:
-		why.reason, why.message = api.ReasonNewerFormat, err.Error()
+		why.reason, why.message = api.ReasonNewerFormat.Name, err.Error()
 	case !errors.Is(err, errStateLost):
 		return client.IgnoreNotFound(err)
 	}

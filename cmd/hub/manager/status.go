@@ -18,21 +18,21 @@ type summary struct{ condition, reason, message string }
 func summaryOf(s hub.State) summary {
 	switch unsent := s.Unsent(); {
 	case unsent != "":
-		return summary{api.ConditionReconciling, api.ReasonCommandNotSent, "phase " + string(s.Phase) + ": " + unsent}
+		return summary{api.ConditionReconciling, api.ReasonCommandNotSent.Name, "phase " + string(s.Phase) + ": " + unsent}
 	case s.Phase == api.PhasePending && s.WaitingFor != "":
-		return summary{api.ConditionReconciling, api.ReasonWaiting, "migration " + s.WaitingFor + " moves one of the clusters; this one starts when it has ended"}
+		return summary{api.ConditionReconciling, api.ReasonWaiting.Name, "migration " + s.WaitingFor + " moves one of the clusters; this one starts when it has ended"}
 	case s.Phase == api.PhaseFailed && s.Settled():
 		return summary{api.ConditionStalled, s.Reason, s.Message}
 	case s.Phase == api.PhaseFailed:
-		return summary{api.ConditionReconciling, api.ReasonIncomplete, "the migration failed, and its rollback is not finished: see condition " + api.ConditionRolledBack + ". " + s.Message}
+		return summary{api.ConditionReconciling, api.ReasonIncomplete.Name, "the migration failed, and its rollback is not finished: see condition " + api.ConditionRolledBack + ". " + s.Message}
 	case s.Phase == api.PhaseCompleted && !s.Settled():
-		return summary{api.ConditionReconciling, api.ReasonIncomplete, "the clusters have moved, and the cleanup is not finished: see condition " + api.ConditionCleaned}
-	case s.Phase == api.PhaseCompleted && s.Reason == api.ReasonPartiallyRegistered:
+		return summary{api.ConditionReconciling, api.ReasonIncomplete.Name, "the clusters have moved, and the cleanup is not finished: see condition " + api.ConditionCleaned}
+	case s.Phase == api.PhaseCompleted && s.Reason == api.ReasonPartiallyRegistered.Name:
 		return summary{api.ConditionStalled, s.Reason, "some clusters were not registered at the target hub, and are back at the source hub: see status.failures"}
 	case s.Phase == api.PhaseCompleted:
-		return summary{api.ConditionReady, api.ReasonSucceeded, "every cluster has moved"}
+		return summary{api.ConditionReady, api.ReasonSucceeded.Name, "every cluster has moved"}
 	}
-	return summary{api.ConditionReconciling, api.ReasonInProgress, "the migration is in phase " + string(s.Phase)}
+	return summary{api.ConditionReconciling, api.ReasonInProgress.Name, "the migration is in phase " + string(s.Phase)}
 }
 
 // fill writes a state into the status.
@@ -105,14 +105,14 @@ type Announcement struct {
 func Announcements(before, after hub.State) []Announcement {
 	var all []Announcement
 	if unsent := after.Unsent(); unsent != "" && unsent != before.Unsent() {
-		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonCommandNotSent, unsent})
+		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonCommandNotSent.Name, unsent})
 	}
 	entered := before.Phase != after.Phase
 	switch sum := summaryOf(after); {
 	case entered && after.Phase == api.PhaseRollbacking:
 		all = append(all, Announcement{corev1.EventTypeWarning, after.Reason, "the rollback begins: " + after.Message})
 	case entered && after.Phase == api.PhaseCompleted && !after.Settled():
-		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonIncomplete, cleaned(after)})
+		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonIncomplete.Name, cleaned(after)})
 	case entered, !before.Settled() && after.Settled():
 		all = append(all, Announcement{eventType(sum), sum.reason, sum.message})
 	}
@@ -120,7 +120,7 @@ func Announcements(before, after hub.State) []Announcement {
 }
 
 func eventType(s summary) string {
-	if s.condition == api.ConditionStalled || s.reason == api.ReasonIncomplete || s.reason == api.ReasonCommandNotSent {
+	if s.condition == api.ConditionStalled || s.reason == api.ReasonIncomplete.Name || s.reason == api.ReasonCommandNotSent.Name {
 		return corev1.EventTypeWarning
 	}
 	return corev1.EventTypeNormal

@@ -48,7 +48,7 @@ func (h Hubs) checkHubs(ctx context.Context, q Request, r *Report) error {
 		if stopped, err := h.agentStopped(ctx, side.view); err != nil {
 			return err
 		} else if stopped != "" {
-			decision, f = Blocked, Finding{string(ReasonAgentStopped), fmt.Sprintf("the agent of hub %s has stopped: %s", side.hub, stopped)}
+			decision, f = Blocked, finding(ReasonAgentStopped, fmt.Sprintf("the agent of hub %s has stopped: %s", side.hub, stopped))
 		}
 		r.Checks = append(r.Checks, Check{side.agent, decision, f})
 	}
@@ -96,7 +96,7 @@ func (h Hubs) checkOverlap(ctx context.Context, q Request, r *Report) error {
 		for j := range r.Clusters {
 			c := &r.Clusters[j]
 			if slices.Contains(names, c.Name) {
-				c.Reasons = append(c.Reasons, Finding{api.ReasonWaiting, fmt.Sprintf("migration %s moves %s: wait for its end, or abort it", name, c.Name)})
+				c.Reasons = append(c.Reasons, finding(api.ReasonWaiting, fmt.Sprintf("migration %s moves %s: wait for its end, or abort it", name, c.Name)))
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-dev/godwit"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
 )
@@ -41,18 +42,18 @@ func (h Hubs) heartbeats(ctx context.Context) (all heartbeats, err error) {
 
 // of decides about the agent of a hub as the manager does when a migration starts. The ages are by the
 // manager's clock alone.
-func (b heartbeats) of(hub string) (Decision, Finding) {
+func (b heartbeats) of(hub string) (Decision, godwit.Finding) {
 	receipt, listed := b.Hubs[hub]
 	switch {
 	case b.unknown != "":
-		return NotChecked, Finding{string(ReasonHeartbeatUnknown), fmt.Sprintf("whether the agent of hub %s sends heartbeats is not known: %s", hub, b.unknown)}
+		return NotChecked, finding(ReasonHeartbeatUnknown, fmt.Sprintf("whether the agent of hub %s sends heartbeats is not known: %s", hub, b.unknown))
 	case receipt.Refused != "":
-		return Blocked, Finding{api.ReasonBrokerRefused, receipt.Refused}
+		return Blocked, finding(api.ReasonBrokerRefused, receipt.Refused)
 	case !listed || receipt.Waits(b.Published):
-		return NotChecked, Finding{string(ReasonHeartbeatUnknown), fmt.Sprintf("the manager waits for the first heartbeat of the agent of hub %s: run the command again in a minute", hub)}
+		return NotChecked, finding(ReasonHeartbeatUnknown, fmt.Sprintf("the manager waits for the first heartbeat of the agent of hub %s: run the command again in a minute", hub))
 	}
 	if problem := receipt.Problem(hub, b.Published); problem != "" {
-		return Blocked, Finding{api.ReasonHubNotReady, problem}
+		return Blocked, finding(api.ReasonHubNotReady, problem)
 	}
-	return Ready, Finding{}
+	return Ready, godwit.Finding{}
 }

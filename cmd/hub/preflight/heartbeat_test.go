@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
@@ -22,18 +23,18 @@ func TestHeartbeats(t *testing.T) {
 		receipt  *manager.Receipt
 		unknown  string
 		decision Decision
-		because  string
+		because  *godwit.Reason
 		says     string
 	}{
 		"Fresh":       {reason: "The manager would start.", receipt: &manager.Receipt{Listening: ago(time.Hour), Heartbeat: ago(time.Minute), Versions: current}, decision: Ready},
 		"Stale":       {reason: "The manager would refuse.", receipt: &manager.Receipt{Listening: ago(time.Hour), Heartbeat: ago(61 * time.Second), Versions: current}, decision: Blocked, because: api.ReasonHubNotReady, says: "the agent of hub a has sent no heartbeat for 1m0s"},
 		"Never":       {reason: "The manager has listened for long enough.", receipt: &manager.Receipt{Listening: ago(61 * time.Second)}, decision: Blocked, because: api.ReasonHubNotReady, says: "no heartbeat for 1m0s"},
-		"JustStarted": {reason: "The manager would wait.", receipt: &manager.Receipt{Listening: ago(time.Minute)}, decision: NotChecked, because: "HeartbeatUnknown", says: "run the command again in a minute"},
-		"NotRead":     {reason: "The manager has not read the old messages.", receipt: &manager.Receipt{}, decision: NotChecked, because: "HeartbeatUnknown", says: "waits for the first heartbeat"},
-		"NotListed":   {reason: "The hub was enrolled a moment ago.", decision: NotChecked, because: "HeartbeatUnknown", says: "waits for the first heartbeat"},
+		"JustStarted": {reason: "The manager would wait.", receipt: &manager.Receipt{Listening: ago(time.Minute)}, decision: NotChecked, because: ReasonHeartbeatUnknown, says: "run the command again in a minute"},
+		"NotRead":     {reason: "The manager has not read the old messages.", receipt: &manager.Receipt{}, decision: NotChecked, because: ReasonHeartbeatUnknown, says: "waits for the first heartbeat"},
+		"NotListed":   {reason: "The hub was enrolled a moment ago.", decision: NotChecked, because: ReasonHeartbeatUnknown, says: "waits for the first heartbeat"},
 		"Versions":    {reason: "The agent reads no version that the manager writes.", receipt: &manager.Receipt{Listening: ago(time.Hour), Heartbeat: now, Versions: []int{message.Version + 1}}, decision: Blocked, because: api.ReasonHubNotReady, says: "upgrade the older of the two"},
 		"Refused":     {reason: "An ACL is missing.", receipt: &manager.Receipt{Listening: ago(time.Hour), Heartbeat: now, Versions: current, Refused: "read topic x: not authorized"}, decision: Blocked, because: api.ReasonBrokerRefused, says: "read topic x"},
-		"Unknown":     {reason: "An old receipt says nothing.", receipt: &manager.Receipt{Listening: ago(time.Hour), Heartbeat: now, Versions: current}, unknown: "the manager has stopped", decision: NotChecked, because: "HeartbeatUnknown", says: "the manager has stopped"},
+		"Unknown":     {reason: "An old receipt says nothing.", receipt: &manager.Receipt{Listening: ago(time.Hour), Heartbeat: now, Versions: current}, unknown: "the manager has stopped", decision: NotChecked, because: ReasonHeartbeatUnknown, says: "the manager has stopped"},
 	} {
 		all := heartbeats{manager.Receipts{Published: now, Hubs: map[string]manager.Receipt{}}, test.unknown}
 		if test.receipt != nil {

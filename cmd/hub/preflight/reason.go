@@ -1,28 +1,50 @@
 package preflight
 
-// Reason of a finding. A finding of the migration's own checks has the reason that the migration
-// would have.
-type Reason string
+import "github.com/godwit-dev/godwit"
+
+// Reasons are those that only a preflight has.
+var Reasons godwit.Catalog
 
 // Reasons of findings that only a preflight has.
-const (
-	// ReasonHubNotChecked means that the preflight has no access to the hub.
-	ReasonHubNotChecked Reason = "HubNotChecked"
-	// ReasonHeartbeatUnknown means that the manager does not say whether it receives the heartbeats of
-	// the agent: it does not run, or it has just started.
-	ReasonHeartbeatUnknown Reason = "HeartbeatUnknown"
-	// ReasonAgentStopped means that the agent does not renew its Lease.
-	ReasonAgentStopped Reason = "AgentLeaseStale"
-	// ReasonUndecided means that the scheduler has not decided on the Placement, or that another
-	// migration has not resolved its own.
-	ReasonUndecided Reason = "PlacementUndecided"
-	// ReasonWorkStays means that a ManifestWork does not move. The work agent of the cluster deletes
-	// what it has applied 60 minutes after the move, unless its delete option is Orphan.
-	ReasonWorkStays Reason = "ManifestWorkStays"
-	// ReasonAddOnStays means that an add-on of the cluster does not move.
-	ReasonAddOnStays Reason = "AddOnStays"
-	// ReasonClusterSet means that the target hub has no ManagedClusterSet of the cluster.
-	ReasonClusterSet Reason = "ClusterSetNotFound"
-	// ReasonClock means that two clocks differ by more than a minute.
-	ReasonClock Reason = "ClocksDiffer"
+var (
+	ReasonHubNotChecked = Reasons.Declare(godwit.Reason{
+		Name: "HubNotChecked", UserAction: true,
+		Meaning: "The preflight has no access to the hub. What the hub has of the clusters is not known.",
+		Fix:     godwit.Do("give --from-context or --to-context, with a context of the kubeconfig for the hub. `godwit rbac --for=cluster-hub` prints the role that a user needs there"),
+	})
+	ReasonHeartbeatUnknown = Reasons.Declare(godwit.Reason{
+		Name: "HeartbeatUnknown", UserAction: true,
+		Meaning: "The hub is enrolled. Whether its agent reaches the brokers is not known: the manager, which publishes the heartbeats that it receives, does not run or has just started.",
+		Fix:     godwit.Do("see whether the manager runs, with `kubectl -n godwit get pods` on the global hub. Run the command again a minute after its start"),
+	})
+	ReasonAgentStopped = Reasons.Declare(godwit.Reason{
+		Name: "AgentLeaseStale", UserAction: true,
+		Meaning: "The agent of the hub does not renew its Lease.",
+		Fix:     godwit.Do("see whether the agent runs, with `kubectl -n godwit-agent get pods` on the hub"),
+	})
+	ReasonUndecided = Reasons.Declare(godwit.Reason{
+		Name:    "PlacementUndecided",
+		Meaning: "The scheduler has not decided on the Placement, or another migration has not resolved its own.",
+		Fix:     godwit.Do("run the command again after some seconds"),
+	})
+	ReasonWorkStays = Reasons.Declare(godwit.Reason{
+		Name: "ManifestWorkStays", UserAction: true,
+		Meaning: "A ManifestWork of the cluster does not move. The work agent deletes what it has applied 60 minutes after the move, because its delete option is not Orphan.",
+		Fix:     godwit.Do("set spec.deleteOption.propagationPolicy of the ManifestWork to Orphan, and create it on the target hub. Or accept the loss with --accept-evicted-works"),
+	})
+	ReasonAddOnStays = Reasons.Declare(godwit.Reason{
+		Name: "AddOnStays", UserAction: true,
+		Meaning: "An add-on of the cluster does not move. Its agent is deleted 60 minutes after the move.",
+		Fix:     godwit.Do("install the add-on on the target hub"),
+	})
+	ReasonClusterSet = Reasons.Declare(godwit.Reason{
+		Name: "ClusterSetNotFound", UserAction: true,
+		Meaning: "The target hub has no ManagedClusterSet of the cluster. No Placement and no user of the set finds the cluster there.",
+		Fix:     godwit.Do("create the ManagedClusterSet on the target hub"),
+	})
+	ReasonClock = Reasons.Declare(godwit.Reason{
+		Name: "ClocksDiffer", UserAction: true,
+		Meaning: "Two clocks differ by more than a minute: those of the hubs, or those of a cluster and its hub.",
+		Fix:     godwit.Do("correct the clocks. Tokens and certificates are valid only within times that each machine reads from its own clock"),
+	})
 )

@@ -3,6 +3,9 @@ package preflight
 import (
 	"slices"
 	"strings"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
 // Decision says what a preflight has found.
@@ -33,19 +36,17 @@ func Worst(all ...Decision) Decision {
 	return worst
 }
 
-// Finding is why something is not Ready. The message says what to do.
-type Finding struct {
-	Reason  string
-	Message string
+func finding(reason *godwit.Reason, message string) godwit.Finding {
+	return godwit.Finding{Reason: reason, Message: message}
 }
 
 // findingOf reads the text of an error of packages source and target, which begins with its reason.
-func findingOf(text string) Finding {
-	reason, message, ok := strings.Cut(text, ": ")
-	if !ok || strings.Contains(reason, " ") {
-		return Finding{Message: text}
+func findingOf(text string) godwit.Finding {
+	name, message, _ := strings.Cut(text, ": ")
+	if reason := cluster.Reasons.Find(name); reason != nil {
+		return finding(reason, message)
 	}
-	return Finding{reason, message}
+	return godwit.Finding{Message: text}
 }
 
 // Names of checks that are not of single clusters.
@@ -67,7 +68,7 @@ type Check struct {
 	Name     string
 	Decision Decision
 	// Finding is empty for a check that is Ready.
-	Finding
+	godwit.Finding
 }
 
 // Cluster is a result for one cluster.
@@ -75,9 +76,9 @@ type Cluster struct {
 	Name     string
 	Decision Decision
 	// Reasons are why the cluster would not move, or why that is not known.
-	Reasons []Finding
+	Reasons []godwit.Finding
 	// AtRisk is what the cluster would lose.
-	AtRisk []Finding
+	AtRisk []godwit.Finding
 }
 
 // Report is the result of a preflight.
@@ -102,8 +103,8 @@ func (r Report) Decision() Decision {
 }
 
 // add records a check that is not Ready.
-func (r *Report) add(name string, d Decision, reason Reason, message string) {
-	r.Checks = append(r.Checks, Check{name, d, Finding{string(reason), message}})
+func (r *Report) add(name string, d Decision, reason *godwit.Reason, message string) {
+	r.Checks = append(r.Checks, Check{name, d, finding(reason, message)})
 }
 
 // pass records a check without a finding.
@@ -127,7 +128,7 @@ func (r *Report) names() []string {
 // decide sets the decision of each cluster. A check that is Blocked blocks every cluster, and a cluster
 // is Ready only if it was checked on both hubs.
 func (r *Report) decide() {
-	var shared []Finding
+	var shared []godwit.Finding
 	worst := Ready
 	for _, c := range r.Checks {
 		if c.Decision == Blocked || c.Decision == NotChecked && (c.Name == CheckOnSource || c.Name == CheckOnTarget) {

@@ -4,10 +4,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
 func TestDecide(t *testing.T) {
-	found, lost := []Finding{{"ClusterUnavailable", "c1 is not Available"}}, []Finding{{"AddOnStays", "add-on a does not move"}}
+	found, lost := []godwit.Finding{{Reason: cluster.ReasonUnavailable, Message: "c1 is not Available"}}, []godwit.Finding{{Reason: ReasonAddOnStays, Message: "add-on a does not move"}}
 	for name, test := range map[string]struct {
 		reason  string
 		checks  []Check
@@ -43,10 +46,10 @@ func TestDecisionOfReport(t *testing.T) {
 }
 
 func TestFindingOf(t *testing.T) {
-	for text, want := range map[string]Finding{
-		"LocalCluster: c1 is the source hub itself: remove it": {"LocalCluster", "c1 is the source hub itself: remove it"},
-		"no reason: here": {"", "no reason: here"},
-		"nothing":         {"", "nothing"},
+	for text, want := range map[string]godwit.Finding{
+		"LocalCluster: c1 is the source hub itself: remove it": {Reason: cluster.ReasonLocal, Message: "c1 is the source hub itself: remove it"},
+		"no reason: here": {Message: "no reason: here"},
+		"nothing":         {Message: "nothing"},
 	} {
 		if diff := cmp.Diff(want, findingOf(text)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)

@@ -8,6 +8,7 @@ import (
 
 	workv1 "open-cluster-management.io/api/work/v1"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
@@ -38,12 +39,12 @@ type observed struct {
 }
 
 // risks returns what a cluster would lose, and what of it blocks because the user has not accepted it.
-func (o observed) risks(name string, acceptWorks bool) (blocks, risks []Finding) {
+func (o observed) risks(name string, acceptWorks bool) (blocks, risks []godwit.Finding) {
 	if evicted := o.evictedWorks(name); len(evicted) > 0 {
-		f := Finding{string(ReasonWorkStays), fmt.Sprintf(
+		f := finding(ReasonWorkStays, fmt.Sprintf(
 			"%s of the source hub does not move, and the work agent deletes from %s what it has applied %s after the move: "+
 				"set spec.deleteOption.propagationPolicy to Orphan, and create it on the target hub",
-			manifestWorks(evicted), name, minutes(evictionGrace))}
+			manifestWorks(evicted), name, minutes(evictionGrace)))
 		if acceptWorks {
 			risks = append(risks, f)
 		} else {
@@ -51,14 +52,14 @@ func (o observed) risks(name string, acceptWorks bool) (blocks, risks []Finding)
 		}
 	}
 	if len(o.addOns) > 0 {
-		risks = append(risks, Finding{string(ReasonAddOnStays), fmt.Sprintf(
+		risks = append(risks, finding(ReasonAddOnStays, fmt.Sprintf(
 			"ManagedClusterAddOn %s does not move, and its agent is deleted %s after the move: install it on the target hub",
-			strings.Join(o.addOns, ", "), minutes(evictionGrace))})
+			strings.Join(o.addOns, ", "), minutes(evictionGrace))))
 	}
 	if o.skew > maxSkew || o.skew < -maxSkew-o.lease {
-		risks = append(risks, Finding{string(ReasonClock), fmt.Sprintf(
+		risks = append(risks, finding(ReasonClock, fmt.Sprintf(
 			"the last renewal of lease %s/%s is %s from the time of the source hub: correct the clock of the cluster, or its agent has stopped",
-			name, cluster.LeaseName, o.skew.Abs().Round(time.Second))})
+			name, cluster.LeaseName, o.skew.Abs().Round(time.Second))))
 	}
 	return blocks, risks
 }

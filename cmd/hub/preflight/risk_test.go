@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
+
+	"github.com/godwit-dev/godwit"
 )
 
 func work(name string, policy workv1.DeletePropagationPolicyType, labels map[string]string) workv1.ManifestWork {
@@ -25,20 +27,20 @@ func TestRisks(t *testing.T) {
 		reason   string
 		observed observed
 		accept   bool
-		blocks   []Reason
-		risks    []Reason
+		blocks   []*godwit.Reason
+		risks    []*godwit.Reason
 	}{
 		"Nothing":     {reason: "The cluster has nothing that stays behind."},
 		"Klusterlet":  {reason: "The import controller creates these on the target.", observed: observed{works: []workv1.ManifestWork{work("c1-klusterlet", "", nil), work("c1-klusterlet-crds", "", nil)}}},
 		"Orphan":      {reason: "The work agent leaves what such a work has applied.", observed: observed{works: []workv1.ManifestWork{work("app", workv1.DeletePropagationPolicyTypeOrphan, nil)}}},
-		"Foreground":  {reason: "The work agent deletes it, unless the user accepts that.", observed: observed{works: []workv1.ManifestWork{work("app", workv1.DeletePropagationPolicyTypeForeground, nil)}}, blocks: []Reason{ReasonWorkStays}},
-		"Selectively": {reason: "The work agent deletes a part of it.", observed: observed{works: []workv1.ManifestWork{work("app", workv1.DeletePropagationPolicyTypeSelectivelyOrphan, nil)}}, blocks: []Reason{ReasonWorkStays}},
-		"Default":     {reason: "The default is Foreground.", observed: observed{works: []workv1.ManifestWork{work("app", "", nil)}}, blocks: []Reason{ReasonWorkStays}},
-		"Accepted":    {reason: "An accepted work is a risk.", observed: observed{works: []workv1.ManifestWork{work("app", "", nil)}}, accept: true, risks: []Reason{ReasonWorkStays}},
-		"AddOn":       {reason: "A work of an add-on is one risk with it.", observed: observed{addOns: []string{"search"}, works: []workv1.ManifestWork{work("addon-search-deploy-0", "", map[string]string{addOnLabel: "search"})}}, risks: []Reason{ReasonAddOnStays}},
+		"Foreground":  {reason: "The work agent deletes it, unless the user accepts that.", observed: observed{works: []workv1.ManifestWork{work("app", workv1.DeletePropagationPolicyTypeForeground, nil)}}, blocks: []*godwit.Reason{ReasonWorkStays}},
+		"Selectively": {reason: "The work agent deletes a part of it.", observed: observed{works: []workv1.ManifestWork{work("app", workv1.DeletePropagationPolicyTypeSelectivelyOrphan, nil)}}, blocks: []*godwit.Reason{ReasonWorkStays}},
+		"Default":     {reason: "The default is Foreground.", observed: observed{works: []workv1.ManifestWork{work("app", "", nil)}}, blocks: []*godwit.Reason{ReasonWorkStays}},
+		"Accepted":    {reason: "An accepted work is a risk.", observed: observed{works: []workv1.ManifestWork{work("app", "", nil)}}, accept: true, risks: []*godwit.Reason{ReasonWorkStays}},
+		"AddOn":       {reason: "A work of an add-on is one risk with it.", observed: observed{addOns: []string{"search"}, works: []workv1.ManifestWork{work("addon-search-deploy-0", "", map[string]string{addOnLabel: "search"})}}, risks: []*godwit.Reason{ReasonAddOnStays}},
 		"OldLease":    {reason: "A renewal may be as old as the lease.", observed: observed{lease: lease, skew: -lease - 30*time.Second}},
-		"SlowClock":   {reason: "The lease is too old for the clock of the hub.", observed: observed{lease: lease, skew: -lease - 2*time.Minute}, risks: []Reason{ReasonClock}},
-		"FastClock":   {reason: "No clock that is right renews in the future.", observed: observed{lease: lease, skew: 10 * time.Minute}, risks: []Reason{ReasonClock}},
+		"SlowClock":   {reason: "The lease is too old for the clock of the hub.", observed: observed{lease: lease, skew: -lease - 2*time.Minute}, risks: []*godwit.Reason{ReasonClock}},
+		"FastClock":   {reason: "No clock that is right renews in the future.", observed: observed{lease: lease, skew: 10 * time.Minute}, risks: []*godwit.Reason{ReasonClock}},
 	} {
 		blocks, risks := test.observed.risks("c1", test.accept)
 		if got := reasons(blocks); !slices.Equal(got, test.blocks) {
@@ -50,9 +52,9 @@ func TestRisks(t *testing.T) {
 	}
 }
 
-func reasons(findings []Finding) (all []Reason) {
+func reasons(findings []godwit.Finding) (all []*godwit.Reason) {
 	for _, f := range findings {
-		all = append(all, Reason(f.Reason))
+		all = append(all, f.Reason)
 	}
 	return all
 }

@@ -42,7 +42,7 @@ func (h Hubs) selectClusters(ctx context.Context, q Request, r *Report) (names [
 	switch {
 	case err != nil && cluster.Final(err):
 		f := findingOf(cluster.Explain(err).Error())
-		r.add(CheckSelection, Blocked, Reason(f.Reason), f.Message)
+		r.add(CheckSelection, Blocked, f.Reason, f.Message)
 	case err != nil:
 		return nil, err
 	case waits != "":
@@ -61,7 +61,7 @@ func (r *Report) mergeCheck(check string, result cluster.Result, err error) erro
 	switch {
 	case err != nil && cluster.Final(err):
 		f := findingOf(cluster.Explain(err).Error())
-		r.add(check, Blocked, Reason(f.Reason), f.Message)
+		r.add(check, Blocked, f.Reason, f.Message)
 		return nil
 	case err != nil:
 		return err

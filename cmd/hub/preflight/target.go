@@ -63,9 +63,9 @@ func (h Hubs) checkKinds(ctx context.Context, q Request, r *Report) error {
 		for i := range r.Clusters {
 			c := &r.Clusters[i]
 			if n := counts[c.Name]; n > 0 {
-				c.Reasons = append(c.Reasons, Finding{string(cluster.ReasonKindNotServed), fmt.Sprintf(
+				c.Reasons = append(c.Reasons, finding(cluster.ReasonKindNotServed, fmt.Sprintf(
 					"%s has %d objects of kind %s, and target hub %s does not serve %s: install its CRD there",
-					c.Name, n, kind.Kind, q.To, mapping.GroupVersionKind.GroupVersion())})
+					c.Name, n, kind.Kind, q.To, mapping.GroupVersionKind.GroupVersion())))
 			}
 		}
 	}
@@ -119,8 +119,8 @@ func (h Hubs) checkSets(ctx context.Context, sets map[string][]string, r *Report
 		}
 		for _, name := range sets[set] {
 			c := r.cluster(name)
-			c.AtRisk = append(c.AtRisk, Finding{string(ReasonClusterSet), fmt.Sprintf(
-				"the target hub has no ManagedClusterSet %s, to which %s belongs: no Placement and no user of the set finds the cluster there; create it", set, name)})
+			c.AtRisk = append(c.AtRisk, finding(ReasonClusterSet, fmt.Sprintf(
+				"the target hub has no ManagedClusterSet %s, to which %s belongs: no Placement and no user of the set finds the cluster there; create it", set, name)))
 		}
 	}
 	return nil

@@ -118,9 +118,9 @@ func mustLead(t *testing.T, r alertRule) {
 	if prefix, varies := strings.CutSuffix(anchor, "{{ $labels.reason | toLower }}"); varies {
 		anchors = nil
 		for _, g := range reason.Groups() {
-			for _, d := range g.Docs {
+			for _, r := range g.Reasons() {
 				if strings.ToLower(string(g.Subject))+"-" == prefix {
-					anchors = append(anchors, prefix+strings.ToLower(d.Reason))
+					anchors = append(anchors, prefix+strings.ToLower(r.Name))
 				}
 			}
 		}

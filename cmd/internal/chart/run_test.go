@@ -29,6 +29,7 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -57,7 +58,7 @@ func TestManagerWorksAsRendered(t *testing.T) {
 			return false
 		}
 		ready := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady)
-		return ready != nil && ready.Reason == v1alpha1.ReasonSucceeded
+		return ready != nil && ready.Reason == storageversion.ReasonSucceeded.Name
 	})
 	stored, err := c.plane.CountStored(t.Context(), group, "geese")
 	if err != nil || stored[group+"/v2"] != objects || len(stored) != 1 {

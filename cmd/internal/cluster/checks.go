@@ -10,6 +10,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
@@ -51,8 +52,8 @@ func (h hubFlags) worksNotChecked(hubs preflight.Hubs) []preflight.Check {
 	if hubs.Source != nil || h.acceptEvictedWorks {
 		return nil
 	}
-	return []preflight.Check{{Name: checkWorks, Decision: preflight.NotChecked, Finding: preflight.Finding{
-		Reason:  string(preflight.ReasonHubNotChecked),
+	return []preflight.Check{{Name: checkWorks, Decision: preflight.NotChecked, Finding: godwit.Finding{
+		Reason:  preflight.ReasonHubNotChecked,
 		Message: "ManifestWorks of the source hub were not checked: the clusters lose what those have applied whose delete option is not Orphan",
 	}}}
 }
@@ -95,7 +96,7 @@ func remedyFor(a *frame.App, q preflight.Request, check preflight.Check, known [
 		preflight.CheckTargetHub: {q.To, "--to"}, preflight.CheckTargetAgent: {q.To, "--to-context"}, preflight.CheckOnTarget: {q.To, "--to-context"},
 	}
 	side := sides[check.Name]
-	switch preflight.Reason(check.Reason) {
+	switch check.Reason {
 	case preflight.ReasonHubNotChecked:
 		switch check.Name {
 		case preflight.CheckClocks:

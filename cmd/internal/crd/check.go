@@ -15,7 +15,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/manifest"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/doctor"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
@@ -111,7 +110,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 	err = frame.Write(o.Streams.Out, o.output, crdreport.CheckList(items), func(w io.Writer) error {
 		switch o.output.Value {
 		case frame.SARIF:
-			return crdreport.WriteSARIF(w, items, frame.Build().Version, remedy.Checks, remedy.CRDs, remedy.Leftovers)
+			return crdreport.WriteSARIF(w, items, frame.Build().Version, &releasecheck.Reasons, &storageversion.Reasons, &doctor.Reasons)
 		case frame.JUnit:
 			return crdreport.WriteJUnit(w, items)
 		case frame.Markdown:
@@ -128,10 +127,12 @@ func (o *checkOptions) run(ctx context.Context) error {
 func check(ctx context.Context, checker *releasecheck.Checker, r manifest.Release) (c releasecheck.Check, err error) {
 	if r.CRD == nil {
 		return releasecheck.Check{Name: r.Name}.With(releasecheck.Finding{
-			Result:  releasecheck.Refused,
-			Reason:  render.ReasonAPIVersionRemoved,
-			Message: r.Name + " is written in apiextensions.k8s.io/v1beta1, which Kubernetes 1.22 has removed",
-			Fix:     godwit.Do("write it in apiextensions.k8s.io/v1: the schema moves into each version"),
+			Result: releasecheck.Refused,
+			Finding: godwit.Finding{
+				Reason:  render.ReasonAPIVersionRemoved,
+				Message: r.Name + " is written in apiextensions.k8s.io/v1beta1, which Kubernetes 1.22 has removed",
+				Fix:     godwit.Do("write it in apiextensions.k8s.io/v1: the schema moves into each version"),
+			},
 		}), nil
 	}
 	err = retryRead(ctx, func() (err error) {
@@ -200,10 +201,10 @@ func releaseFindings(d doctor.Diagnosis) []releasecheck.Finding {
 	var all []releasecheck.Finding
 	for _, f := range d.Findings {
 		result := releasecheck.Safe
-		if f.Broken {
+		if f.Broken() {
 			result = releasecheck.Unsafe
 		}
-		all = append(all, releasecheck.Finding{Result: result, Reason: f.Reason, Message: f.Message, Fix: f.Fix})
+		all = append(all, releasecheck.Finding{Result: result, Finding: f.Finding})
 	}
 	return all
 }
@@ -214,8 +215,9 @@ func (s *session) unreadReferences(ctx context.Context, f doctor.Facts, read boo
 	switch {
 	case !read:
 		return []releasecheck.Finding{{
-			Result: releasecheck.Safe, Reason: releasecheck.ReasonReferencesUnread, Message: what + ": the check was told not to look",
-			Fix: godwit.Do("check without --references=false"),
+			Result: releasecheck.Safe,
+			Finding: godwit.Finding{Reason: releasecheck.ReasonReferencesUnread, Message: what + ": the check was told not to look",
+				Fix: godwit.Do("check without --references=false")},
 		}}
 	case len(f.Unread) == 0:
 		return nil
@@ -227,8 +229,9 @@ func (s *session) unreadReferences(ctx context.Context, f doctor.Facts, read boo
 		u.Fix = godwit.Do(p.Remedy(s.WhoAmI(ctx)))
 	}
 	return []releasecheck.Finding{{
-		Result: releasecheck.Unknown, Reason: releasecheck.ReasonReferencesUnread,
-		Message: fmt.Sprintf("%s: %s can't be read, such as %s: %s", what, render.Count(int64(len(f.Unread)), "resource", "resources"), u.Resource, u.Message), Fix: u.Fix,
+		Result: releasecheck.Unknown,
+		Finding: godwit.Finding{Reason: releasecheck.ReasonReferencesUnread, Fix: u.Fix,
+			Message: fmt.Sprintf("%s: %s can't be read, such as %s: %s", what, render.Count(int64(len(f.Unread)), "resource", "resources"), u.Resource, u.Message)},
 	}}
 }
 

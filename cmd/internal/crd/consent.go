@@ -77,7 +77,7 @@ func refuseUnreadable(sel Selection, findings []finding) ([]crdreport.Run, bool)
 			continue
 		}
 		items[i].Result, items[i].Failures = crdreport.Blocked, []godwit.Failure{{
-			Name: f.name, Reason: render.ReasonNotStarted, Message: "not begun, because " + unreadable + " can't be read",
+			Name: f.name, Finding: godwit.Finding{Reason: render.ReasonNotStarted, Message: "not begun, because " + unreadable + " can't be read"},
 		}}
 	}
 	return items, true

@@ -52,7 +52,7 @@ func TestPassageResult(t *testing.T) {
 		return storageversion.Report{Storage: walk.Report{Counts: c, Complete: true}}
 	}
 	broken := errors.New("the server is gone")
-	throttled := fmt.Errorf("migrate widgets: %w", &storageversion.UnlistedError{Reason: storageversion.ReasonThrottled})
+	throttled := fmt.Errorf("migrate widgets: %w", &storageversion.UnlistedError{Finding: godwit.Finding{Reason: storageversion.ReasonThrottled}})
 	cases := map[string]struct {
 		reason string
 		passage
@@ -70,7 +70,7 @@ func TestPassageResult(t *testing.T) {
 		"blocked later":     {"something was written, so it was not refused", passage{err: &storageversion.BlockedError{}, wrote: true}, crdreport.Partial},
 		"gone":              {"it was deleted since it was listed", passage{err: storageversion.ErrNotFound}, crdreport.Terminating},
 		"not listed":        {"nothing is known, and nothing was written", passage{err: throttled}, crdreport.Unknown},
-		"not readable":      {"a user has to act before a run", passage{err: &storageversion.UnlistedError{Reason: storageversion.ReasonUnreadableObjects}}, crdreport.Blocked},
+		"not readable":      {"a user has to act before a run", passage{err: &storageversion.UnlistedError{Finding: godwit.Finding{Reason: storageversion.ReasonUnreadableObjects}}}, crdreport.Blocked},
 		"not listed later":  {"something was written, and the rest is unknown", passage{err: throttled, wrote: true}, crdreport.Partial},
 		"dry run":           {"it writes nothing", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 2})}, crdreport.NoChange},
 		"dry run refused":   {"what the run would end with", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 1, Failed: 1})}, crdreport.Partial},

@@ -52,7 +52,7 @@ func (s *session) nameLacking(ctx context.Context, findings []finding) {
 		case crdpermission.Plan.Name:
 			s.planWithout(f, user, missing)
 		case crdpermission.Run.Name:
-			f.plan.Blockers = oneForbidden(f.plan.Blockers, f.lacks.Blocker())
+			f.plan.Blockers = oneForbidden(f.plan.Blockers, f.lacks.Finding())
 			f.plan.Unlisted = renamed(f.plan.Unlisted, f.lacks)
 		}
 	}
@@ -77,7 +77,7 @@ func (s *session) planWithout(f *finding, user string, missing []permission.Perm
 	if !f.plan.Trimmed {
 		run := s.Purpose
 		run.Command = crdpermission.Run
-		f.plan.Warnings = append(f.plan.Warnings, godwit.Warning{
+		f.plan.Warnings = append(f.plan.Warnings, godwit.Finding{Severity: godwit.Warns,
 			Reason: render.ReasonForbidden, Message: "a run needs permissions that " + user + " lacks: " + permission.List(missing), Fix: godwit.Do(run.Remedy(user)),
 		})
 	}
@@ -85,17 +85,17 @@ func (s *session) planWithout(f *finding, user string, missing []permission.Perm
 
 // lackingForCleanup names the missing permission to clean managedFields, which a run finds
 // after its start. [session.nameLacking] names those that a plan finds.
-func (s *session) lackingForCleanup(ctx context.Context, p passage, blockers []godwit.Blocker) []godwit.Blocker {
+func (s *session) lackingForCleanup(ctx context.Context, p passage, blockers []godwit.Finding) []godwit.Finding {
 	if p.plan.State != storageversion.Clean {
 		return blockers
 	}
 	missing := []permission.Permission{{Verbs: []string{"patch"}, Resource: p.plan.Resource.GroupResource()}}
-	return oneForbidden(blockers, s.Lacks(s.WhoAmI(ctx), missing).Blocker())
+	return oneForbidden(blockers, s.Lacks(s.WhoAmI(ctx), missing).Finding())
 }
 
 // oneForbidden replaces the blockers for single permissions by one blocker.
-func oneForbidden(blockers []godwit.Blocker, one godwit.Blocker) []godwit.Blocker {
-	forbidden := func(b godwit.Blocker) bool { return b.Reason == storageversion.ReasonForbidden }
+func oneForbidden(blockers []godwit.Finding, one godwit.Finding) []godwit.Finding {
+	forbidden := func(b godwit.Finding) bool { return b.Reason == storageversion.ReasonForbidden }
 	at := slices.IndexFunc(blockers, forbidden)
 	if at < 0 {
 		return blockers

@@ -126,7 +126,7 @@ func retryRead(ctx context.Context, read func() error) error {
 func (f finding) item(w remedy.Writer) crdreport.Plan {
 	if f.problem != nil {
 		item := crdreport.Plan{Name: f.name, State: string(storageversion.Blocked), ManagedFields: string(storageversion.ManagedFieldsUnknown)}
-		item.Blockers = append(item.Blockers, render.NewProblem(f.problem.Blocker(), w))
+		item.Blockers = append(item.Blockers, render.NewProblem(f.problem.Finding(), w))
 		return item
 	}
 	return crdreport.PlanOf(f.plan, w)

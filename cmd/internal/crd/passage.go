@@ -61,5 +61,5 @@ func (p passage) finished() crdreport.Result {
 // terminating reports a CRD that is being deleted, or is gone since the run began.
 func (p passage) terminating() bool {
 	return p.step.Reason == storageversion.ReasonCRDNotFound ||
-		slices.ContainsFunc(p.step.Blockers, func(b godwit.Blocker) bool { return b.Reason == storageversion.ReasonTerminating })
+		slices.ContainsFunc(p.step.Blockers, func(b godwit.Finding) bool { return b.Reason == storageversion.ReasonTerminating })
 }

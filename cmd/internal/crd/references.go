@@ -125,7 +125,7 @@ func (p *references) scanAndRepair(ctx context.Context, owners []ownerreference.
 		if len(scan.Unread) > 0 {
 			e.OwnerReferences.State = crdreport.ReferencesUnknown
 			if p.flag.Value == referencesAll {
-				e.addFailure(godwit.Failure{Name: o.CRD, Reason: scan.Unread[0].Reason, Message: "ownerReferences: " + scan.Unread[0].Message})
+				e.addFailure(godwit.Failure{Name: o.CRD, Finding: godwit.Finding{Reason: scan.Unread[0].Reason, Message: "ownerReferences: " + scan.Unread[0].Message}})
 			}
 		}
 		if err := p.repair(ctx, o, finder.Found[o.CRD], e); err != nil {
@@ -146,7 +146,7 @@ func (p *references) repair(ctx context.Context, o ownerreference.Owners, depend
 	}
 	if why != nil {
 		e.OwnerReferences.State, e.OwnerReferences.Left = crdreport.ReferencesUnknown, int64(len(dependents))
-		e.addFailure(godwit.Failure{Name: o.CRD, Reason: why.Reason, Message: "ownerReferences: " + why.Message})
+		e.addFailure(godwit.Failure{Name: o.CRD, Finding: godwit.Finding{Reason: why.Reason, Message: "ownerReferences: " + why.Message}})
 		return nil
 	}
 	var repairable []*ownerreference.Dependent
@@ -214,7 +214,7 @@ func (e *ending) addFailure(f godwit.Failure) {
 // fail is for an error that ended the phase.
 func (p *references) fail(ctx context.Context, e *ending, err error) {
 	e.OwnerReferences.State = crdreport.ReferencesUnknown
-	f := godwit.Failure{Name: e.Name, Reason: storageversion.ReasonFailed, Message: "ownerReferences: " + frame.OneLine(err)}
+	f := godwit.Failure{Name: e.Name, Finding: godwit.Finding{Reason: storageversion.ReasonFailed, Message: "ownerReferences: " + frame.OneLine(err)}}
 	switch frame.Ended(ctx) {
 	case frame.TimedOut:
 		f.Reason, f.Message = render.ReasonTimedOut, "--timeout ended the run while it repaired ownerReferences"

@@ -188,12 +188,12 @@ func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 	switch {
 	case errors.As(p.err, new(*storageversion.BlockedError)):
 		for _, b := range r.lackingForCleanup(ctx, p, p.step.Blockers) {
-			failures = append(failures, render.NewProblem(b, r.remedies).Failure(p.plan.Name))
+			failures = append(failures, render.Failure(p.plan.Name, b, r.remedies))
 		}
 	case p.err != nil && frame.Ended(ctx) != frame.OK:
 		failures = []godwit.Failure{endedEarly(ctx, p)}
 	case p.unlisted() != nil:
-		failures = []godwit.Failure{render.NewProblem(p.unlisted().Blocker(), r.remedies).Failure(p.plan.Name)}
+		failures = []godwit.Failure{render.Failure(p.plan.Name, p.unlisted().Finding, r.remedies)}
 	case p.err != nil:
 		failures = whole(p.plan.Name, r.explainRun(ctx, p.err))
 	}
@@ -202,7 +202,7 @@ func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 
 // endedEarly is the failure of a CRD whose run the user or --timeout ended.
 func endedEarly(ctx context.Context, p passage) godwit.Failure {
-	f := godwit.Failure{Name: p.plan.Name, Reason: render.ReasonInterrupted, Message: "the run ended"}
+	f := godwit.Failure{Name: p.plan.Name, Finding: godwit.Finding{Reason: render.ReasonInterrupted, Message: "the run ended"}}
 	if frame.Ended(ctx) == frame.TimedOut {
 		f.Reason, f.Message = render.ReasonTimedOut, "--timeout ended the run"
 	}
@@ -212,9 +212,9 @@ func endedEarly(ctx context.Context, p passage) godwit.Failure {
 
 // whole is the failure of a CRD as a whole for an error, whose reason it keeps if it has one.
 func whole(crd string, err error) []godwit.Failure {
-	f := godwit.Failure{Name: crd, Reason: storageversion.ReasonFailed, Message: err.Error()}
+	f := godwit.Failure{Name: crd, Finding: godwit.Finding{Reason: storageversion.ReasonFailed, Message: err.Error()}}
 	var known *frame.ActionableError
-	if errors.As(err, &known) && known.Reason != "" {
+	if errors.As(err, &known) && known.Reason != nil {
 		f.Reason = known.Reason
 	}
 	return []godwit.Failure{f}

@@ -31,9 +31,9 @@ func TestExplain(t *testing.T) {
 		args  []string
 		reads []string
 	}{
-		"one":             {[]string{"Partial"}, []string{"Partial (conditions and events of a CRDMigration)\n", "\n  Condition:  Stalled\n  Event:      Warning\n"}},
+		"one":             {[]string{"Partial"}, []string{"Partial (conditions and events of a CRDMigration, godwit crd run)\n", "\n  Condition:  Stalled\n  Event:      Warning\n"}},
 		"in lower case":   {[]string{"lossy"}, []string{"Lossy (godwit revision,", "\n  What to do: See whether"}},
-		"of two subjects": {[]string{"NotConverging"}, []string{"(godwit crd plan,", "(conditions and events of a CRDMigration)"}},
+		"of two subjects": {[]string{"Forbidden"}, []string{"(godwit crd plan,", "(godwit revision,"}},
 		"all":             {nil, []string{"AdmissionDenied  ", "WrongValue  "}},
 	}
 	for name, tc := range cases {

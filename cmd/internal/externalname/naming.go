@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/externalname"
 	"github.com/godwit-dev/godwit/externalname/fleet"
@@ -141,7 +142,7 @@ const maxSegment = 64 << 10
 
 // checkName refuses what no codec accepts as a name.
 func checkName(name string, limit int) error {
-	invalid := func(reason externalname.Reason, expected string) error {
+	invalid := func(reason *godwit.Reason, expected string) error {
 		return &externalname.InvalidError{Reason: reason, Expected: expected}
 	}
 	switch {

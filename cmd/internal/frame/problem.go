@@ -9,7 +9,7 @@ import (
 // ActionableError is an error for the user: one line with the object, the cause and the
 // next step. If there are several commands, each has its own line.
 type ActionableError struct {
-	Reason  string // as of a blocker
+	Reason  *godwit.Reason
 	Message string
 	Remedy  string
 	Cause   error
@@ -24,9 +24,9 @@ func (p *ActionableError) Error() string {
 
 func (p *ActionableError) Unwrap() error { return p.Cause }
 
-// Blocker returns the error as a blocker of a report.
-func (p *ActionableError) Blocker() godwit.Blocker {
-	return godwit.Blocker{Reason: p.Reason, Message: p.Message, Fix: p.Fix()}
+// Finding returns the error as a finding of a report.
+func (p *ActionableError) Finding() godwit.Finding {
+	return godwit.Finding{Reason: p.Reason, Message: p.Message, Fix: p.Fix()}
 }
 
 // Fix is the remedy as a fix that is worded already.

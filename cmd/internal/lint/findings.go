@@ -11,18 +11,18 @@ import (
 
 // markerFinding is one thing to correct in Go source.
 type markerFinding struct {
-	File    string         `json:"file"`
-	Line    int            `json:"line"`
-	Type    string         `json:"type"`
-	Reason  markers.Reason `json:"reason"`
-	Message string         `json:"message"`
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Type    string `json:"type"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
 }
 
 // findingList makes the list that `lint markers` prints.
 func findingList(findings []markers.Finding) render.List[markerFinding] {
 	items := make([]markerFinding, len(findings))
 	for i, f := range findings {
-		items[i] = markerFinding(f)
+		items[i] = markerFinding{f.File, f.Line, f.Type, f.Reason.String(), f.Message}
 	}
 	return render.NewList("MarkerFindingList", items)
 }

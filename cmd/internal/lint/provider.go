@@ -11,19 +11,19 @@ import (
 
 // providerFinding is one thing to correct in a CRD or in Go source.
 type providerFinding struct {
-	File    string              `json:"file"`
-	Line    int                 `json:"line"`
-	Subject string              `json:"subject"`
-	Path    string              `json:"path"`
-	Reason  providerlint.Reason `json:"reason"`
-	Message string              `json:"message"`
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Subject string `json:"subject"`
+	Path    string `json:"path"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
 }
 
 // providerList makes the list that `lint provider` prints.
 func providerList(findings []providerlint.Finding) render.List[providerFinding] {
 	items := make([]providerFinding, len(findings))
 	for i, f := range findings {
-		items[i] = providerFinding(f)
+		items[i] = providerFinding{f.File, f.Line, f.Subject, f.Path, f.Reason.String(), f.Message}
 	}
 	return render.NewList("ProviderFindingList", items)
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/serving"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -66,7 +67,7 @@ func TestHotObjectStopsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for crd, want := range map[string]int{geese: n, swans: n, ducks: 50} {
-		c.awaitReason(crd, v1alpha1.ReasonSucceeded)
+		c.awaitReason(crd, storageversion.ReasonSucceeded.Name)
 		c.mustBeStored(crd, map[string]int{"v2": want, "v1": 0})
 		if got := c.storedVersions(crd); got != "v2" {
 			t.Errorf("storedVersions of %s is %s", crd, got)
@@ -85,7 +86,7 @@ func TestTwoManagersByMistake(t *testing.T) {
 	c.manage(c.slowly(40))
 	c.manage(c.slowly(40))
 	c.flip(geese)
-	c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
 	var rests string
 	since := time.Now()
 	c.await("the status to rest for 10 s", func() bool {
@@ -94,7 +95,7 @@ func TestTwoManagersByMistake(t *testing.T) {
 		}
 		return time.Since(since) > 10*time.Second
 	})
-	m := c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+	m := c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
 	if m.Status.CompletionTime == nil || m.Status.Checkpoint != nil || m.Status.Progress != "400/400" || m.Status.Storage.Total() != n {
 		t.Errorf("in the end the status is %+v", m.Status)
 	}
@@ -143,7 +144,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 	first.end(syscall.SIGKILL)
 	before := c.stored(geese, "v2")
-	c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
 	if c.leader() == leader {
 		t.Error("the dead manager still leads")
 	}
@@ -174,7 +175,7 @@ func TestManagersOfOtherScopesLeaveEachOtherAlone(t *testing.T) {
 	geese := c.define("geese", 20, optedIn)
 	c.manageAs(c.plane.Config(), "storageVersionMigrator: {scopes: [{group: "+c.group+"}], defaults: {settle: 0s}}", electIn+"="+metav1.NamespaceDefault)
 	c.flip(geese)
-	made := c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+	made := c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
 
 	other := newClusterOn(t, c.plane)
 	other.manageAs(c.plane.Config(), "storageVersionMigrator: {scopes: [{group: "+other.group+"}], defaults: {settle: 0s}}", electIn+"="+metav1.NamespaceSystem)
@@ -193,10 +194,10 @@ func TestManagersOfOtherScopesLeaveEachOtherAlone(t *testing.T) {
 
 	ducks := c.define("ducks", 20, optedIn)
 	c.flip(ducks)
-	first := c.awaitReason(ducks, v1alpha1.ReasonSucceeded)
+	first := c.awaitReason(ducks, storageversion.ReasonSucceeded.Name)
 	swans := other.define("swans", 1, optedIn) // what the other manager looks at next
 	other.flip(swans)
-	other.awaitReason(swans, v1alpha1.ReasonSucceeded)
+	other.awaitReason(swans, storageversion.ReasonSucceeded.Name)
 	if now := c.migration(ducks); now == nil || now.UID != first.UID {
 		t.Errorf("the migration that one manager made is gone, or was made again: %v", now)
 	}

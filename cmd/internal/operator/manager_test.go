@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestCRDInScopeIsMigratedByItself: from the flip of the storage version to a
@@ -18,7 +20,7 @@ func TestCRDInScopeIsMigratedByItself(t *testing.T) {
 	c.flip(geese)
 	c.flip(ducks)
 
-	m := c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+	m := c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
 	c.mustBeStored(geese, map[string]int{"v2": 50, "v1": 0})
 	if m.Status.Storage == nil || m.Status.Storage.Migrated != 50 || m.Status.Progress != "50/50" || m.Status.CompletionTime == nil || m.Status.Checkpoint != nil {
 		t.Errorf("status %+v", m.Status)
@@ -40,7 +42,7 @@ func TestCRDInScopeIsMigratedByItself(t *testing.T) {
 	if err := c.Create(t.Context(), &v1alpha1.CRDMigration{ObjectMeta: objectMeta(ducks)}); err != nil {
 		t.Fatal(err)
 	}
-	c.awaitReason(ducks, v1alpha1.ReasonSucceeded)
+	c.awaitReason(ducks, storageversion.ReasonSucceeded.Name)
 	c.mustBeStored(ducks, map[string]int{"v2": 5, "v1": 0})
 }
 
@@ -52,12 +54,12 @@ func TestMigrationOfMissingCRDSaysSo(t *testing.T) {
 	if err := c.Create(t.Context(), &v1alpha1.CRDMigration{ObjectMeta: objectMeta(name)}); err != nil {
 		t.Fatal(err)
 	}
-	m := c.awaitReason(name, v1alpha1.ReasonCRDNotFound)
+	m := c.awaitReason(name, storageversion.ReasonCRDNotFound.Name)
 	if !meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionStalled) {
 		t.Error("a migration that waits for a person is not Stalled")
 	}
 	c.define("gulls", 3, nil)
-	c.awaitReason(name, v1alpha1.ReasonSucceeded)
+	c.awaitReason(name, storageversion.ReasonSucceeded.Name)
 }
 
 // TestKilledManagerWritesNothingTwice: a manager is killed in the middle of a
@@ -73,10 +75,10 @@ func TestKilledManagerWritesNothingTwice(t *testing.T) {
 		m := c.migration(geese)
 		return m != nil && m.Status.Checkpoint != nil && m.Status.Storage != nil && m.Status.Storage.Migrated > 100
 	})
-	c.awaitReason(geese, v1alpha1.ReasonMigrating)
+	c.awaitReason(geese, crdmigration.ReasonMigrating.Name)
 	first.end(syscall.SIGKILL)
 	c.manage(slowly)
-	m := c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+	m := c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
 	c.mustBeStored(geese, map[string]int{"v2": n, "v1": 0})
 	if m.Status.Storage.Skipped < 100 {
 		t.Errorf("%+v: the second manager wrote again what the first had written", *m.Status.Storage)
@@ -102,12 +104,12 @@ func TestSuspendStopsWithinAPage(t *testing.T) {
 	const n = 1500
 	geese := c.underWay(n)
 	c.suspend(geese, true)
-	m := c.awaitReason(geese, v1alpha1.ReasonSuspended)
+	m := c.awaitReason(geese, crdmigration.ReasonSuspended.Name)
 	if done := m.Status.Storage; done == nil || done.Total() >= n {
 		t.Errorf("suspended after %+v of %d objects", done, n)
 	}
 	c.suspend(geese, false)
-	c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
 	if got := c.revisions(geese); got != 2*n {
 		t.Errorf("%d revisions of %d objects, want two each", got, n)
 	}
@@ -132,10 +134,10 @@ func TestDeletedMigrationIsMadeAgain(t *testing.T) {
 	geese := c.define("geese", 3, optedIn)
 	c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 1h}}")
 	c.flip(geese)
-	first := c.awaitReason(geese, v1alpha1.ReasonSettling)
+	first := c.awaitReason(geese, storageversion.ReasonSettling.Name)
 	if err := c.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	c.await("another crdmigration", func() bool { m := c.migration(geese); return m != nil && m.UID != first.UID })
-	c.awaitReason(geese, v1alpha1.ReasonSettling)
+	c.awaitReason(geese, storageversion.ReasonSettling.Name)
 }

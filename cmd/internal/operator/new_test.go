@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestNewCRDIsNoErrorOfTheManager: the manager learns of a CRD, and of a CRDMigration
@@ -19,7 +20,7 @@ func TestNewCRDIsNoErrorOfTheManager(t *testing.T) {
 	old := c.define("geese", 1, optedIn)
 	manager := c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s}}")
 	c.flip(old)
-	c.awaitReason(old, v1alpha1.ReasonSucceeded) // it is running
+	c.awaitReason(old, storageversion.ReasonSucceeded.Name) // it is running
 	names := []string{}
 	for i := range 6 {
 		crd := &apiextensionsv1.CustomResourceDefinition{
@@ -40,7 +41,7 @@ func TestNewCRDIsNoErrorOfTheManager(t *testing.T) {
 		names = append(names, crd.Name)
 	}
 	for _, name := range names {
-		c.awaitReason(name, v1alpha1.ReasonSucceeded)
+		c.awaitReason(name, storageversion.ReasonSucceeded.Name)
 	}
 	manager.end(syscall.SIGTERM) // its events are sent, and its log is complete
 	for line := range strings.Lines(manager.stderr.String()) {

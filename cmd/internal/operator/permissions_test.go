@@ -55,7 +55,7 @@ func TestManagerRunsWithItsOwnPermissions(t *testing.T) {
 	geese := c.define("geese", 20, optedIn)
 	p := c.manageAs(user, "storageVersionMigrator: {scopes: [{group: "+c.group+"}], defaults: {settle: 0s}}", electIn+"="+namespace)
 	c.flip(geese)
-	c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
 	c.mustBeStored(geese, map[string]int{"v2": 20, "v1": 0})
 	c.unlabel(geese)
 	c.await("the crdmigration to go", func() bool { return c.migration(geese) == nil })
@@ -78,9 +78,9 @@ func TestMissingPermissionIsABlockerThatNamesTheGrant(t *testing.T) {
 	geese := c.define("geese", 5, optedIn)
 	c.manageAs(user, "storageVersionMigrator: {scopes: [{group: "+c.group+"}], defaults: {settle: 0s}}")
 	c.flip(geese)
-	m := c.awaitReason(geese, v1alpha1.ReasonBlocked)
+	m := c.awaitReason(geese, storageversion.ReasonBlocked.Name)
 	blocked := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionBlocked)
-	if blocked == nil || blocked.Reason != storageversion.ReasonForbidden || len(m.Status.Blockers) != 1 ||
+	if blocked == nil || blocked.Reason != storageversion.ReasonForbidden.Name || len(m.Status.Blockers) != 1 ||
 		!strings.Contains(m.Status.Blockers[0].Remedy, "kubectl create clusterrole ") {
 		t.Errorf("blocked by %+v, condition %+v", m.Status.Blockers, blocked)
 	}
@@ -98,7 +98,7 @@ func TestMissingPermissionIsABlockerThatNamesTheGrant(t *testing.T) {
 	if err := c.Create(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
-	c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
 }
 
 func TestPermissionsFollowTheWrite(t *testing.T) {

@@ -72,7 +72,7 @@ func TestTriggerReportsFirstWhatItFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgrading)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgrading.Name)
 	c.mustCount(trigger, v1alpha1.RevisionCounts{Discovered: 2, Pending: 2})
 	if n := len(c.upgrades()); n != 2 || trigger.Status.LastScanTime == nil {
 		t.Errorf("%d upgrades are created, want 2: %+v", n, trigger.Status)
@@ -88,16 +88,16 @@ func TestRefusedWriteStalls(t *testing.T) {
 	quota := c.full()
 	c.upgrade()
 	trigger := c.trigger("refused", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
-	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgradesFailed)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgradesFailed.Name)
 	c.mustHaveKstatus(trigger, status.FailedStatus)
 	upgrade := c.upgrades()[0]
 	c.awaitUpgrade(&upgrade, revision.Failed)
 	c.mustHaveKstatus(&upgrade, status.FailedStatus)
 	stalled := meta.FindStatusCondition(upgrade.Status.Conditions, v1alpha1.ConditionStalled)
-	if stalled.Reason != revision.ReasonRefused || !strings.Contains(stalled.Message, "exceeded quota: full") {
+	if stalled.Reason != revision.ReasonRefused.Name || !strings.Contains(stalled.Message, "exceeded quota: full") {
 		t.Errorf("%s: %s", stalled.Reason, stalled.Message)
 	}
-	if fs := trigger.Status.Failures; len(fs) != 1 || fs[0].Name != old || fs[0].Reason != revision.ReasonRefused || !strings.Contains(fs[0].Message, "exceeded quota: full") {
+	if fs := trigger.Status.Failures; len(fs) != 1 || fs[0].Name != old || fs[0].Reason != revision.ReasonRefused.Name || !strings.Contains(fs[0].Message, "exceeded quota: full") {
 		t.Errorf("failures %+v", fs)
 	}
 	if err := c.Delete(t.Context(), quota); err != nil {
@@ -105,7 +105,7 @@ func TestRefusedWriteStalls(t *testing.T) {
 	}
 	c.await("the quota to hold no longer", func() bool { return c.dryRunRevision() == nil })
 	c.nudge()
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained.Name)
 	if got := c.revisionName(f); got == old {
 		t.Errorf("%s still refers to %s", f.VM, got)
 	}

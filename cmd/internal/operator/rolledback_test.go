@@ -37,11 +37,11 @@ func TestTriggerDoesNotUndoARollback(t *testing.T) {
 	}
 	c.upgrade()
 	trigger := c.trigger("eager", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
-	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgradesFailed)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgradesFailed.Name)
 	if got := c.revisionName(f); got != old {
 		t.Errorf("%s was rolled back, and the trigger repointed it to %s", f.VM, got)
 	}
-	if len(c.upgrades()) != 0 || len(trigger.Status.Failures) != 1 || trigger.Status.Failures[0].Reason != revision.ReasonRolledBack {
+	if len(c.upgrades()) != 0 || len(trigger.Status.Failures) != 1 || trigger.Status.Failures[0].Reason != revision.ReasonRolledBack.Name {
 		t.Errorf("upgrades %v, failures %v", c.upgrades(), trigger.Status.Failures)
 	}
 

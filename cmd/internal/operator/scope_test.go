@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdscope"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
@@ -139,7 +138,7 @@ func TestStormOf429LeavesNoScanBehind(t *testing.T) {
 	c.manageAs(config, "storageVersionMigrator: {scopes: [{group: "+c.group+", labelSelector: {}}], defaults: {settle: 0s}}")
 	c.await("a scan to end with 429", func() bool { return rejected.Load() > 4 }) // it makes 4 attempts
 	calm.Store(true)
-	m := c.awaitReason(crd, v1alpha1.ReasonSucceeded)
+	m := c.awaitReason(crd, storageversion.ReasonSucceeded.Name)
 	if m.Status.ManagedFields == nil || m.Status.ManagedFields.Migrated != 1 {
 		t.Errorf("managedFields are %+v, want 1 object cleaned", m.Status.ManagedFields)
 	}

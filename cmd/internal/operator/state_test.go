@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/internal/format"
@@ -58,12 +57,12 @@ func TestManagerAndOtherReleases(t *testing.T) {
 	c.checkpoint(names["newers"], newer)
 
 	p := c.manage(group)
-	c.awaitReason(names["oldests"], v1alpha1.ReasonSucceeded)
+	c.awaitReason(names["oldests"], storageversion.ReasonSucceeded.Name)
 	c.mustBeStored(names["oldests"], map[string]int{"v1": objects})
 	for _, plural := range []string{"newers", "marks"} {
-		m := c.awaitReason(names[plural], v1alpha1.ReasonBlocked)
+		m := c.awaitReason(names[plural], storageversion.ReasonBlocked.Name)
 		blocked := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionBlocked)
-		if blocked == nil || blocked.Status != metav1.ConditionTrue || blocked.Reason != storageversion.ReasonNewerFormat ||
+		if blocked == nil || blocked.Status != metav1.ConditionTrue || blocked.Reason != storageversion.ReasonNewerFormat.Name ||
 			!strings.Contains(blocked.Message, "crdmigration "+names[plural]+" has format") || !strings.Contains(blocked.Message, "reads format 1") {
 			t.Errorf("%s: condition %+v", plural, blocked)
 		}
@@ -88,7 +87,7 @@ func TestManagerAndOtherReleases(t *testing.T) {
 	c.patch(names["marks"], `{"metadata":{"annotations":{"`+format.Annotation+`":null}}}`)
 	c.manage(group)
 	for _, plural := range []string{"newers", "marks"} {
-		c.awaitReason(names[plural], v1alpha1.ReasonSucceeded)
+		c.awaitReason(names[plural], storageversion.ReasonSucceeded.Name)
 		c.mustBeStored(names[plural], map[string]int{"v2": objects})
 	}
 }
@@ -139,7 +138,7 @@ func TestRevisionsAndOtherReleases(t *testing.T) {
 	p := manage()
 	c.awaitUpgrade(upgrades["other"], revision.Retained)
 	c.awaitUpgrade(upgrades["source"], revision.Failed)
-	c.awaitTrigger(trigger, revisionupgrade.ReasonNewerFormat)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonNewerFormat.Name)
 	c.await("the upgrade of a newer release to be refused", func() bool {
 		c.get(upgrades["upgrade"])
 		return meta.IsStatusConditionTrue(upgrades["upgrade"].Status.Conditions, v1alpha1.ConditionStalled)
@@ -155,7 +154,7 @@ func TestRevisionsAndOtherReleases(t *testing.T) {
 		c.mustHaveKstatus(refused.object, status.FailedStatus)
 		stalled := meta.FindStatusCondition(refused.conditions, v1alpha1.ConditionStalled)
 		want := what + ` has format "2", and this release of Godwit reads format 1: a newer release wrote it; ` + format.Do
-		if stalled == nil || stalled.Reason != revision.ReasonNewerFormat || !strings.HasSuffix(stalled.Message, want) {
+		if stalled == nil || stalled.Reason != revision.ReasonNewerFormat.Name || !strings.HasSuffix(stalled.Message, want) {
 			t.Errorf("condition %+v, want %s", stalled, want)
 		}
 		c.await("an event about "+what, func() bool {
@@ -177,9 +176,9 @@ func TestRevisionsAndOtherReleases(t *testing.T) {
 		t.Errorf("%d upgrades, want %d", len(made), len(upgrades))
 	}
 	counting := c.trigger("counts", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
-	c.awaitTrigger(counting, revisionupgrade.ReasonUpgradesFailed)
-	if s := counting.Status; s.Counts.Failed != 2 || s.Counts.InUse != 0 || !slices.ContainsFunc(s.Failures, func(f godwit.Failure) bool {
-		return f.Name == sources["upgrade"].Name && f.Reason == revision.ReasonNewerFormat
+	c.awaitTrigger(counting, revisionupgrade.ReasonUpgradesFailed.Name)
+	if s := counting.Status; s.Counts.Failed != 2 || s.Counts.InUse != 0 || !slices.ContainsFunc(s.Failures, func(f v1alpha1.Failure) bool {
+		return f.Name == sources["upgrade"].Name && f.Reason == revision.ReasonNewerFormat.Name
 	}) {
 		t.Errorf("the trigger counts %+v, with failures %+v", s.Counts, s.Failures)
 	}
@@ -194,7 +193,7 @@ func TestRevisionsAndOtherReleases(t *testing.T) {
 	p.mustEnd()
 	mark(trigger, "null")
 	manage()
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained.Name)
 	for name, f := range machines {
 		if c.revisionName(f) == sources[name].Name {
 			t.Errorf("%s: %s still refers to the old revision", name, f.VM)

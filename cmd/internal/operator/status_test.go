@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestStatusIsLeftAloneForFiveSeconds after each write of it while objects are
@@ -21,7 +23,7 @@ func TestStatusIsLeftAloneForFiveSeconds(t *testing.T) {
 	geese := c.define("geese", n, optedIn)
 	c.manage(c.slowly(80))
 	c.flip(geese)
-	c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
 
 	var before time.Time
 	var during, after int
@@ -59,9 +61,9 @@ func TestProgressIsAboutTheSpecThatItWasMadeFor(t *testing.T) {
 	geese := c.define("geese", 150, optedIn) // the second page comes after 12 s
 	c.manage(c.slowly(8))
 	c.flip(geese)
-	c.awaitReason(geese, v1alpha1.ReasonMigrating)
+	c.awaitReason(geese, crdmigration.ReasonMigrating.Name)
 	c.suspend(geese, true)
-	c.awaitReason(geese, v1alpha1.ReasonSuspended)
+	c.awaitReason(geese, crdmigration.ReasonSuspended.Name)
 	meanwhile := 0
 	for _, state := range c.history("/registry/godwit.dev/crdmigrations/" + geese) {
 		m := &v1alpha1.CRDMigration{}
@@ -69,7 +71,7 @@ func TestProgressIsAboutTheSpecThatItWasMadeFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		ready := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady)
-		if ready == nil || !m.Spec.Suspend || ready.Reason != v1alpha1.ReasonMigrating {
+		if ready == nil || !m.Spec.Suspend || ready.Reason != crdmigration.ReasonMigrating.Name {
 			continue
 		}
 		meanwhile++

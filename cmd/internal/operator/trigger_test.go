@@ -47,7 +47,7 @@ func TestTriggerHasEveryRevisionUpgraded(t *testing.T) {
 	}
 	c.upgrade()
 	trigger := c.trigger("all", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained.Name)
 	c.mustCount(trigger, want)
 	c.mustHaveKstatus(trigger, status.CurrentStatus)
 	if s := trigger.Status; len(s.DroppableVersions) > 0 || s.CompletionTime != nil {
@@ -64,7 +64,7 @@ func TestTriggerHasEveryRevisionUpgraded(t *testing.T) {
 		t.Errorf("%d sources are retained, want %d", retained, want.Succeeded)
 	}
 	c.outlastRetention()
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded.Name)
 	c.mustCount(trigger, want)
 	if got := trigger.Status.DroppableVersions; !slices.Equal(got, []string{"v1alpha1", "v1alpha2"}) {
 		t.Errorf("droppable are %v: %+v", got, trigger.Status.Conditions)
@@ -81,11 +81,11 @@ func TestTriggerThatOnlyVerifies(t *testing.T) {
 	found := v1alpha1.RevisionCounts{Discovered: 2, Pending: 1, Deferred: 1}
 
 	dryRun := c.trigger("dry-run", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeDryRun})
-	c.awaitTrigger(dryRun, revisionupgrade.ReasonNotUpgraded)
+	c.awaitTrigger(dryRun, revisionupgrade.ReasonNotUpgraded.Name)
 	c.mustCount(dryRun, found)
 	c.mustHaveKstatus(dryRun, status.CurrentStatus)
 	verify := c.trigger("verify", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeVerify})
-	c.awaitTrigger(verify, revisionupgrade.ReasonNotUpgraded)
+	c.awaitTrigger(verify, revisionupgrade.ReasonNotUpgraded.Name)
 	c.mustCount(verify, found)
 	c.mustHaveKstatus(verify, status.FailedStatus)
 	if made := c.upgrades(); len(made) > 0 {
@@ -98,9 +98,9 @@ func TestTriggerThatOnlyVerifies(t *testing.T) {
 	}
 
 	upgrade := c.trigger("upgrade", v1alpha1.ControllerRevisionUpgradeTriggerSpec{OnRunning: v1alpha1.OnRunningHold})
-	c.awaitTrigger(upgrade, revisionupgrade.ReasonSourcesRetained)
+	c.awaitTrigger(upgrade, revisionupgrade.ReasonSourcesRetained.Name)
 	again := c.trigger("verify-again", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeVerify})
-	c.awaitTrigger(again, revisionupgrade.ReasonSucceeded)
+	c.awaitTrigger(again, revisionupgrade.ReasonSucceeded.Name)
 	c.mustCount(again, v1alpha1.RevisionCounts{Discovered: 2, UpToDate: 2})
 }
 
@@ -112,15 +112,15 @@ func TestSuspendedTriggerStopsItsUpgrades(t *testing.T) {
 	trigger := c.trigger("later", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Suspend: true})
 	c.mustHaveKstatus(trigger, status.InProgressStatus) // no manager has observed it
 	c.upgrade()
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended.Name)
 	if made := c.upgrades(); len(made) > 0 {
 		t.Errorf("something was made while suspended: %v", made)
 	}
 	c.merge(trigger, `{"spec":{"suspend":false}}`)
-	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgrading)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgrading.Name)
 	c.awaitDeferred()
 	c.merge(trigger, `{"spec":{"suspend":true}}`)
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended.Name)
 
 	c.stop(f)
 	bystander := c.upgradeByName("bystander", c.machine(fixture.Find("F2/VirtualMachinePreference/labelled")))
@@ -129,7 +129,7 @@ func TestSuspendedTriggerStopsItsUpgrades(t *testing.T) {
 		t.Errorf("suspended, and %s refers to %s", f.VM, got)
 	}
 	c.merge(trigger, `{"spec":{"suspend":false}}`)
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained.Name)
 	if got := c.revisionName(f); got == old {
 		t.Errorf("%s still refers to %s", f.VM, got)
 	}
@@ -140,19 +140,19 @@ func TestContinuousTriggerFindsLaterRevisions(t *testing.T) {
 	c := newVirtualization(t)
 	c.upgrade()
 	once := c.trigger("once", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
-	c.awaitTrigger(once, revisionupgrade.ReasonSucceeded)
+	c.awaitTrigger(once, revisionupgrade.ReasonSucceeded.Name)
 	always := c.trigger("always", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Run: v1alpha1.RunContinuous})
-	c.awaitTrigger(always, revisionupgrade.ReasonSucceeded)
+	c.awaitTrigger(always, revisionupgrade.ReasonSucceeded.Name)
 	f := fixture.Find("F2/VirtualMachinePreference/labelled")
 	old := c.machine(f)
 	c.hoursLater(once)
 	c.hoursLater(always)
 	c.await("the revision that came late to be upgraded", func() bool { return c.revisionName(f) != old })
 	c.await("the trigger to count it", func() bool {
-		c.awaitTrigger(always, revisionupgrade.ReasonSourcesRetained)
+		c.awaitTrigger(always, revisionupgrade.ReasonSourcesRetained.Name)
 		return always.Status.Counts.Succeeded == 1
 	})
-	c.awaitTrigger(once, revisionupgrade.ReasonSucceeded)
+	c.awaitTrigger(once, revisionupgrade.ReasonSucceeded.Name)
 	c.mustCount(once, v1alpha1.RevisionCounts{})
 }
 
@@ -163,7 +163,7 @@ func TestTriggerIsDeletedAfterItsTTL(t *testing.T) {
 	old := c.machine(f)
 	trigger := c.trigger("short", v1alpha1.ControllerRevisionUpgradeTriggerSpec{TTLSecondsAfterFinished: new(int32(1))})
 	c.upgrade()
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained.Name)
 	c.outlastRetention()
 	c.await("the trigger to be gone", func() bool {
 		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(trigger), trigger))
@@ -186,17 +186,17 @@ func TestTriggerReportsABrokenReference(t *testing.T) {
 	}
 	c.upgrade()
 	trigger := c.trigger("broken", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
-	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgradesFailed)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgradesFailed.Name)
 	c.mustHaveKstatus(trigger, status.FailedStatus)
 	r := f.Revision(vm)
-	if fs := trigger.Status.Failures; len(fs) != 1 || fs[0].Name != r.Name || fs[0].Reason != revision.ReasonSourceGone {
+	if fs := trigger.Status.Failures; len(fs) != 1 || fs[0].Name != r.Name || fs[0].Reason != revision.ReasonSourceGone.Name {
 		t.Errorf("failures %+v", fs)
 	}
 	if err := c.Create(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	c.nudge()
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained.Name)
 	if got := c.revisionName(f); got == r.Name {
 		t.Errorf("%s still refers to %s", f.VM, got)
 	}
@@ -211,17 +211,17 @@ func TestTriggerWaitsForUpgradesOfOthers(t *testing.T) {
 	first := c.trigger("first", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
 	c.awaitDeferred()
 	second := c.trigger("second", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
-	c.awaitTrigger(second, revisionupgrade.ReasonUpgrading)
+	c.awaitTrigger(second, revisionupgrade.ReasonUpgrading.Name)
 	c.mustCount(second, v1alpha1.RevisionCounts{Discovered: 1, Deferred: 1})
 	c.stop(f)
 	c.nudge()
-	c.awaitTrigger(first, revisionupgrade.ReasonSourcesRetained)
+	c.awaitTrigger(first, revisionupgrade.ReasonSourcesRetained.Name)
 	c.hoursLater(second)
-	c.awaitTrigger(second, revisionupgrade.ReasonSourcesRetained)
+	c.awaitTrigger(second, revisionupgrade.ReasonSourcesRetained.Name)
 	c.outlastRetention()
-	c.awaitTrigger(first, revisionupgrade.ReasonSucceeded)
+	c.awaitTrigger(first, revisionupgrade.ReasonSucceeded.Name)
 	c.hoursLater(second)
-	c.awaitTrigger(second, revisionupgrade.ReasonSucceeded)
+	c.awaitTrigger(second, revisionupgrade.ReasonSucceeded.Name)
 }
 
 // TestOldNameThatComesBack: GitOps sets the old name again. The reference is repointed to the replacement each time, though the
@@ -232,15 +232,15 @@ func TestOldNameThatComesBack(t *testing.T) {
 	old := c.machine(f)
 	c.upgrade()
 	trigger := c.trigger("always", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Run: v1alpha1.RunContinuous})
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSourcesRetained.Name)
 	replacement := c.revisionName(f)
 	c.outlastRetention()
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded.Name)
 	for range 2 {
 		c.merge(c.virtualMachine(f), fmt.Sprintf(`{"spec":{"instancetype":{"revisionName":%q}}}`, old))
 		c.await("the reference to name the replacement", func() bool {
 			c.hoursLater(trigger)
-			c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded)
+			c.awaitTrigger(trigger, revisionupgrade.ReasonSucceeded.Name)
 			return c.revisionName(f) == replacement
 		})
 	}
@@ -255,7 +255,7 @@ func TestDeletedTriggerStartsNothing(t *testing.T) {
 	trigger := c.trigger("gone", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
 	c.awaitDeferred()
 	c.merge(trigger, `{"spec":{"suspend":true}}`)
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended.Name)
 	c.stop(f)
 	if err := c.Delete(t.Context(), trigger); err != nil {
 		t.Fatal(err)
@@ -364,7 +364,7 @@ func TestTriggerIsNotDoneWhileTheCacheIsBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.awaitTrigger(trigger, revisionupgrade.ReasonUpgrading)
+		c.awaitTrigger(trigger, revisionupgrade.ReasonUpgrading.Name)
 		if trigger.Status.CompletionTime != nil || i < 2 && result.RequeueAfter == 0 {
 			t.Errorf("the trigger completed, or has no next pass: %+v, %+v", result, trigger.Status)
 		}

@@ -98,14 +98,14 @@ func TestImpossibleUpgrade(t *testing.T) {
 			spoil: func(r *appsv1.ControllerRevision) {
 				r.OwnerReferences[0].APIVersion, r.OwnerReferences[0].Kind = "apps/v1", "StatefulSet"
 			},
-			reason: revision.ReasonUnexpectedOwner, message: []string{"StatefulSet", "godwit revision fix"},
+			reason: revision.ReasonUnexpectedOwner.Name, message: []string{"StatefulSet", "godwit revision fix"},
 		},
-		"another-family": {spoil: data(f.Data, `{"spec":{"template":{"$patch":"replace"}}}`), reason: revision.ReasonNotInFamily, message: []string{"correct the reference"}},
-		"corrupt":        {spoil: data(f.Data, `{"apiVersion":"","spec":"eyJjcHUi?"}`), reason: revision.ReasonUndecodable, message: []string{"base64"}},
-		"one-mebibyte":   {spoil: data(guest, `"guest":"`+strings.Repeat("9", 1<<20)+`"`), reason: revision.ReasonUndecodable, message: []string{"more than the 524288"}},
-		"deep":           {spoil: data(guest, `"guest":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)), reason: revision.ReasonUndecodable, message: []string{"64 levels deep"}},
-		"a-key-twice":    {spoil: data(guest, guest+","+guest), reason: revision.ReasonUndecodable, message: []string{"spec.memory.guest", "twice"}},
-		"not-served":     {target: "v1", reason: revision.ReasonTargetNotServed, message: []string{"v1beta1", "does not serve v1"}},
+		"another-family": {spoil: data(f.Data, `{"spec":{"template":{"$patch":"replace"}}}`), reason: revision.ReasonNotInFamily.Name, message: []string{"correct the reference"}},
+		"corrupt":        {spoil: data(f.Data, `{"apiVersion":"","spec":"eyJjcHUi?"}`), reason: revision.ReasonUndecodable.Name, message: []string{"base64"}},
+		"one-mebibyte":   {spoil: data(guest, `"guest":"`+strings.Repeat("9", 1<<20)+`"`), reason: revision.ReasonUndecodable.Name, message: []string{"more than the 524288"}},
+		"deep":           {spoil: data(guest, `"guest":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)), reason: revision.ReasonUndecodable.Name, message: []string{"64 levels deep"}},
+		"a-key-twice":    {spoil: data(guest, guest+","+guest), reason: revision.ReasonUndecodable.Name, message: []string{"spec.memory.guest", "twice"}},
+		"not-served":     {target: "v1", reason: revision.ReasonTargetNotServed.Name, message: []string{"v1beta1", "does not serve v1"}},
 	}
 	sources, upgrades := map[string]*appsv1.ControllerRevision{}, map[string]*v1alpha1.ControllerRevisionUpgrade{}
 	for name, test := range cases {
@@ -151,11 +151,11 @@ func TestUpgradeWithoutAPermission(t *testing.T) {
 	c.awaitUpgrade(upgrade, revision.Analyzing)
 	c.mustHaveKstatus(upgrade, status.FailedStatus)
 	stalled := meta.FindStatusCondition(upgrade.Status.Conditions, v1alpha1.ConditionStalled)
-	if stalled.Reason != revision.ReasonForbidden || !strings.Contains(stalled.Message, "virtualmachinepools.pool.kubevirt.io is forbidden") ||
+	if stalled.Reason != revision.ReasonForbidden.Name || !strings.Contains(stalled.Message, "virtualmachinepools.pool.kubevirt.io is forbidden") ||
 		!strings.Contains(stalled.Message, "godwit rbac --controller=revisionUpgrader") {
 		t.Errorf("%s: %s", stalled.Reason, stalled.Message)
 	}
 	trigger := c.trigger("blind", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
-	c.awaitTrigger(trigger, revision.ReasonForbidden)
+	c.awaitTrigger(trigger, revision.ReasonForbidden.Name)
 	c.mustHaveKstatus(trigger, status.FailedStatus)
 }

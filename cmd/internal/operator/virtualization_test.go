@@ -244,7 +244,7 @@ func (c *virtualization) hoursLater(trigger *v1alpha1.ControllerRevisionUpgradeT
 	c.t.Helper()
 	patch := fmt.Sprintf(`{"status":{"lastScanTime":%q}}`, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
 	c.merge(trigger, `{"spec":{"suspend":true}}`)
-	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended)
+	c.awaitTrigger(trigger, revisionupgrade.ReasonSuspended.Name)
 	if err := c.Status().Patch(c.t.Context(), trigger, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		c.t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
-	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -116,7 +116,7 @@ func TestWebhookOutageMidRun(t *testing.T) {
 	}
 	webhook.down()
 	c.flip(ducks)
-	c.awaitReason(ducks, v1alpha1.ReasonSucceeded)
+	c.awaitReason(ducks, storageversion.ReasonSucceeded.Name)
 	c.mustBeMigratedOnce(ducks, 100)
 	c.await("the failures to be named", func() bool {
 		m := c.migration(geese)
@@ -125,7 +125,7 @@ func TestWebhookOutageMidRun(t *testing.T) {
 	c.mustNotBeDone(geese)
 	written := c.stored(geese, "v2")
 	webhook.up()
-	c.awaitReason(geese, v1alpha1.ReasonSucceeded)
+	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
 	c.mustBeMigratedOnce(geese, n)
 	t.Logf("webhook away with %d of %d objects written, 100 objects of another CRD meanwhile; %d revisions in the end", written, n, c.revisions(geese))
 }
@@ -151,7 +151,7 @@ func TestHangingWebhookStopsNoOther(t *testing.T) {
 	}
 	c.await("writes that hang", func() bool { return webhook.asked.Load() >= 8 })
 	c.flip(ducks)
-	c.awaitReason(ducks, v1alpha1.ReasonSucceeded)
+	c.awaitReason(ducks, storageversion.ReasonSucceeded.Name)
 	c.mustBeMigratedOnce(ducks, 100)
 	for _, crd := range crds {
 		c.mustBeStored(crd, map[string]int{"v1": 20})
@@ -159,7 +159,7 @@ func TestHangingWebhookStopsNoOther(t *testing.T) {
 	asked := webhook.asked.Load()
 	webhook.hangs.Store(false)
 	for _, crd := range crds {
-		c.awaitReason(crd, v1alpha1.ReasonSucceeded)
+		c.awaitReason(crd, storageversion.ReasonSucceeded.Name)
 		c.mustBeMigratedOnce(crd, 20)
 	}
 	t.Logf("100 objects of another CRD migrated while %d CRDs hung in %d writes", hanging, asked)

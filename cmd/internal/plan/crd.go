@@ -7,7 +7,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
@@ -58,23 +57,16 @@ func (s *scanner) each(plan func(i int)) {
 func (s *scanner) planCRD(ctx context.Context, surroundings *storageversion.Surroundings, crd *apiextensionsv1.CustomResourceDefinition) storageversion.Plan {
 	facts, err := s.migrator.ObserveIn(ctx, surroundings, crd)
 	if err != nil {
-		b := unfinished(ctx)
+		problem := unfinished(ctx)
 		if ctx.Err() == nil {
-			b = blockerOf(s.Explain(ctx, err))
+			problem = s.Explain(ctx, err)
 		}
-		return storageversion.Plan{Name: crd.Name, State: storageversion.StateUnknown, Unlisted: &storageversion.UnlistedError{Reason: b.Reason, Message: b.Message, Fix: fixOf(b.Remedy)}}
+		return storageversion.Plan{Name: crd.Name, State: storageversion.StateUnknown, Unlisted: &storageversion.UnlistedError{Finding: problem.Finding()}}
 	}
 	return planWithout(facts)
 }
 
 // fixOf is a remedy that is worded already.
-func fixOf(remedy string) godwit.Fix {
-	if remedy == "" {
-		return nil
-	}
-	return godwit.Do(remedy)
-}
-
 // planWithout plans a CRD whose objects the user may not list: status.storedVersions may still say
 // that there is work. Without that, nothing is known.
 func planWithout(facts storageversion.Facts) storageversion.Plan {
@@ -110,7 +102,7 @@ func unlistable(plans []storageversion.Plan) (n int64) {
 func (s *scanner) lackingLists(ctx context.Context, n int64) planreport.Blocker {
 	user := s.WhoAmI(ctx)
 	return planreport.Blocker{
-		Reason: render.ReasonForbidden, Message: fmt.Sprintf("%s lacks permissions: list the objects of %s", user, render.CRDs(n)), Remedy: s.Purpose.Remedy(user),
+		Reason: render.ReasonForbidden.Name, Message: fmt.Sprintf("%s lacks permissions: list the objects of %s", user, render.CRDs(n)), Remedy: s.Purpose.Remedy(user),
 	}
 }
 

@@ -52,7 +52,7 @@ var errSlow = errors.New("--cluster-timeout is over")
 // failed is the row of a domain that could not be read. needed are the permissions of the domain.
 func (s *scanner) failed(ctx context.Context, d planreport.Domain, err error, needed []permission.Permission) planreport.Row {
 	if ctx.Err() != nil {
-		return planreport.FailedRow(d, planreport.Unknown, unfinished(ctx))
+		return planreport.FailedRow(d, planreport.Unknown, blockerOf(unfinished(ctx)))
 	}
 	state := planreport.Unknown
 	known := s.Explain(ctx, err)
@@ -66,21 +66,21 @@ func (s *scanner) failed(ctx context.Context, d planreport.Domain, err error, ne
 }
 
 func blockerOf(e *frame.ActionableError) planreport.Blocker {
-	return planreport.Blocker{Reason: e.Reason, Message: e.Message, Remedy: e.Remedy}
+	return planreport.Blocker{Reason: e.Reason.String(), Message: e.Message, Remedy: e.Remedy}
 }
 
 // unfinished is why a scan has not ended.
-func unfinished(ctx context.Context) planreport.Blocker {
+func unfinished(ctx context.Context) *frame.ActionableError {
 	if errors.Is(context.Cause(ctx), errSlow) {
-		return planreport.Blocker{Reason: render.ReasonTimedOut, Message: "the cluster was not read within --cluster-timeout", Remedy: "allow more time with --cluster-timeout, or see what loads the API server: kubectl get --raw '/readyz?verbose'"}
+		return &frame.ActionableError{Reason: render.ReasonTimedOut, Message: "the cluster was not read within --cluster-timeout", Remedy: "allow more time with --cluster-timeout, or see what loads the API server: kubectl get --raw '/readyz?verbose'"}
 	}
-	return planreport.Blocker{Reason: render.ReasonInterrupted, Message: "the command ended before the cluster was read", Remedy: "run the same command again"}
+	return &frame.ActionableError{Reason: render.ReasonInterrupted, Message: "the command ended before the cluster was read", Remedy: "run the same command again"}
 }
 
 // unreachable is the row of a cluster that can't be used.
 func unreachable(ctx context.Context, err error) planreport.Row {
 	if ctx.Err() != nil {
-		return planreport.FailedRow(planreport.Cluster, planreport.Unknown, unfinished(ctx))
+		return planreport.FailedRow(planreport.Cluster, planreport.Unknown, blockerOf(unfinished(ctx)))
 	}
 	var known *frame.ActionableError
 	if !errors.As(err, &known) {

@@ -3,6 +3,7 @@ package reason
 import (
 	"slices"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 )
 
@@ -23,19 +24,22 @@ type Explanation struct {
 	EventTypes []string `json:"eventTypes"`
 }
 
-// Explain returns the documentation of a reason in the form of the contract.
-func Explain(subject, where string, d remedy.ReasonDoc) Explanation {
-	r := Explanation{
-		Reason: d.Reason, Subject: subject, Where: where, Meaning: d.Meaning, Remedy: d.Remedy, UserActionRequired: d.UserAction,
-		Conditions: []string{}, EventTypes: []string{},
+// Explain returns a reason of the group in the form of the contract.
+func (g Group) Explain(r *godwit.Reason) Explanation {
+	e := Explanation{
+		Reason: r.Name, Subject: string(g.Subject), Where: g.Where, Meaning: r.Meaning, Remedy: remedy.Manager.Sentence(r.Fix),
+		UserActionRequired: r.UserAction, Conditions: []string{}, EventTypes: []string{},
 	}
-	for _, s := range d.Occurrences {
-		if s.Condition != "" && !slices.Contains(r.Conditions, s.Condition) {
-			r.Conditions = append(r.Conditions, s.Condition)
+	if g.Occurrences == nil {
+		return e
+	}
+	for _, o := range g.Occurrences(r) {
+		if o.Condition != "" && !slices.Contains(e.Conditions, o.Condition) {
+			e.Conditions = append(e.Conditions, o.Condition)
 		}
-		if s.EventType != "" && !slices.Contains(r.EventTypes, s.EventType) {
-			r.EventTypes = append(r.EventTypes, s.EventType)
+		if o.EventType != "" && !slices.Contains(e.EventTypes, o.EventType) {
+			e.EventTypes = append(e.EventTypes, o.EventType)
 		}
 	}
-	return r
+	return e
 }

@@ -1,19 +1,36 @@
-// Package reason collects the documentation of all reasons, for the reference and for
-// `godwit explain`. A test compares it with the constants in the source: it fails where a
-// reason has no documentation, and where the documentation is of no reason.
+// Package reason collects the catalogs of all packages, for the reference and for `godwit
+// explain`. A test finds a catalog that is missing here.
 package reason
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit"
+	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/clustermigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/cmd/internal/evidence/evidencereport"
+	"github.com/godwit-dev/godwit/cmd/internal/lint/providerlint"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
+	"github.com/godwit-dev/godwit/crdmigrator/bridge"
+	"github.com/godwit-dev/godwit/crdmigrator/doctor"
+	"github.com/godwit-dev/godwit/crdmigrator/markers"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+	"github.com/godwit-dev/godwit/crdmigrator/rescue"
+	"github.com/godwit-dev/godwit/externalname"
+	"github.com/godwit-dev/godwit/externalname/fieldmigration"
+	"github.com/godwit-dev/godwit/externalname/fleet"
+	"github.com/godwit-dev/godwit/externalname/ready"
+	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/listing"
+	"github.com/godwit-dev/godwit/internal/storageversion/resource"
+	"github.com/godwit-dev/godwit/revision"
 )
 
 // Subject is what reasons are about.
@@ -62,62 +79,71 @@ const (
 	Command Subject = "Command"
 )
 
-// Group is the documentation of the reasons of one subject.
+// Group has the reasons of one subject.
 type Group struct {
 	Subject Subject
 	// Where says in which commands and objects the reasons are found.
 	Where string
-	Docs  []remedy.ReasonDoc
-	// packages declare the constants, as folders of the repository.
-	packages []string
+	// Occurrences say how a reason shows in a status; nil where none does. The controllers are asked, so that the
+	// documentation is never of another release than the code.
+	Occurrences func(*godwit.Reason) []status.Occurrence
+	catalogs    []*godwit.Catalog
+}
+
+// Reasons are the reasons of the group in the order of their declaration.
+func (g Group) Reasons() []*godwit.Reason {
+	var all []*godwit.Reason
+	for _, c := range g.catalogs {
+		all = append(all, c.Reasons()...)
+	}
+	return all
+}
+
+func group(s Subject, where string, catalogs ...*godwit.Catalog) Group {
+	return Group{Subject: s, Where: where, catalogs: catalogs}
+}
+
+func (g Group) shownBy(occurrences func(*godwit.Reason) []status.Occurrence) Group {
+	g.Occurrences = occurrences
+	return g
 }
 
 // Groups are all groups, in the order in which they are shown.
 func Groups() []Group {
 	return []Group{
-		{CRD, "godwit crd plan, godwit crd run, status.blockers of a CRDMigration", remedy.CRDs, []string{"internal/storageversion", "internal/storageversion/listing"}},
-		{Release, "godwit crd check", remedy.Checks, []string{"internal/storageversion", "crdmigrator/releasecheck"}},
-		{Rescue, "godwit crd rescue", remedy.Rescues, []string{"crdmigrator/rescue"}},
-		{Bridge, "godwit crd bridge", remedy.Bridges, []string{"crdmigrator/bridge"}},
-		{Leftover, "godwit crd doctor, godwit crd check", remedy.Leftovers, []string{"crdmigrator/doctor"}},
-		{Resource, "godwit resource", remedy.Resources, []string{"internal/storageversion/resource"}},
-		{Migration, "conditions and events of a CRDMigration", withOccurrences(remedy.Migrations, crdmigration.Occurrences), []string{"api/v1alpha1", "internal/storageversion"}},
-		{Revision, "godwit revision, conditions and events of a ControllerRevisionUpgrade", withOccurrences(remedy.Revisions, revisionupgrade.Occurrences), []string{"revision"}},
-		{Trigger, "conditions and events of a ControllerRevisionUpgradeTrigger", revisionupgrade.Reasons, []string{"cmd/internal/controller/revisionupgrade"}},
-		{Marker, "godwit lint markers", remedy.Markers, []string{"crdmigrator/markers"}},
-		{Provider, "godwit lint provider, failures of fieldmigration.Existing", remedy.Providers,
-			[]string{"cmd/internal/lint/providerlint", "externalname/fieldmigration"}},
-		{Name, "errors and conditions of managed resources, from providers that use externalname", remedy.ExternalNames,
-			[]string{"externalname", "externalname/crossplane"}},
-		{ManagedResource, "godwit externalname plan, apply, rollback and restore", remedy.ManagedResources, []string{"externalname/fleet"}},
-		{Import, "godwit externalname ready", remedy.Imports, []string{"externalname/ready"}},
-		{ClusterMigration, "conditions and events of a ManagedClusterMigration", withOccurrences(remedy.ClusterMigrations, clustermigration.Occurrences), []string{"cmd/hub/api/v1alpha1"}},
-		{ManagedCluster, "status.failures of a ManagedClusterMigration, godwit cluster status", remedy.ManagedClusters, []string{"cmd/hub/cluster"}},
-		{ClusterPreflight, "godwit cluster preflight", remedy.ClusterPreflights, []string{"cmd/hub/preflight"}},
-		{ClusterPlan, "godwit plan", planreport.Reasons, []string{"cmd/internal/plan/planreport"}},
-		{Evidence, "godwit report", evidencereport.Reasons, []string{"cmd/internal/evidence/evidencereport"}},
-		{Command, "all commands of godwit", render.Reasons, []string{"cmd/internal/render"}},
+		group(CRD, "godwit crd plan, godwit crd run, status.blockers of a CRDMigration", &storageversion.Reasons, &listing.Reasons),
+		group(Release, "godwit crd check", &releasecheck.Reasons),
+		group(Rescue, "godwit crd rescue", &rescue.Reasons),
+		group(Bridge, "godwit crd bridge", &bridge.Reasons),
+		group(Leftover, "godwit crd doctor, godwit crd check", &doctor.Reasons),
+		group(Resource, "godwit resource", &resource.Reasons),
+		group(Migration, "conditions and events of a CRDMigration, godwit crd run", &storageversion.StepReasons, &crdmigration.Reasons).
+			shownBy(crdmigration.Occurrences),
+		group(Revision, "godwit revision, conditions and events of a ControllerRevisionUpgrade", &revision.Reasons).
+			shownBy(revisionupgrade.Occurrences),
+		group(Trigger, "conditions and events of a ControllerRevisionUpgradeTrigger", &revisionupgrade.Reasons).
+			shownBy(revisionupgrade.TriggerOccurrences),
+		group(Marker, "godwit lint markers", &markers.Reasons),
+		group(Provider, "godwit lint provider, failures of fieldmigration.Existing", &providerlint.Reasons, &fieldmigration.Reasons),
+		group(Name, "errors and conditions of managed resources, from providers that use externalname", &externalname.Reasons, &externalname.ConditionReasons),
+		group(ManagedResource, "godwit externalname plan, apply, rollback and restore", &fleet.Reasons),
+		group(Import, "godwit externalname ready", &ready.Reasons),
+		group(ClusterMigration, "conditions and events of a ManagedClusterMigration", &hubapi.Reasons).shownBy(clustermigration.Occurrences),
+		group(ManagedCluster, "status.failures of a ManagedClusterMigration, godwit cluster status", &cluster.Reasons),
+		group(ClusterPreflight, "godwit cluster preflight", &preflight.Reasons),
+		group(ClusterPlan, "godwit plan", &planreport.Reasons),
+		group(Evidence, "godwit report", &evidencereport.Reasons),
+		group(Command, "all commands of godwit", &render.Reasons),
 	}
 }
 
-// withOccurrences adds how each reason shows. The controllers are asked, so that the
-// documentation is never of another release than the code.
-func withOccurrences(table []remedy.ReasonDoc, of func(reason string) []remedy.Occurrence) []remedy.ReasonDoc {
-	all := slices.Clone(table)
-	for i := range all {
-		all[i].Occurrences = of(all[i].Reason)
-	}
-	return all
-}
-
-// Find lists the documentation of a reason, which may be one of several subjects, without
-// regard to upper and lower case.
+// Find explains a reason, which may be one of several subjects, without regard to upper and lower case.
 func Find(name string) []Explanation {
 	var found []Explanation
 	for _, g := range Groups() {
-		for _, d := range g.Docs {
-			if strings.EqualFold(d.Reason, name) {
-				found = append(found, Explain(string(g.Subject), g.Where, d))
+		for _, r := range g.Reasons() {
+			if strings.EqualFold(r.Name, name) {
+				found = append(found, g.Explain(r))
 			}
 		}
 	}
@@ -128,8 +154,8 @@ func Find(name string) []Explanation {
 func Names() []string {
 	var all []string
 	for _, g := range Groups() {
-		for _, d := range g.Docs {
-			all = append(all, d.Reason)
+		for _, r := range g.Reasons() {
+			all = append(all, r.Name)
 		}
 	}
 	slices.Sort(all)

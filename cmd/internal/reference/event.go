@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/reason"
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 )
 
 const kinds = "api/v1alpha1/crdmigration.go"
@@ -91,14 +90,14 @@ func conditionTable() (*table, error) {
 // reasonTable has a row for each reason of a group, and columns for conditions and events
 // where the group has any.
 func reasonTable(g reason.Group) *table {
-	shows := slices.ContainsFunc(g.Docs, func(d remedy.ReasonDoc) bool { return len(d.Occurrences) > 0 })
+	shows := g.Occurrences != nil
 	columns := []string{"reason", "meaning", "what to do"}
 	if shows {
 		columns = []string{"reason", "condition that is True", "event", "meaning", "what to do"}
 	}
 	t := newTable(columns...)
-	for _, d := range g.Docs {
-		r := reason.Explain(string(g.Subject), g.Where, d)
+	for _, declared := range g.Reasons() {
+		r := g.Explain(declared)
 		if !shows {
 			t.row(anchored(g, r.Reason), r.Meaning, r.Remedy)
 			continue

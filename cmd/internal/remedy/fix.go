@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -36,6 +38,16 @@ func (w Writer) Text(f godwit.Fix) string {
 		}
 		return s.Do + ": " + w.Commands(s.Actions...)
 	})
+}
+
+// Sentence words a fix as one or several sentences.
+func (w Writer) Sentence(f godwit.Fix) string {
+	text := w.Text(f)
+	if text == "" {
+		return ""
+	}
+	first, size := utf8.DecodeRuneInString(text)
+	return strings.TrimSuffix(string(unicode.ToUpper(first))+text[size:], ".") + "."
 }
 
 // Commands are the commands for some actions, of which each runs if the one before it

@@ -191,10 +191,10 @@ func refusals(findings []finding, w interface{ Text(godwit.Fix) string }) []reso
 	for i, f := range findings {
 		items[i] = resourcereport.Run{Name: f.name, Version: f.plan.Resource.Version, Result: resourcereport.Blocked}
 		for _, b := range f.plan.Refusals() {
-			items[i].Failures = append(items[i].Failures, godwit.Failure{Name: f.name, Reason: b.Reason, Message: b.Message + "; " + w.Text(b.Fix)})
+			items[i].Failures = append(items[i].Failures, godwit.Failure{Name: f.name, Finding: godwit.Finding{Reason: b.Reason, Message: b.Message + "; " + w.Text(b.Fix)}})
 		}
 		if len(items[i].Failures) == 0 {
-			items[i].Failures = []godwit.Failure{{Name: f.name, Reason: render.ReasonNotStarted, Message: "not begun, because another resource is refused"}}
+			items[i].Failures = []godwit.Failure{{Name: f.name, Finding: godwit.Finding{Reason: render.ReasonNotStarted, Message: "not begun, because another resource is refused"}}}
 		}
 	}
 	return items
@@ -268,7 +268,7 @@ func (o *runOptions) one(ctx context.Context, s *session, f finding) resourcerep
 	case err != nil && ctx.Err() != nil:
 		item.Failures = append([]godwit.Failure{ended(ctx, f.name)}, item.Failures...)
 	case err != nil:
-		item.Failures = append([]godwit.Failure{{Name: f.name, Reason: storageversion.ReasonFailed, Message: frame.OneLine(err)}}, item.Failures...)
+		item.Failures = append([]godwit.Failure{{Name: f.name, Finding: godwit.Finding{Reason: storageversion.ReasonFailed, Message: frame.OneLine(err)}}}, item.Failures...)
 	}
 	o.Console.Printf("%s: %s\n", f.name, resourcereport.Summary(item))
 	return item
@@ -276,9 +276,9 @@ func (o *runOptions) one(ctx context.Context, s *session, f finding) resourcerep
 
 func ended(ctx context.Context, name string) godwit.Failure {
 	if frame.Ended(ctx) == frame.TimedOut {
-		return godwit.Failure{Name: name, Reason: render.ReasonTimedOut, Message: "stopped by --timeout"}
+		return godwit.Failure{Name: name, Finding: godwit.Finding{Reason: render.ReasonTimedOut, Message: "stopped by --timeout"}}
 	}
-	return godwit.Failure{Name: name, Reason: render.ReasonInterrupted, Message: "interrupted"}
+	return godwit.Failure{Name: name, Finding: godwit.Finding{Reason: render.ReasonInterrupted, Message: "interrupted"}}
 }
 
 func resultOf(r walk.Report, err error) resourcereport.Result {

@@ -136,7 +136,7 @@ func (s *session) find(sel *selection) []finding {
 		f := finding{name: r.Name(), plan: resource.Plan{Resource: r}}
 		if !ok {
 			f.name, f.plan.State = argument, storageversion.Blocked
-			f.plan.Blockers = []godwit.Blocker{s.notFound(argument)}
+			f.plan.Blockers = []godwit.Finding{s.notFound(argument)}
 		}
 		if !seen[f.name] {
 			findings = append(findings, f)
@@ -147,7 +147,7 @@ func (s *session) find(sel *selection) []finding {
 }
 
 // notFound suggests similar names.
-func (s *session) notFound(argument string) godwit.Blocker {
+func (s *session) notFound(argument string) godwit.Finding {
 	b := s.catalog.NotFound(argument)
 	if near := frame.Suggest(argument, s.catalog.Names()); b.Reason == resource.ReasonResourceNotFound && len(near) > 0 {
 		b.Fix = godwit.Do("did you mean " + strings.Join(near, " or ") + "?")
@@ -196,8 +196,8 @@ func Named(ctx context.Context, a *frame.App, names []string, all bool) ([]resou
 	}
 	for _, name := range names {
 		if _, ok := s.catalog.Find(name); !ok {
-			b := render.NewProblem(s.notFound(name), s.remedies)
-			return nil, &frame.ActionableError{Reason: b.Reason, Message: b.Message, Remedy: b.Remedy}
+			f := s.notFound(name)
+			return nil, &frame.ActionableError{Reason: f.Reason, Message: f.Message, Remedy: s.remedies.Text(f.Fix)}
 		}
 	}
 	return resourcesOf(s.catalog, names, all), nil
@@ -229,7 +229,7 @@ func (s *session) nameLacking(ctx context.Context, findings []finding, sel *sele
 			user := s.WhoAmI(ctx)
 			lacks = s.Lacks(user, s.Denied(ctx, s.Purpose.Command.Permissions(permission.Scope{Resources: s.selected(sel), Namespace: sel.namespace})))
 		}
-		findings[i].plan.Blockers = []godwit.Blocker{lacks.Blocker()}
+		findings[i].plan.Blockers = []godwit.Finding{lacks.Finding()}
 	}
 }
 

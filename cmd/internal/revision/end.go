@@ -104,7 +104,7 @@ func runCode(c revision.Counts, rows []row) frame.Code {
 		of := one.outcome()
 		pending = pending || of.phase == revision.Retained && of.run.RetainedUntil != nil
 		partial = partial || of.phase == revision.Failed && of.begun
-		partial = partial || slices.Contains([]string{revision.ReasonUnanswered, revision.ReasonForbidden, revision.ReasonDangling, revision.ReasonUnconfirmed}, of.run.Reason)
+		partial = partial || slices.Contains([]string{revision.ReasonUnanswered.Name, revision.ReasonForbidden.Name, revision.ReasonDangling.Name, revision.ReasonUnconfirmed.Name}, of.run.Reason)
 	}
 	switch {
 	case partial:

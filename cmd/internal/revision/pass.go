@@ -214,7 +214,7 @@ func (p *pass) kept(phase revision.Phase) (n int64, until time.Time) {
 // unconfirmed counts the revisions of which the scan did not find out whether they are missing.
 func (p *pass) unconfirmed() (n int64) {
 	for _, one := range p.rows {
-		if one.outcome().run.Reason == revision.ReasonUnconfirmed {
+		if one.outcome().run.Reason == revision.ReasonUnconfirmed.Name {
 			n++
 		}
 	}

@@ -67,7 +67,7 @@ func (s *steps) moved(r revision.Result) {
 	switch {
 	case r.Reason == revision.ReasonUnanswered:
 		now |= failing
-	case r.Phase == revision.Created && r.Reason == "":
+	case r.Phase == revision.Created && r.Reason == nil:
 		now |= made
 	default:
 		now |= made | done

@@ -3,6 +3,7 @@ package revision
 import (
 	"testing"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -10,7 +11,7 @@ import (
 // TestProgressNeverRunsBackwards: attempts are repeated, a second pass tells of the same
 // upgrades, and what was counted stays counted.
 func TestProgressNeverRunsBackwards(t *testing.T) {
-	at := func(name string, p revision.Phase, reason string) revision.Result {
+	at := func(name string, p revision.Phase, reason *godwit.Reason) revision.Result {
 		return revision.Result{Item: revision.Item{Namespace: "shop", Name: name, Reason: reason}, Phase: p}
 	}
 	s := &steps{console: &frame.Console{}}
@@ -21,14 +22,14 @@ func TestProgressNeverRunsBackwards(t *testing.T) {
 		want   string
 	}{
 		{at("a", revision.Converted, revision.ReasonUnanswered), "0 of 2 upgrades, 1 failed"},
-		{at("a", revision.Created, ""), "0 of 2 upgrades, 1 made"},
-		{at("b", revision.Created, ""), "0 of 2 upgrades, 2 made"},
+		{at("a", revision.Created, nil), "0 of 2 upgrades, 1 made"},
+		{at("b", revision.Created, nil), "0 of 2 upgrades, 2 made"},
 		{at("a", revision.Repointed, revision.ReasonUnanswered), "0 of 2 upgrades, 2 made, 1 failed"},
 		{at("a", revision.Retained, revision.ReasonRetained), "1 of 2 upgrades, 1 made"},
 		{at("a", revision.Retained, revision.ReasonRetained), "1 of 2 upgrades, 1 made"},
 		{at("b", revision.Failed, revision.ReasonRefused), "2 of 2 upgrades, 1 failed"},
-		{at("a", revision.Succeeded, ""), "2 of 2 upgrades, 1 failed"},
-		{at("c", revision.Created, ""), "2 of 3 upgrades, 1 made, 1 failed"},
+		{at("a", revision.Succeeded, nil), "2 of 2 upgrades, 1 failed"},
+		{at("c", revision.Created, nil), "2 of 3 upgrades, 1 made, 1 failed"},
 	} {
 		if s.moved(step.result); s.text() != step.want {
 			t.Errorf("step %d: %q, want %q", i, s.text(), step.want)

@@ -43,6 +43,14 @@ type Summary struct {
 	Warning bool
 }
 
+// Occurrence is how a reason shows in the status of an object.
+type Occurrence struct {
+	// Condition that is True; empty for none.
+	Condition string
+	// EventType is Normal or Warning; empty where there is no event.
+	EventType string
+}
+
 // Object is an object with conditions in its status.
 type Object interface {
 	client.Object

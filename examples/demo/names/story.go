@@ -115,7 +115,7 @@ func (d *demo) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(printed, string(ready.Differs)) {
+	if !strings.Contains(printed, ready.Differs.Name) {
 		return stage.Wrong("`externalname ready` does not say that %s differs", drifting)
 	}
 	return d.claimUnchanged(ctx)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
@@ -55,9 +56,16 @@ func (e *Error) Error() string { return e.err.Error() }
 
 func (e *Error) Unwrap() error { return e.err }
 
+// Reasons are those of a list that does not show every object.
+var Reasons godwit.Catalog
+
 // ReasonIncompleteList means that a list did not show every object: a trim would
 // leave the others at a version that storedVersions no longer lists.
-const ReasonIncompleteList = "IncompleteList"
+var ReasonIncompleteList = Reasons.Declare(godwit.Reason{
+	Name: "IncompleteList", UserAction: true,
+	Meaning: "The reader of an embedded migrator does not show every object: it is bound to one namespace, filters, or reads a cache. status.storedVersions is not trimmed.",
+	Fix:     godwit.Do("give the migrator an APIReader that reads all namespaces live, as `mgr.GetAPIReader()` does"),
+})
 
 // IncompleteError reports a list of objects that a trim must not rely on. An
 // embedder's reader causes it when it is bound to one namespace, filters, or reads

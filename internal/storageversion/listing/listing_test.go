@@ -88,7 +88,7 @@ func TestIncompleteErrorNamesCauseAndRemedy(t *testing.T) {
 		"a page that is lost":       {&IncompleteError{Resource: widgets, Listed: 3, Counted: 7, Live: true}, "shows 3 objects, the API server counts 7", proxy},
 	} {
 		err := error(test.err)
-		for _, part := range []string{ReasonIncompleteList, "widgets.example.com", test.cause, test.remedy} {
+		for _, part := range []string{ReasonIncompleteList.Name, "widgets.example.com", test.cause, test.remedy} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%s: %q does not contain %q", name, err, part)
 			}

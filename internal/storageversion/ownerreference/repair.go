@@ -86,7 +86,7 @@ func (r *Repairer) repair(ctx context.Context, d *Dependent) (godwit.Outcome, er
 
 // reasonOf also takes the answer of the admission plugin OwnerReferencesPermissionEnforcement for a missing permission: the user
 // may not delete the dependent.
-func reasonOf(err error) string {
+func reasonOf(err error) *godwit.Reason {
 	reason := storageversion.FailureReason(err)
 	if reason == storageversion.ReasonObjectInvalid && apierrors.IsForbidden(err) {
 		return storageversion.ReasonForbidden

@@ -54,10 +54,8 @@ func NewScanner(cfg *rest.Config, limiter *walk.Limiter) (*Scanner, error) {
 type Unread struct {
 	// Resource is a resource, as "secrets" or "widgets.example.com", or a group and a version, as "metrics.k8s.io/v1beta1".
 	Resource string
-	// Reason is one of the documented constants of package storageversion.
-	Reason  string
-	Message string
-	Fix     godwit.Fix
+	// Finding has a reason of package storageversion.
+	godwit.Finding
 }
 
 // Scan is what a scan has read so far, or read in all.
@@ -190,7 +188,7 @@ func Retry(err error) (wait time.Duration, again bool) {
 // UnreadOf classifies the answer to a list.
 func UnreadOf(r schema.GroupVersionResource, err error) Unread {
 	answer := apierror.Of(err)
-	u := Unread{Resource: r.GroupResource().String(), Reason: storageversion.FailureReason(err), Message: quote.Line(answer.Message)}
+	u := Unread{Resource: r.GroupResource().String(), Finding: godwit.Finding{Reason: storageversion.FailureReason(err), Message: quote.Line(answer.Message)}}
 	if errors.Is(err, quicklist.ErrOver) {
 		u.Reason = storageversion.ReasonTimeout
 	}
@@ -217,8 +215,8 @@ func (s *Scanner) resources(ctx context.Context) ([]schema.GroupVersionResource,
 	if groups != nil {
 		for gv, cause := range groups.Groups {
 			unread = append(unread, Unread{
-				Resource: gv.String(), Reason: storageversion.ReasonNotServed, Message: quote.Line(apierror.Message(cause)),
-				Fix: godwit.Do("see why the API server does not serve the group", godwit.Show{Object: godwit.Object{Resource: "apiservice", Name: gv.Version + "." + gv.Group}}),
+				Resource: gv.String(), Finding: godwit.Finding{Reason: storageversion.ReasonNotServed, Message: quote.Line(apierror.Message(cause)),
+					Fix: godwit.Do("see why the API server does not serve the group", godwit.Show{Object: godwit.Object{Resource: "apiservice", Name: gv.Version + "." + gv.Group}})},
 			})
 		}
 	}
@@ -260,8 +258,8 @@ func (s *Scanner) OwnersOf(ctx context.Context, crd string, scope Scope) (Owners
 func (s *Scanner) ReadOwners(ctx context.Context, o Owners) (Existing, *Unread, error) {
 	if o.Resource.Version == "" {
 		return nil, &Unread{
-			Resource: o.CRD, Reason: storageversion.ReasonNotServed, Message: "the API server serves no version of " + o.CRD,
-			Fix: godwit.Do("serve a version"),
+			Resource: o.CRD, Finding: godwit.Finding{Reason: storageversion.ReasonNotServed, Message: "the API server serves no version of " + o.CRD,
+				Fix: godwit.Do("serve a version")},
 		}, nil
 	}
 	existing := Existing{}

@@ -47,8 +47,8 @@ type advisor struct {
 	accepted bool
 }
 
-func (a advisor) denials() []godwit.Blocker {
-	var list []godwit.Blocker
+func (a advisor) denials() []godwit.Finding {
+	var list []godwit.Finding
 	if o := outcomeOf(0, a.unlisted); a.unlisted != "" && o.effect == unreachable {
 		list = append(list, a.unavailable(problem{outcome: o}))
 	}
@@ -59,7 +59,7 @@ func (a advisor) denials() []godwit.Blocker {
 		case unreachable:
 			list = append(list, a.unavailable(t))
 		case invalid:
-			list = append(list, godwit.Blocker{
+			list = append(list, godwit.Finding{
 				Reason:  storageversion.ReasonObjectInvalid,
 				Message: fmt.Sprintf("the API server refuses the write %s of %s, on %s: %s", a.write, a.crd.Name, a.where(t), quote.Line(t.words)),
 				Fix:     godwit.Do("fix the object", godwit.Edit{Object: a.object(t.attempts[0])}).Or(a.leaveBehind()),
@@ -69,17 +69,17 @@ func (a advisor) denials() []godwit.Blocker {
 	return list
 }
 
-func (a advisor) denial(t problem) godwit.Blocker {
-	return godwit.Blocker{
+func (a advisor) denial(t problem) godwit.Finding {
+	return godwit.Finding{
 		Reason:  storageversion.ReasonAdmissionDenied,
 		Message: fmt.Sprintf("%s denies the write %s of %s, on %s: %s", t.by, a.write, a.crd.Name, a.where(t), quote.Line(t.words)),
 		Fix:     a.statusPatch(t).Or(a.exempt(t.by), a.leaveBehind()),
 	}
 }
 
-func (a advisor) unavailable(t problem) godwit.Blocker {
+func (a advisor) unavailable(t problem) godwit.Finding {
 	if t.by.Kind == apierror.Conversion {
-		return godwit.Blocker{
+		return godwit.Finding{
 			Reason:  storageversion.ReasonWebhookUnavailable,
 			Message: fmt.Sprintf("the conversion webhook of %s fails, without which no object of %s can be read: %s", a.crd.Name, t.by.Name, quote.Line(t.words)),
 			Fix: godwit.Do(bringUp, godwit.Show{
@@ -91,7 +91,7 @@ func (a advisor) unavailable(t problem) godwit.Blocker {
 	if c, ok := a.config(t.by); ok {
 		where = godwit.Show{Object: godwit.Object{Resource: strings.ToLower(c.kind), Name: c.object}, Output: "yaml"}
 	}
-	return godwit.Blocker{
+	return godwit.Finding{
 		Reason: storageversion.ReasonWebhookUnavailable,
 		Message: fmt.Sprintf("%s does not answer, without which the write %s of %s is refused, on %s: %s",
 			t.by, a.write, a.crd.Name, a.where(t), quote.Line(t.words)),
@@ -99,7 +99,7 @@ func (a advisor) unavailable(t problem) godwit.Blocker {
 	}
 }
 
-func (a advisor) mutation(t problem) godwit.Warning {
+func (a advisor) mutation(t problem) godwit.Finding {
 	by, origins := a.suspects()
 	var paths []string
 	more := 0
@@ -116,7 +116,7 @@ func (a advisor) mutation(t problem) godwit.Warning {
 	for _, origin := range origins {
 		fix = fix.Or(a.exempt(origin))
 	}
-	return godwit.Warning{
+	return godwit.Finding{Severity: godwit.Warns,
 		Reason: storageversion.ReasonAdmissionMutates,
 		Message: fmt.Sprintf("objects of %s are changed while they are written as they are: %s on %s; %s",
 			a.crd.Name, some(paths, namedPaths, more), a.where(t), by),
@@ -160,19 +160,19 @@ func (c admissionConfig) origin() apierror.Origin {
 	return apierror.Origin{Kind: apierror.Webhook, Name: c.name}
 }
 
-func (a advisor) unknown(t problem) godwit.Warning {
+func (a advisor) unknown(t problem) godwit.Finding {
 	message := fmt.Sprintf("what admission makes of the write %s of %s is not known on %s: ", a.write, a.crd.Name, a.where(t))
 	fix := godwit.Do("plan again", godwit.PlanMigration{CRD: a.crd.Name}).Or(a.tryAll())
 	if t.by.Name != "" {
 		message += t.by.String() + ": "
 		fix = godwit.Do("if the webhook has no side effects, set sideEffects: None in its configuration").Or(godwit.Do("migrate: a run shows it"))
 	}
-	return godwit.Warning{Reason: storageversion.ReasonPreflightIncomplete, Message: message + quote.Line(t.words), Fix: fix}
+	return godwit.Finding{Severity: godwit.Warns, Reason: storageversion.ReasonPreflightIncomplete, Message: message + quote.Line(t.words), Fix: fix}
 }
 
 // leftOut reports how far the preflight came, unless another finding reports what stopped
 // it.
-func (a advisor) leftOut(s *storageversion.PreflightSummary) []godwit.Warning {
+func (a advisor) leftOut(s *storageversion.PreflightSummary) []godwit.Finding {
 	stopped := slices.ContainsFunc(a.problems(), func(t problem) bool { return t.effect == unreachable })
 	known := outcomeOf(0, a.unlisted).effect == unreachable
 	var why string
@@ -193,10 +193,11 @@ func (a advisor) leftOut(s *storageversion.PreflightSummary) []godwit.Warning {
 	if a.timedOut && a.unlisted == "" {
 		why += fmt.Sprintf("; its %v were over", timeLimit)
 	}
-	return []godwit.Warning{{
-		Reason:  storageversion.ReasonPreflightIncomplete,
-		Message: fmt.Sprintf("the preflight of %s is not complete: %s", a.crd.Name, why),
-		Fix:     a.tryAll(),
+	return []godwit.Finding{{
+		Severity: godwit.Warns,
+		Reason:   storageversion.ReasonPreflightIncomplete,
+		Message:  fmt.Sprintf("the preflight of %s is not complete: %s", a.crd.Name, why),
+		Fix:      a.tryAll(),
 	}}
 }
 

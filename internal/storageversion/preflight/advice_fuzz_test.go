@@ -43,25 +43,22 @@ func FuzzReportFor(f *testing.F) {
 		if s.Tried != s.Accepted+s.Changed+s.Refused+s.Inconclusive {
 			t.Errorf("%+v does not add up", s)
 		}
-		for _, d := range report.Denials {
-			checkFinding(t, d.Reason, d.Message, d.Fix, more)
-		}
-		for _, w := range report.Warnings {
-			checkFinding(t, w.Reason, w.Message, w.Fix, more)
+		for _, f := range slices.Concat(report.Denials, report.Warnings) {
+			checkFinding(t, f, more)
 		}
 	})
 }
 
-func checkFinding(t *testing.T, reason, message string, fix godwit.Fix, accepted bool) {
+func checkFinding(t *testing.T, f godwit.Finding, accepted bool) {
 	t.Helper()
-	if reason == "" || !strings.Contains(message, "widgets.example.com") || strings.Contains(message, "\n") {
-		t.Errorf("%s: %q is not one line that names the CRD", reason, message)
+	if f.Reason == nil || !strings.Contains(f.Message, "widgets.example.com") || strings.Contains(f.Message, "\n") {
+		t.Errorf("%s: %q is not one line that names the CRD", f.Reason, f.Message)
 	}
 	inForce := func(a godwit.Action) bool { run, ok := a.(godwit.RunMigration); return ok && run.AcceptDenials }
-	if accepted && slices.ContainsFunc(fix.Actions(), inForce) {
-		t.Errorf("%s: the fix %q is in force already", reason, fix)
+	if accepted && slices.ContainsFunc(f.Fix.Actions(), inForce) {
+		t.Errorf("%s: the fix %q is in force already", f.Reason, f.Fix)
 	}
-	if fix.String() == "" && !accepted {
-		t.Errorf("%s: no fix", reason)
+	if f.Fix.String() == "" && !accepted {
+		t.Errorf("%s: no fix", f.Reason)
 	}
 }

@@ -162,7 +162,7 @@ func TestPlanForRefusals(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		facts  observed
-		want   []godwit.Blocker
+		want   []godwit.Finding
 	}{
 		"all pass": {
 			reason: "nothing in the way",
@@ -172,7 +172,7 @@ func TestPlanForRefusals(t *testing.T) {
 			reason: "what denies several objects is named once",
 			facts: met(in("dev", attempt{}), in("p1", refused(403, webhookSays)), in("p2", refused(403, webhookSays)),
 				in("p3", refused(403, webhookSays)), in("p4", refused(403, webhookSays+" 13th"))),
-			want: []godwit.Blocker{{
+			want: []godwit.Finding{{
 				Reason: storageversion.ReasonAdmissionDenied,
 				Message: "webhook x.example.com denies the write Patch of widgets.example.com, on p1/a, p2/a, p3/a and 1 more " +
 					"(4 of 5 objects tried): not on a Friday",
@@ -185,7 +185,7 @@ func TestPlanForRefusals(t *testing.T) {
 				r.configs = []admissionConfig{painter, {"ValidatingWebhookConfiguration", "checks", "x.example.com"}}
 				r.statusAttempts = []attempt{{namespace: "prod", name: "a"}}
 			}),
-			want: []godwit.Blocker{{
+			want: []godwit.Finding{{
 				Reason:  storageversion.ReasonAdmissionDenied,
 				Message: "webhook x.example.com denies the write Patch of widgets.example.com, on prod/a (1 of 1 object tried): not on a Friday",
 				Fix:     writeStatus.Or(exempt("", godwit.Edit{Object: checks}), leave),
@@ -196,7 +196,7 @@ func TestPlanForRefusals(t *testing.T) {
 			facts: with(met(refused(403, webhookSays)), func(r *result) {
 				r.statusAttempts = []attempt{refused(403, webhookSays)}
 			}),
-			want: []godwit.Blocker{{
+			want: []godwit.Finding{{
 				Reason:  storageversion.ReasonAdmissionDenied,
 				Message: "webhook x.example.com denies the write Patch of widgets.example.com, on prod/a (1 of 1 object tried): not on a Friday",
 				Fix:     search.Or(leave),
@@ -207,7 +207,7 @@ func TestPlanForRefusals(t *testing.T) {
 			facts: with(met(refused(500, webhookDown)), func(r *result) {
 				r.configs = []admissionConfig{{"ValidatingWebhookConfiguration", "checks", "x.example.com"}}
 			}),
-			want: []godwit.Blocker{{
+			want: []godwit.Finding{{
 				Reason: storageversion.ReasonWebhookUnavailable,
 				Message: "webhook x.example.com does not answer, without which the write Patch of widgets.example.com is refused, " +
 					"on prod/a (1 of 1 object tried): connection refused",
@@ -219,7 +219,7 @@ func TestPlanForRefusals(t *testing.T) {
 			facts: with(met(), func(r *result) {
 				r.unlisted = "conversion webhook for example.com/v1, Kind=Widget failed: connection refused"
 			}),
-			want: []godwit.Blocker{{
+			want: []godwit.Finding{{
 				Reason: storageversion.ReasonWebhookUnavailable,
 				Message: "the conversion webhook of widgets.example.com fails, without which no object of example.com/v1, Kind=Widget can be read: " +
 					"connection refused",
@@ -231,7 +231,7 @@ func TestPlanForRefusals(t *testing.T) {
 		"invalid": {
 			reason: "no webhook or policy refuses the write, so no exemption helps",
 			facts:  met(refused(422, "spec.color: Required value")),
-			want: []godwit.Blocker{{
+			want: []godwit.Finding{{
 				Reason:  storageversion.ReasonObjectInvalid,
 				Message: "the API server refuses the write Patch of widgets.example.com, on prod/a (1 of 1 object tried): spec.color: Required value",
 				Fix:     godwit.Do("fix the object", godwit.Edit{Object: godwit.Object{Resource: "widgets.example.com", Namespace: "prod", Name: "a"}}).Or(leave),
@@ -267,15 +267,16 @@ func TestPlanForWarnings(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		facts  observed
-		want   []godwit.Warning
+		want   []godwit.Finding
 	}{
 		"changed by one": {
 			reason: "one suspect can be exempted; the paths of several objects are one list",
 			facts: with(met(painted, in("test", attempt{name: "b", changed: []string{"spec.color", "spec.size"}})), func(r *result) {
 				r.configs = []admissionConfig{painter, {"ValidatingWebhookConfiguration", "checks", "x.example.com"}}
 			}),
-			want: []godwit.Warning{{
-				Reason: storageversion.ReasonAdmissionMutates,
+			want: []godwit.Finding{{
+				Severity: godwit.Warns,
+				Reason:   storageversion.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color, spec.size and 1 more " +
 					"on prod/a, test/b (2 of 2 objects tried); by webhook paint.example.com of MutatingWebhookConfiguration painters",
 				Fix: godwit.Do("for the time of the run, exempt its user by an entry of matchConditions of webhook paint.example.com, "+
@@ -289,8 +290,9 @@ func TestPlanForWarnings(t *testing.T) {
 				r.configs = []admissionConfig{painter, {"MutatingAdmissionPolicy", "label", "label"}}
 				r.statusAttempts = []attempt{{namespace: "prod", name: "a"}}
 			}),
-			want: []godwit.Warning{{
-				Reason: storageversion.ReasonAdmissionMutates,
+			want: []godwit.Finding{{
+				Severity: godwit.Warns,
+				Reason:   storageversion.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color and 1 more " +
 					"on prod/a (1 of 1 object tried); by one or more of webhook paint.example.com of MutatingWebhookConfiguration painters, MutatingAdmissionPolicy label",
 				Fix: writeStatus.Or(welcome),
@@ -299,8 +301,9 @@ func TestPlanForWarnings(t *testing.T) {
 		"changed without a mutating webhook": {
 			reason: "a conversion that is not stable looks like that",
 			facts:  met(painted),
-			want: []godwit.Warning{{
-				Reason: storageversion.ReasonAdmissionMutates,
+			want: []godwit.Finding{{
+				Severity: godwit.Warns,
+				Reason:   storageversion.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color and 1 more " +
 					"on prod/a (1 of 1 object tried); no mutating webhook or policy covers the write: does the conversion webhook convert one object differently each time?",
 				Fix: welcome,
@@ -309,35 +312,39 @@ func TestPlanForWarnings(t *testing.T) {
 		"namespaces left out": {
 			reason: "the warning names what was not tried",
 			facts:  with(met(attempt{name: "a"}), func(r *result) { r.namespaces = 34 }),
-			want: []godwit.Warning{{
-				Reason:  storageversion.ReasonPreflightIncomplete,
-				Message: "the preflight of widgets.example.com is not complete: one object was tried in 1 of 34 namespaces",
-				Fix:     tryEvery,
+			want: []godwit.Finding{{
+				Severity: godwit.Warns,
+				Reason:   storageversion.ReasonPreflightIncomplete,
+				Message:  "the preflight of widgets.example.com is not complete: one object was tried in 1 of 34 namespaces",
+				Fix:      tryEvery,
 			}},
 		},
 		"namespaces unseen": {
 			reason: "a number that is not known is not made up",
 			facts:  with(met(attempt{name: "a"}), func(r *result) { r.namespaces, r.allSeen, r.timedOut = 34, false, true }),
-			want: []godwit.Warning{{
-				Reason:  storageversion.ReasonPreflightIncomplete,
-				Message: "the preflight of widgets.example.com is not complete: one object was tried in 1 of at least 34 namespaces; its 20s were over",
-				Fix:     tryEvery,
+			want: []godwit.Finding{{
+				Severity: godwit.Warns,
+				Reason:   storageversion.ReasonPreflightIncomplete,
+				Message:  "the preflight of widgets.example.com is not complete: one object was tried in 1 of at least 34 namespaces; its 20s were over",
+				Fix:      tryEvery,
 			}},
 		},
 		"no answer": {
 			reason: "time that was over is no refusal",
 			facts:  met(attempt{namespace: "prod", name: "a", inconclusive: "no answer within 12s"}),
-			want: []godwit.Warning{{
-				Reason:  storageversion.ReasonPreflightIncomplete,
-				Message: "what admission makes of the write Patch of widgets.example.com is not known on prod/a (1 of 1 object tried): no answer within 12s",
-				Fix:     godwit.Do("plan again", godwit.PlanMigration{CRD: "widgets.example.com"}).Or(tryEvery),
+			want: []godwit.Finding{{
+				Severity: godwit.Warns,
+				Reason:   storageversion.ReasonPreflightIncomplete,
+				Message:  "what admission makes of the write Patch of widgets.example.com is not known on prod/a (1 of 1 object tried): no answer within 12s",
+				Fix:      godwit.Do("plan again", godwit.PlanMigration{CRD: "widgets.example.com"}).Or(tryEvery),
 			}},
 		},
 		"takes no dry run": {
 			reason: "no other dry run would tell more",
 			facts:  met(refused(400, `admission webhook "x.example.com" does not support dry run`)),
-			want: []godwit.Warning{{
-				Reason: storageversion.ReasonPreflightIncomplete,
+			want: []godwit.Finding{{
+				Severity: godwit.Warns,
+				Reason:   storageversion.ReasonPreflightIncomplete,
 				Message: "what admission makes of the write Patch of widgets.example.com is not known on prod/a (1 of 1 object tried): " +
 					"webhook x.example.com: it does not support dry runs",
 				Fix: godwit.Do("if the webhook has no side effects, set sideEffects: None in its configuration").Or(godwit.Do("migrate: a run shows it")),

@@ -30,7 +30,7 @@ const (
 var JournalResource = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
 // ErrJournalTaken reports that another run writes the journal.
-var ErrJournalTaken = errors.New(ReasonJournalTaken + ": another run has begun since, and writes the same journal: let one of them end")
+var ErrJournalTaken = errors.New(ReasonJournalTaken.Name + ": another run has begun since, and writes the same journal: let one of them end")
 
 // checkpoint is how far a run is with one resource, in one namespace or in all.
 type checkpoint struct {

@@ -45,14 +45,14 @@ type Plan struct {
 	State storageversion.State
 	// Objects is nil if they were not counted.
 	Objects  *int64
-	Blockers []godwit.Blocker
+	Blockers []godwit.Finding
 	// crd of the resource, or nil.
 	crd *apiextensionsv1.CustomResourceDefinition
 }
 
 // Refusals are the blockers that do not end by waiting.
-func (p Plan) Refusals() []godwit.Blocker {
-	var all []godwit.Blocker
+func (p Plan) Refusals() []godwit.Finding {
+	var all []godwit.Finding
 	for _, b := range p.Blockers {
 		if b.Reason != storageversion.ReasonServerLeaseStale {
 			all = append(all, b)
@@ -66,16 +66,16 @@ func PlanFor(f Facts) Plan {
 	p := Plan{Resource: f.Resource, Objects: f.Objects, crd: f.CRD}
 	switch {
 	case refusal(f) != nil:
-		p.Blockers = []godwit.Blocker{*refusal(f)}
+		p.Blockers = []godwit.Finding{*refusal(f)}
 	case len(f.Denied) > 0:
 		for _, g := range f.Denied {
-			p.Blockers = append(p.Blockers, godwit.Blocker{
+			p.Blockers = append(p.Blockers, godwit.Finding{
 				Reason:  storageversion.ReasonForbidden,
 				Message: fmt.Sprintf("%s may not %s", f.User, g), Fix: g.Fix(f.User),
 			})
 		}
 	case f.ListError != nil:
-		p.State, p.Blockers = storageversion.StateUnknown, []godwit.Blocker{unlisted(f)}
+		p.State, p.Blockers = storageversion.StateUnknown, []godwit.Finding{unlisted(f)}
 		return p
 	}
 	for _, s := range f.Stale {
@@ -93,12 +93,12 @@ func PlanFor(f Facts) Plan {
 }
 
 // refusal is why the resource can't be rewritten at all.
-func refusal(f Facts) *godwit.Blocker {
+func refusal(f Facts) *godwit.Finding {
 	r := f.Resource
 	name := r.Name()
 	switch {
 	case r.Aggregated != "":
-		return &godwit.Blocker{
+		return &godwit.Finding{
 			Reason:  ReasonAggregated,
 			Message: fmt.Sprintf("%s is served by another API server, service %s, which keeps its objects elsewhere", name, r.Aggregated),
 			Fix: godwit.Do("see in the documentation of that API server how it stores objects", godwit.Show{
@@ -106,19 +106,19 @@ func refusal(f Facts) *godwit.Blocker {
 			}),
 		}
 	case !r.Stored:
-		return &godwit.Blocker{
+		return &godwit.Finding{
 			Reason:  ReasonNotInEtcd,
 			Message: fmt.Sprintf("%s is not in etcd: the API server makes it up for each request", name),
 			Fix:     godwit.Do("leave it out"),
 		}
 	case r.expires():
-		return &godwit.Blocker{
+		return &godwit.Finding{
 			Reason:  ReasonExpires,
 			Message: fmt.Sprintf("%s expire by themselves, an hour after their last write by default, and a write would make them live longer", name),
 			Fix:     godwit.Do("leave them out, and keep the old key for as long as --event-ttl of kube-apiserver says"),
 		}
 	case !r.writable():
-		return &godwit.Blocker{
+		return &godwit.Finding{
 			Reason:  ReasonNotWritable,
 			Message: fmt.Sprintf("%s can't be listed and patched: the API server allows %s", name, strings.Join(r.verbs, ", ")),
 			Fix:     godwit.Do("leave it out"),
@@ -128,11 +128,11 @@ func refusal(f Facts) *godwit.Blocker {
 }
 
 // customRefusal is for custom resources, which are written through the storage version of their CRD only.
-func customRefusal(f Facts) *godwit.Blocker {
+func customRefusal(f Facts) *godwit.Finding {
 	if f.CRD == nil || kube.Trimmed(f.CRD) && kube.Serves(f.CRD, kube.StorageVersion(f.CRD)) {
 		return nil
 	}
-	return &godwit.Blocker{
+	return &godwit.Finding{
 		Reason: ReasonOldStoredVersions,
 		Message: fmt.Sprintf("%s has objects at old versions, by status.storedVersions: %s", f.CRD.Name,
 			strings.Join(f.CRD.Status.StoredVersions, ", ")),
@@ -141,9 +141,9 @@ func customRefusal(f Facts) *godwit.Blocker {
 }
 
 // unlisted classifies the answer to a list.
-func unlisted(f Facts) godwit.Blocker {
+func unlisted(f Facts) godwit.Finding {
 	answer, name := apierror.Of(f.ListError), f.Resource.Name()
-	b := godwit.Blocker{
+	b := godwit.Finding{
 		Reason:  storageversion.ReasonListRefused,
 		Message: fmt.Sprintf("the list of %s is refused: %s", name, quote.Line(answer.Message)),
 		Fix:     godwit.Do("see what is wrong with the API server", godwit.Request{Path: "/readyz?verbose"}).Then("plan again"),
@@ -164,9 +164,9 @@ func unlisted(f Facts) godwit.Blocker {
 }
 
 // NotFound is the refusal of an argument that names no resource.
-func (c Catalog) NotFound(argument string) godwit.Blocker {
+func (c Catalog) NotFound(argument string) godwit.Finding {
 	if resource, sub, ok := strings.Cut(argument, "/"); ok {
-		return godwit.Blocker{
+		return godwit.Finding{
 			Reason:  ReasonNotInEtcd,
 			Message: fmt.Sprintf("%s is the subresource %s, which is stored in %s", argument, sub, resource),
 			Fix:     godwit.Do("name " + resource),
@@ -179,7 +179,7 @@ func (c Catalog) NotFound(argument string) godwit.Blocker {
 		case service != "":
 			return *refusal(Facts{Resource: Resource{GroupVersionResource: gv.WithResource(named.Resource), Aggregated: service}})
 		default:
-			return godwit.Blocker{
+			return godwit.Finding{
 				Reason:  ReasonDiscoveryFailed,
 				Message: fmt.Sprintf("the API server does not say which resources %s has: %s", gv, quote.Line(err.Error())),
 				Fix: godwit.Do("see which server is down", godwit.Show{
@@ -188,7 +188,7 @@ func (c Catalog) NotFound(argument string) godwit.Blocker {
 			}
 		}
 	}
-	return godwit.Blocker{
+	return godwit.Finding{
 		Reason:  ReasonResourceNotFound,
 		Message: fmt.Sprintf("the API server serves no resource %s", argument),
 		Fix:     godwit.Do("list the resources, as in `kubectl api-resources`"),

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 )
@@ -34,17 +35,17 @@ func TestPlanFor(t *testing.T) {
 	for name, test := range map[string]struct {
 		facts  Facts
 		state  storageversion.State
-		reason string // of the blocker; empty for none
+		reason *godwit.Reason // of the blocker; nil for none
 	}{
-		"objects":             {Facts{Resource: secrets(), Objects: &some}, storageversion.Ready, ""},
-		"uncounted":           {Facts{Resource: secrets()}, storageversion.Ready, ""},
-		"none":                {Facts{Resource: secrets(), Objects: &none}, storageversion.Clean, ""},
+		"objects":             {Facts{Resource: secrets(), Objects: &some}, storageversion.Ready, nil},
+		"uncounted":           {Facts{Resource: secrets()}, storageversion.Ready, nil},
+		"none":                {Facts{Resource: secrets(), Objects: &none}, storageversion.Clean, nil},
 		"aggregated":          {Facts{Resource: with(func(r *Resource) { r.Aggregated = "default/metrics" })}, storageversion.Blocked, ReasonAggregated},
 		"virtual":             {Facts{Resource: with(func(r *Resource) { r.Stored = false })}, storageversion.Blocked, ReasonNotInEtcd},
 		"events":              {Facts{Resource: with(func(r *Resource) { r.Resource = "events" })}, storageversion.Blocked, ReasonExpires},
 		"read only":           {Facts{Resource: with(func(r *Resource) { r.verbs = []string{"get"} })}, storageversion.Blocked, ReasonNotWritable},
 		"old stored versions": {Facts{Resource: secrets(), CRD: old}, storageversion.Blocked, ReasonOldStoredVersions},
-		"a migrated CRD":      {Facts{Resource: secrets(), CRD: trimmed}, storageversion.Ready, ""},
+		"a migrated CRD":      {Facts{Resource: secrets(), CRD: trimmed}, storageversion.Ready, nil},
 		"forbidden":           {Facts{Resource: secrets(), Denied: []kube.Grant{{Verb: "patch"}}}, storageversion.Blocked, storageversion.ReasonForbidden},
 		"a stale lease":       {Facts{Resource: secrets(), Stale: []Server{{Name: "a", Renewed: time.Unix(0, 0)}}, Now: time.Unix(60, 0)}, storageversion.Blocked, storageversion.ReasonServerLeaseStale},
 		"throttled":           {Facts{Resource: secrets(), ListError: apierrors.NewTooManyRequestsError("busy")}, storageversion.StateUnknown, storageversion.ReasonThrottled},
@@ -54,10 +55,10 @@ func TestPlanFor(t *testing.T) {
 		if p.State != test.state {
 			t.Errorf("%s: %s, want %s", name, p.State, test.state)
 		}
-		if got := len(p.Blockers); (got > 0) != (test.reason != "") || got > 0 && p.Blockers[0].Reason != test.reason {
+		if got := len(p.Blockers); (got > 0) != (test.reason != nil) || got > 0 && p.Blockers[0].Reason != test.reason {
 			t.Errorf("%s: blockers %+v, want reason %q", name, p.Blockers, test.reason)
 		}
-		if stale := test.reason == storageversion.ReasonServerLeaseStale; len(p.Refusals()) > 0 == (stale || test.reason == "") {
+		if stale := test.reason == storageversion.ReasonServerLeaseStale; len(p.Refusals()) > 0 == (stale || test.reason == nil) {
 			t.Errorf("%s: %d refusals; a run waits for stale leases and refuses all else", name, len(p.Refusals()))
 		}
 	}

@@ -33,7 +33,7 @@ var errPreflightOver = errors.New("the preflight took too long")
 
 // Preflight sends the write of one object of each namespace as a dry run, and returns what admission denies. What it can't
 // find out, such as the answer of a webhook without dry runs, the run shows.
-func (r *Rewriter) Preflight(ctx context.Context, p Plan) ([]godwit.Blocker, error) {
+func (r *Rewriter) Preflight(ctx context.Context, p Plan) ([]godwit.Finding, error) {
 	limited, cancel := kube.WithLimit(ctx, preflightLimit, errPreflightOver)
 	defer cancel()
 	sample, err := r.sample(limited, p.Resource)
@@ -81,12 +81,12 @@ func (r *Rewriter) sample(ctx context.Context, resource Resource) (*metav1.Parti
 }
 
 // denials makes a blocker of the failures that one webhook or policy, or the validation, causes.
-func (r *Rewriter) denials(ctx context.Context, resource Resource, failures []godwit.Failure, tried int) []godwit.Blocker {
+func (r *Rewriter) denials(ctx context.Context, resource Resource, failures []godwit.Failure, tried int) []godwit.Finding {
 	var order []apierror.Origin
 	by := map[apierror.Origin][]godwit.Failure{}
 	for _, f := range failures {
 		answer := apierror.Parse(0, f.Message)
-		denied := slices.Contains([]string{storageversion.ReasonAdmissionDenied, storageversion.ReasonWebhookUnavailable, storageversion.ReasonObjectInvalid}, f.Reason)
+		denied := slices.Contains([]*godwit.Reason{storageversion.ReasonAdmissionDenied, storageversion.ReasonWebhookUnavailable, storageversion.ReasonObjectInvalid}, f.Reason)
 		if !denied || answer.Class == apierror.NoDryRun {
 			continue
 		}
@@ -95,10 +95,10 @@ func (r *Rewriter) denials(ctx context.Context, resource Resource, failures []go
 		}
 		by[answer.Origin] = append(by[answer.Origin], f)
 	}
-	var all []godwit.Blocker
+	var all []godwit.Finding
 	for _, origin := range order {
 		first := by[origin][0]
-		all = append(all, godwit.Blocker{
+		all = append(all, godwit.Finding{
 			Reason: first.Reason,
 			Message: fmt.Sprintf("the write of %s %s is refused, as a dry run shows (%d of %d tried): %s",
 				resource.Name(), strings.TrimPrefix(first.Namespace+"/"+first.Name, "/"), len(by[origin]), tried, quote.Line(first.Message)),

@@ -39,7 +39,7 @@ func (e *WaitError) Error() string {
 	case len(e.Stale) > 0:
 		return "API server " + serverNames(e.Stale) + " has a stale lease: it may still write as before the change"
 	case len(e.Different) > 0:
-		return ReasonConfigurationNotLoaded + ": " + strings.Join(e.Different, "; ")
+		return ReasonConfigurationNotLoaded.Name + ": " + strings.Join(e.Different, "; ")
 	}
 	return fmt.Sprintf("requests begun before the change may still be under way for %s", max(e.Wait.Round(time.Second), time.Second))
 }
@@ -156,7 +156,7 @@ func (r *Rewriter) different(ctx context.Context, f fleet) ([]string, error) {
 }
 
 // ErrMetricsForbidden reports that the metrics can't be read, which show the encryption configuration.
-var ErrMetricsForbidden = errors.New(ReasonConfigurationNotLoaded + ": the permission to get /metrics is missing, without which no encryption configuration shows")
+var ErrMetricsForbidden = errors.New(ReasonConfigurationNotLoaded.Name + ": the permission to get /metrics is missing, without which no encryption configuration shows")
 
 // connectionsPerServer is how often the metrics are read for each API server, each time over a new connection: a
 // load balancer that hands out connections in turn, or at random, leads to every one of them.

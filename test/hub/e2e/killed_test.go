@@ -92,7 +92,7 @@ func killedForward(t *testing.T, in *installation) {
 		source, target := layTripwire(t, in.hub1, name), layTripwire(t, in.hub2, name)
 		m := in.migrate(t, name, nil, name)
 		left = m.killIn(left, api.PhaseCompleted)
-		m.mustHave(api.ConditionReady, metav1.ConditionTrue, "")
+		m.mustHave(api.ConditionReady, metav1.ConditionTrue, nil)
 		awaitRegistered(t, in.hub2, name)
 		mustHaveMoved(t, in.fleet, before, c)
 		source.mustBeIntact(t, name)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/test/process"
 )
@@ -93,10 +94,10 @@ func (m *migration) describe() string {
 }
 
 // mustHave fails the test unless a condition has a status and a reason.
-func (m *migration) mustHave(kind string, status metav1.ConditionStatus, reason string) {
+func (m *migration) mustHave(kind string, status metav1.ConditionStatus, reason *godwit.Reason) {
 	m.t.Helper()
 	c := meta.FindStatusCondition(m.object.Status.Conditions, kind)
-	if c == nil || c.Status != status || reason != "" && c.Reason != reason {
+	if c == nil || c.Status != status || reason != nil && c.Reason != reason.Name {
 		m.t.Errorf("condition %s of %s is %+v, want %s %s", kind, m.object.Name, c, status, reason)
 	}
 }

@@ -38,7 +38,7 @@ func TestMove(t *testing.T) {
 	secrets := m.keysOf()
 	maps.Copy(secrets, secretsOf(t, names...))
 	m.mustReach(api.PhaseCompleted)
-	m.mustHave(api.ConditionReady, metav1.ConditionTrue, "")
+	m.mustHave(api.ConditionReady, metav1.ConditionTrue, nil)
 	if diff := cmp.Diff(&api.ClusterCounts{Total: 3, Moved: 3}, m.object.Status.Counts); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}

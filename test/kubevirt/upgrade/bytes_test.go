@@ -65,7 +65,7 @@ func TestDataAsOthersWriteThem(t *testing.T) {
 		"relabel": func(y *testNamespace) {
 			f := asWritten(t, fixture.Find("F3/VirtualMachineClusterInstancetype/unlabelled"))
 			r := y.createAsWritten(f.Revision(y.create(fixture.VirtualMachine(y.namespace, "web", both, f))))
-			y.mustBe(y.run(revision.Policy{}), r.Name, revision.Succeeded, "")
+			y.mustBe(y.run(revision.Policy{}), r.Name, revision.Succeeded, nil)
 			if got := y.revisions()[r.Name].Labels["instancetype.kubevirt.io/object-version"]; got != "v1beta1" {
 				y.t.Errorf("its version is labelled %q", got)
 			}

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
@@ -26,7 +27,7 @@ func TestBadInput(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil   func(*appsv1.ControllerRevision)
 		policy  revision.Policy
-		reason  string
+		reason  *godwit.Reason
 		message []string // what it has to say
 	}{
 		"of no family":                {spoil: data(`{"spec":{"template":{"$patch":"replace"}}}`), reason: revision.ReasonNotInFamily, message: []string{"VirtualMachine web", inSpec, "correct the reference"}},
@@ -79,7 +80,7 @@ func TestRequestForAnotherControllerRevision(t *testing.T) {
 	for name, test := range map[string]struct {
 		request revision.Request
 		want    revision.Phase
-		reason  string
+		reason  *godwit.Reason
 		message string
 	}{
 		"a name of nothing":     {revision.Request{Name: "nothing-is-called-so"}, revision.Failed, revision.ReasonSourceGone, "kubectl get controllerrevisions -n " + y.namespace},
@@ -124,7 +125,7 @@ func TestWrongLabelsAreCorrected(t *testing.T) {
 	r := instancetype.Revision(vm)
 	r.Labels["instancetype.kubevirt.io/object-version"] = "v1beta1"
 	y.createRevision(r)
-	y.mustPlan(revision.Policy{}, r.Name, revision.Upgrade, "")
+	y.mustPlan(revision.Policy{}, r.Name, revision.Upgrade, nil)
 	y.retire()
 	y.mustHave("web" + instancetypeTail)
 	y.mustResolve()
@@ -153,7 +154,7 @@ func TestUnreferencedIsReportedAndKept(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	y.createRevisions(y.create(fixture.VirtualMachine(y.namespace, "web", both)), instancetype)
-	i := y.mustPlan(revision.Policy{}, instancetype.RevisionName("web"), revision.Unreferenced, "")
+	i := y.mustPlan(revision.Policy{}, instancetype.RevisionName("web"), revision.Unreferenced, nil)
 	if !strings.Contains(i.Message, "v1alpha2") {
 		t.Errorf("%q does not say which version it holds", i.Message)
 	}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/test/fault"
@@ -247,7 +248,7 @@ func (y *testNamespace) mustResolve() {
 	}
 }
 
-func (y *testNamespace) mustBe(results map[string]revision.Result, name string, want revision.Phase, reason string) revision.Result {
+func (y *testNamespace) mustBe(results map[string]revision.Result, name string, want revision.Phase, reason *godwit.Reason) revision.Result {
 	y.t.Helper()
 	r, ok := results[name]
 	if !ok {
@@ -259,7 +260,7 @@ func (y *testNamespace) mustBe(results map[string]revision.Result, name string, 
 	return r
 }
 
-func (y *testNamespace) mustPlan(p revision.Policy, name string, want revision.Action, reason string) revision.Item {
+func (y *testNamespace) mustPlan(p revision.Policy, name string, want revision.Action, reason *godwit.Reason) revision.Item {
 	y.t.Helper()
 	i, ok := y.plan(p)[name]
 	if !ok {

@@ -269,7 +269,7 @@ func TestMachineIsCopiedMeanwhile(t *testing.T) {
 		y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonReferrerNotReady)
 		y.mustHave(source, "web"+instancetypeTail)
 		y.change(machines, "web", "status", set(nil, "status", field))
-		y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, "")
+		y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, nil)
 	}
 }
 

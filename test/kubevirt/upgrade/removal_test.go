@@ -131,7 +131,7 @@ func TestSourceIsNotRemovedByAnOldScan(t *testing.T) {
 		y.names("late", source, true)
 		y.later(time.Minute)
 	}))
-	y.mustBe(results, instancetype.RevisionName("vm-0"), revision.Succeeded, "")
+	y.mustBe(results, instancetype.RevisionName("vm-0"), revision.Succeeded, nil)
 	y.mustBe(results, source, revision.InUse, revision.ReasonReferenced)
 	y.mustResolve()
 }
@@ -161,7 +161,7 @@ func TestOwnerIsReadBeforeARemoval(t *testing.T) {
 	}))
 	y.mustBe(results, source, revision.Retained, revision.ReasonReferrerNotReady)
 	y.change(machines, "vm-1", "status", set(nil, "status", "restoreInProgress"))
-	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, "")
+	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, nil)
 }
 
 // TestRestoreKeepsWhatItMayRead: a VirtualMachineRestore that is not complete may still
@@ -217,7 +217,7 @@ func TestRestoreKeepsWhatItMayRead(t *testing.T) {
 			test.begin(y)
 			y.mustBe(y.run(revision.Policy{}), test.kept, revision.Retained, revision.ReasonReferrerNotReady)
 			test.end(y)
-			y.mustBe(y.run(revision.Policy{}), test.kept, revision.Succeeded, "")
+			y.mustBe(y.run(revision.Policy{}), test.kept, revision.Succeeded, nil)
 		})
 	}
 }
@@ -230,10 +230,10 @@ func TestReferenceThatCannotBeRepointed(t *testing.T) {
 	y.run(revision.Policy{})
 	source := instancetype.RevisionName("vm-0")
 	y.names("late", source, true)
-	r := y.mustBe(y.run(revision.Policy{}), source, revision.Failed, "DanglingReference")
+	r := y.mustBe(y.run(revision.Policy{}), source, revision.Failed, revision.ReasonDangling)
 	for _, word := range []string{"VirtualMachine late", inSpec, "vm-0" + instancetypeTail, "is running"} {
 		mustSay(t, r.Message, word)
 	}
-	y.mustBe(y.run(revision.Policy{OnRunning: revision.Hold}), source, revision.Succeeded, "")
+	y.mustBe(y.run(revision.Policy{OnRunning: revision.Hold}), source, revision.Succeeded, nil)
 	y.mustResolve()
 }

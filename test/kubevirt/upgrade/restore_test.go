@@ -128,7 +128,7 @@ func TestLateRestoreFromABackup(t *testing.T) {
 	restored.OwnerReferences = nil
 	y.createRevision(restored)
 	source := instancetype.RevisionName("web")
-	y.mustPlan(revision.Policy{}, source, revision.Upgrade, "")
+	y.mustPlan(revision.Policy{}, source, revision.Upgrade, nil)
 	y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
 	want := *metav1.NewControllerRef(vm, vm.GroupVersionKind())
 	if owner := metav1.GetControllerOf(y.revisions()["web"+instancetypeTail]); owner == nil || owner.UID != want.UID || owner.Kind != want.Kind || owner.APIVersion != want.APIVersion {
@@ -164,7 +164,7 @@ func TestMachineThatComesBackWithAnOldName(t *testing.T) {
 	source := instancetype.RevisionName("web")
 	y.change(machines, "web", "", set(source, "spec", "instancetype", "revisionName"))
 	y.mustPlan(revision.Policy{}, source, revision.Upgrade, revision.ReasonSourceGone)
-	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, "")
+	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, nil)
 	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
 	y.mustResolve()
 }
@@ -312,7 +312,7 @@ func TestSourceThatOnlyReferencesExplain(t *testing.T) {
 	y.mustPlan(revision.Policy{}, source, revision.Upgrade, revision.ReasonRolledBack)
 	kept()
 	y.later(revision.DefaultRetention)
-	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, "")
+	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, nil)
 	y.mustHave(replacement)
 	y.mustRefer(machines, "web", map[string]string{inSpec: replacement, inStatus: replacement})
 	if r := y.advance(revision.Policy{}, back); r.Phase != revision.Failed || r.Reason != revision.ReasonIrreversible {

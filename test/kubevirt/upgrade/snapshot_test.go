@@ -313,7 +313,7 @@ func TestSnapshotThatWaitsIsDeleted(t *testing.T) {
 	y.mustBe(y.retire(), source, revision.InUse, revision.ReasonNeededForRestore)
 	y.remove(contents, "vmsnapshot-content-nightly")
 	y.removeRevision(instancetype.RevisionName("nightly")) // as the garbage collector does
-	y.mustBe(y.retire(), source, revision.Succeeded, "")
+	y.mustBe(y.retire(), source, revision.Succeeded, nil)
 	y.mustHave("web" + instancetypeTail)
 }
 

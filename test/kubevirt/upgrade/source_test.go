@@ -175,7 +175,7 @@ func TestSourceIsGoneBeforeItIsRetained(t *testing.T) {
 			y.removeRevision(source)
 		}
 	}}
-	y.mustBe(y.pass(y.disturbed(w, revision.Policy{})), source, revision.Succeeded, "")
+	y.mustBe(y.pass(y.disturbed(w, revision.Policy{})), source, revision.Succeeded, nil)
 	if left := y.plan(revision.Policy{}); left[source].Name != "" {
 		t.Errorf("the plan has %+v", left[source])
 	}

@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit"
+)
 
 // Conditions points to the conditions of the status.
 func (m *ManagedClusterMigration) Conditions() *[]metav1.Condition { return &m.Status.Conditions }
@@ -34,47 +38,89 @@ const (
 	ConditionCleaned = "ResourceCleaned"
 )
 
+// Reasons are those of conditions.
+var Reasons godwit.Catalog
+
 // Reasons of conditions.
-const (
-	// ReasonSucceeded means that the step was completed for every cluster.
-	ReasonSucceeded = "Succeeded"
-	// ReasonInProgress means that the manager waits for an answer of a hub.
-	ReasonInProgress = "InProgress"
-	// ReasonWaiting means that another migration moves one of the clusters. The message
-	// names it.
-	ReasonWaiting = "WaitingForMigration"
-	// ReasonHubNotReady means that a hub does not exist, is not Available, or that its agent
-	// has sent no heartbeat for 60 s. Nothing was sent to either hub.
-	ReasonHubNotReady = "HubNotReady"
-	// ReasonBrokerRefused means that the broker does not answer, or does not let the manager
-	// use a topic. Nothing was sent to either hub.
-	ReasonBrokerRefused = "BrokerRefused"
-	// ReasonHubAddressUnknown means that the ManagedCluster of the target hub has no
-	// spec.managedClusterClientConfigs, so that no bootstrap kubeconfig can be written.
-	ReasonHubAddressUnknown = "HubAddressUnknown"
-	// ReasonClustersInvalid means that clusters cannot be moved. The failures name them.
-	ReasonClustersInvalid = "ClustersInvalid"
-	// ReasonTimeout means that a hub did not answer in time.
-	ReasonTimeout = "Timeout"
-	// ReasonFailed means that a hub reported an error, or that the manager can't make a command.
-	ReasonFailed = "Failed"
-	// ReasonAborted means that a user asked for the rollback, or deleted the migration.
-	ReasonAborted = "Aborted"
-	// ReasonNotRegistered means that no cluster was registered at the target hub.
-	ReasonNotRegistered = "NotRegistered"
-	// ReasonPartiallyRegistered means that some clusters were registered at the target hub.
-	// The failures name the others, which return to the source hub.
-	ReasonPartiallyRegistered = "PartiallyRegistered"
-	// ReasonCommandNotSent means that a command can't be made, or that the broker refuses it, while
-	// clusters change hubs. The manager tries again.
-	ReasonCommandNotSent = "CommandNotSent"
-	// ReasonIncomplete means that a rollback or a cleanup is not finished after its timeout.
-	// The manager continues.
-	ReasonIncomplete = "Incomplete"
-	// ReasonNewerFormat means that a newer release of Godwit has stored the state of the migration.
-	// The manager leaves the migration alone.
-	ReasonNewerFormat = "NewerFormat"
-	// ReasonStateLost means that ConfigMaps with the state of the migration were deleted or
-	// changed. The manager does nothing until they are restored.
-	ReasonStateLost = "StateLost"
+var (
+	ReasonSucceeded = Reasons.Declare(godwit.Reason{
+		Name:    "Succeeded",
+		Meaning: "The step was completed for every cluster.",
+		Fix:     godwit.Do("nothing is left to do"),
+	})
+	ReasonInProgress = Reasons.Declare(godwit.Reason{
+		Name:    "InProgress",
+		Meaning: "The manager waits for an answer of a hub.",
+		Fix:     godwit.Do("wait. status.phase says which step it is, and the manager sends the command again at a third and at two thirds of its timeout"),
+	})
+	ReasonWaiting = Reasons.Declare(godwit.Reason{
+		Name:    "WaitingForMigration",
+		Meaning: "Another migration moves one of the clusters. The message names it.",
+		Fix:     godwit.Do("wait until the other migration has ended, or delete one of the two: a migration that has not begun changes nothing when it is deleted"),
+	})
+	ReasonHubNotReady = Reasons.Declare(godwit.Reason{
+		Name: "HubNotReady", UserAction: true,
+		Meaning: "A hub does not exist, is not Available, is not enrolled, or its agent has sent no heartbeat for 60 s. Nothing was sent to either hub.",
+		Fix:     godwit.Do("enroll the hub with `godwit cluster enroll`, if the message says so. See the conditions of the hub with `kubectl get managedcluster <hub> -o yaml`, and whether its agent runs. Then create the migration again under another name"),
+	})
+	ReasonBrokerRefused = Reasons.Declare(godwit.Reason{
+		Name: "BrokerRefused", UserAction: true,
+		Meaning: "The broker does not answer, or does not let the manager use a topic. Nothing was sent to either hub.",
+		Fix:     godwit.Do("grant the ACL or correct the credentials that the message names. Then create the migration again under another name"),
+	})
+	ReasonHubAddressUnknown = Reasons.Declare(godwit.Reason{
+		Name: "HubAddressUnknown", UserAction: true,
+		Meaning: "The ManagedCluster of the target hub has no spec.managedClusterClientConfigs, so that no bootstrap kubeconfig can be written.",
+		Fix:     godwit.Do("set spec.managedClusterClientConfigs of the target hub to the URL and the CA of its API server. Then create the migration again under another name"),
+	})
+	ReasonClustersInvalid = Reasons.Declare(godwit.Reason{
+		Name: "ClustersInvalid", UserAction: true,
+		Meaning: "Clusters cannot be moved: they do not exist on the source hub, or exist on the target hub. status.failures names them.",
+		Fix:     godwit.Do("remove these clusters from the list or from the placement. Then create the migration again under another name"),
+	})
+	ReasonTimeout = Reasons.Declare(godwit.Reason{
+		Name: "Timeout", UserAction: true,
+		Meaning: "A hub did not answer in time.",
+		Fix:     godwit.Do("see whether the agent of the hub in the message runs, and whether it reaches the brokers"),
+	})
+	ReasonFailed = Reasons.Declare(godwit.Reason{
+		Name: "Failed", UserAction: true,
+		Meaning: "A hub reported an error, or the manager can't make a command. The message says why.",
+		Fix:     godwit.Do("correct what the message names. Then create the migration again under another name"),
+	})
+	ReasonAborted = Reasons.Declare(godwit.Reason{
+		Name:    "Aborted",
+		Meaning: "A user asked for the rollback, or deleted the migration.",
+		Fix:     godwit.Do("wait for the rollback to end: ResourceRolledBack says so"),
+	})
+	ReasonNotRegistered = Reasons.Declare(godwit.Reason{
+		Name: "NotRegistered", UserAction: true,
+		Meaning: "No cluster was registered at the target hub. All clusters return to the source hub.",
+		Fix:     godwit.Do("see in status.failures what each cluster was waiting for: an approved CSR, or a lease at the target hub"),
+	})
+	ReasonPartiallyRegistered = Reasons.Declare(godwit.Reason{
+		Name: "PartiallyRegistered", UserAction: true,
+		Meaning: "Some clusters were registered at the target hub. status.failures names the others, which return to the source hub.",
+		Fix:     godwit.Do("correct what status.failures names, and move these clusters with a migration of their own"),
+	})
+	ReasonCommandNotSent = Reasons.Declare(godwit.Reason{
+		Name: "CommandNotSent", UserAction: true,
+		Meaning: "A command to a hub can't be made, or the broker refuses it, while clusters change hubs. The manager tries again until the time of the phase is over.",
+		Fix:     godwit.Do("correct what the message names, such as an ACL. The migration continues by itself"),
+	})
+	ReasonIncomplete = Reasons.Declare(godwit.Reason{
+		Name: "Incomplete", UserAction: true,
+		Meaning: "A rollback or a cleanup is not finished after its timeout. The manager continues.",
+		Fix:     godwit.Do("see whether the hub in the message is reachable. The migration ends by itself when it is"),
+	})
+	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
+		Name: "NewerFormat", UserAction: true,
+		Meaning: "A newer release of Godwit has stored the state of the migration, in a format that this manager does not read. The manager leaves the migration alone.",
+		Fix:     godwit.Do("run that release, or a newer one: it resumes by itself"),
+	})
+	ReasonStateLost = Reasons.Declare(godwit.Reason{
+		Name: "StateLost", UserAction: true,
+		Meaning: "ConfigMaps with the state of the migration were deleted or changed. The manager does nothing until they are restored.",
+		Fix:     godwit.Do("restore the ConfigMaps <migration>-state-<n> from a backup. The manager resumes by itself"),
+	})
 )

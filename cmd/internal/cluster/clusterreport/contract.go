@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/preflight"
@@ -131,7 +132,7 @@ const (
 func PreflightOf(r preflight.Report, remedy func(preflight.Check) string) Preflight {
 	p := Preflight{APIVersion: render.APIVersion, Kind: preflightKind, From: r.From, To: r.To, Decision: r.Decision(), Checks: []Check{}, Clusters: []Candidate{}}
 	for _, c := range r.Checks {
-		one := Check{Name: c.Name, Decision: c.Decision, Finding: Finding(c.Finding)}
+		one := Check{Name: c.Name, Decision: c.Decision, Finding: findingOf(c.Finding)}
 		if c.Decision != preflight.Ready {
 			one.Remedy = remedy(c)
 		}
@@ -150,10 +151,14 @@ func NoPreflight(from, to string) Preflight {
 	return p
 }
 
-func findings(list []preflight.Finding) []Finding {
+func findingOf(f godwit.Finding) Finding {
+	return Finding{Reason: f.Reason.String(), Message: f.Message}
+}
+
+func findings(list []godwit.Finding) []Finding {
 	all := make([]Finding, len(list))
 	for i, f := range list {
-		all[i] = Finding(f)
+		all[i] = findingOf(f)
 	}
 	return all
 }

@@ -7,8 +7,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/render/rendertest"
@@ -63,7 +65,7 @@ func TestWriteMigration(t *testing.T) {
 		{Name: "c1", State: hub.Registered, Since: began.Add(40 * time.Second)},
 		{Name: "c2", State: hub.Returning, Message: "SigningRequestDenied: a policy denies c2"},
 	}}
-	m.Status.Conditions = []metav1.Condition{{Type: api.ConditionReconciling, Status: metav1.ConditionTrue, Reason: api.ReasonInProgress, Message: "the migration is in phase Registering"}}
+	m.Status.Conditions = []metav1.Condition{{Type: api.ConditionReconciling, Status: metav1.ConditionTrue, Reason: api.ReasonInProgress.Name, Message: "the migration is in phase Registering"}}
 	d := MigrationOf(m, s, began.Add(90*time.Second))
 	rendertest.Compare(t, "Clusters with a problem come first, with the reason.", `
 NAME   PHASE           FROM   TO     TIME
@@ -86,11 +88,11 @@ func TestWritePreflight(t *testing.T) {
 		From: "hub1", To: "hub2",
 		Checks: []preflight.Check{
 			{Name: preflight.CheckSourceHub, Decision: preflight.Ready},
-			{Name: preflight.CheckOnTarget, Decision: preflight.NotChecked, Finding: preflight.Finding{Reason: "HubNotChecked", Message: "no access to hub2"}},
+			{Name: preflight.CheckOnTarget, Decision: preflight.NotChecked, Finding: godwit.Finding{Reason: preflight.ReasonHubNotChecked, Message: "no access to hub2"}},
 		},
 		Clusters: []preflight.Cluster{
-			{Name: "c1", Decision: preflight.NotChecked, Reasons: []preflight.Finding{{Reason: "HubNotChecked", Message: "no access to hub2"}}},
-			{Name: "c2", Decision: preflight.Blocked, Reasons: []preflight.Finding{{Reason: "LocalCluster", Message: "c2 is the hub"}}, AtRisk: []preflight.Finding{{Reason: "AddOnStays", Message: "add-on a stays"}}},
+			{Name: "c1", Decision: preflight.NotChecked, Reasons: []godwit.Finding{{Reason: preflight.ReasonHubNotChecked, Message: "no access to hub2"}}},
+			{Name: "c2", Decision: preflight.Blocked, Reasons: []godwit.Finding{{Reason: cluster.ReasonLocal, Message: "c2 is the hub"}}, AtRisk: []godwit.Finding{{Reason: preflight.ReasonAddOnStays, Message: "add-on a stays"}}},
 		},
 	}
 	p := PreflightOf(r, func(preflight.Check) string { return "give --to-context=CONTEXT" })

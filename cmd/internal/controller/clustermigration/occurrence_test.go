@@ -16,17 +16,16 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub"
 	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	hubmanager "github.com/godwit-dev/godwit/cmd/hub/manager"
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 )
 
 // TestEventsAreDocumented compares the events that docs/reference/events.md lists with those that the manager
 // records, in both directions.
 func TestEventsAreDocumented(t *testing.T) {
 	documented := map[string][]string{}
-	for _, d := range remedy.ClusterMigrations {
-		for _, o := range Occurrences(d.Reason) {
+	for _, r := range hubapi.Reasons.Reasons() {
+		for _, o := range Occurrences(r) {
 			if o.EventType != "" {
-				documented[d.Reason] = append(documented[d.Reason], o.EventType)
+				documented[r.Name] = append(documented[r.Name], o.EventType)
 			}
 		}
 	}
@@ -135,14 +134,18 @@ func (s source) visit(n ast.Node, values map[string]string) bool {
 	return true
 }
 
+// selector is the name of what is selected, of a reason without its field Name.
 func selector(e ast.Expr) string {
 	if s, ok := e.(*ast.SelectorExpr); ok {
+		if of, ok := s.X.(*ast.SelectorExpr); ok && s.Sel.Name == "Name" {
+			return of.Sel.Name
+		}
 		return s.Sel.Name
 	}
 	return ""
 }
 
-// constants are the values of the reasons, by the names of their constants.
+// constants are the names of the reasons, by those of their variables.
 func constants(t *testing.T, path string) map[string]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
@@ -152,9 +155,12 @@ func constants(t *testing.T, path string) map[string]string {
 	all := map[string]string{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 && strings.HasPrefix(spec.Names[0].Name, "Reason") {
-			if text, ok := spec.Values[0].(*ast.BasicLit); ok {
-				all[spec.Names[0].Name] = strings.Trim(text.Value, `"`)
-			}
+			ast.Inspect(spec.Values[0], func(n ast.Node) bool {
+				if field, ok := n.(*ast.KeyValueExpr); ok && field.Key.(*ast.Ident).Name == "Name" { //nolint:forcetypeassert // the field of a struct
+					all[spec.Names[0].Name] = strings.Trim(field.Value.(*ast.BasicLit).Value, `"`) //nolint:forcetypeassert // declared by a literal
+				}
+				return true
+			})
 		}
 		return true
 	})

@@ -55,7 +55,7 @@ func TestKstatusOfWhatIsNotSettled(t *testing.T) {
 	} {
 		m := &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 		describe(m, planAt(3))
-		outcome{Summary: status.Summary{State: status.StateReady, Reason: v1alpha1.ReasonSucceeded, Message: "done"}}.apply(m)
+		outcome{Summary: status.Summary{State: status.StateReady, Reason: storageversion.ReasonSucceeded.Name, Message: "done"}}.apply(m)
 		test.change(m)
 		if got := kstatusOf(t, m); got != test.want {
 			t.Errorf("%s: kstatus says %s, want %s", reason, got, test.want)

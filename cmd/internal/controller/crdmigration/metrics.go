@@ -121,7 +121,7 @@ func (m *Metrics) of(crd string, next func(storageversion.Report)) func(storagev
 func (m *Metrics) ended(crd string, o outcome, now time.Time) {
 	m.blockers.DeletePartialMatch(prometheus.Labels{"crd": crd})
 	for _, b := range o.blockers {
-		m.blockers.WithLabelValues(crd, b.Reason).Add(1)
+		m.blockers.WithLabelValues(crd, b.Reason.String()).Add(1)
 	}
 	if o.State == status.StateReady {
 		m.remaining.WithLabelValues(crd).Set(0)

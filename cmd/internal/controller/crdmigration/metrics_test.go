@@ -26,7 +26,7 @@ func TestMetrics(t *testing.T) {
 	}
 	m.of("b.example.com", func(storageversion.Report) {})(storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Unchanged: 1}}})
 	m.of("c.example.com", func(storageversion.Report) {}) // it hangs before its first report
-	m.ended("a.example.com", outcome{blockers: []godwit.Blocker{{Reason: "Forbidden"}, {Reason: "Forbidden"}}}, time.Now())
+	m.ended("a.example.com", outcome{blockers: []godwit.Finding{{Reason: storageversion.ReasonForbidden}, {Reason: storageversion.ReasonForbidden}}}, time.Now())
 	m.ended("b.example.com", outcome{Summary: status.Summary{State: status.StateReady}}, time.Unix(1000, 0))
 
 	want := `# HELP godwit_crd_objects_total Objects of a CustomResourceDefinition that a pass visited, by what became of them.

@@ -15,44 +15,44 @@ import (
 // outcome is what a pass, or the lack of one, amounts to.
 type outcome struct {
 	status.Summary
-	blockers []godwit.Blocker
+	blockers []godwit.Finding
 }
 
 // outcomeOf renders what storageversion decided about a pass. Times and counts are in the
 // status beside the conditions.
 func outcomeOf(s storageversion.Step) outcome {
-	o := outcome{Summary: status.Summary{State: status.StateReconciling, Reason: s.Reason, Message: s.Message}, blockers: s.Blockers}
+	o := outcome{Summary: status.Summary{State: status.StateReconciling, Reason: s.Reason.String(), Message: s.Message}, blockers: s.Blockers}
 	switch {
 	case s.Action == storageversion.ActionDone:
 		o.State = status.StateReady
 	case s.Stalled():
 		o.State = status.StateStalled
 	}
-	o.Warning = s.Reason == v1alpha1.ReasonFailed || s.Reason == v1alpha1.ReasonObjectsUnlisted || len(s.Blockers) > 0
+	o.Warning = s.Reason == storageversion.ReasonFailed || s.Reason == storageversion.ReasonObjectsUnlisted || len(s.Blockers) > 0
 	return o
 }
 
 func migrating() outcome {
-	return outcome{Summary: status.Summary{State: status.StateReconciling, Reason: v1alpha1.ReasonMigrating, Message: "objects are being written"}}
+	return outcome{Summary: status.Summary{State: status.StateReconciling, Reason: ReasonMigrating.Name, Message: "objects are being written"}}
 }
 
 func suspended() outcome {
-	return outcome{Summary: status.Summary{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true; set it to false to resume"}}
+	return outcome{Summary: status.Summary{Reason: ReasonSuspended.Name, Message: "spec.suspend is true; set it to false to resume"}}
 }
 
 // withdrawn means that a run ended because the CRDMigration changed, or was deleted.
 func withdrawn(err error) outcome {
-	return outcome{Summary: status.Summary{State: status.StateReconciling, Reason: v1alpha1.ReasonRetrying, Message: err.Error()}}
+	return outcome{Summary: status.Summary{State: status.StateReconciling, Reason: storageversion.ReasonRetrying.Name, Message: err.Error()}}
 }
 
 // apply writes an outcome into the status.
 func (o outcome) apply(m *v1alpha1.CRDMigration) {
 	o.Apply(m)
-	reason, message := v1alpha1.ReasonNotBlocked, "no blocker keeps the migration from starting"
+	reason, message := ReasonNotBlocked, "no blocker keeps the migration from starting"
 	if len(o.blockers) > 0 {
 		reason, message = o.blockers[0].Reason, o.blockers[0].Message
 	}
-	status.SetCondition(m, v1alpha1.ConditionBlocked, len(o.blockers) > 0, reason, message)
+	status.SetCondition(m, v1alpha1.ConditionBlocked, len(o.blockers) > 0, reason.Name, message)
 	m.Status.Blockers = worded(o.blockers[:min(len(o.blockers), maxSamples)])
 }
 
@@ -62,7 +62,7 @@ const maxSamples = 20
 // isNews reports whether users get an event, unless the status says the same already.
 // Progress is no news.
 func (o outcome) isNews() bool {
-	return o.State != status.StateReconciling || o.Warning || o.Reason == v1alpha1.ReasonSettling
+	return o.State != status.StateReconciling || o.Warning || o.Reason == storageversion.ReasonSettling.Name
 }
 
 const (
@@ -75,7 +75,7 @@ const (
 // hour, since the API server has deleted its event by then. It returns the time of the last
 // such event.
 func (o outcome) announce(recorder events.EventRecorder, before *v1alpha1.CRDMigration, reported, now time.Time) time.Time {
-	again := o.Reason == v1alpha1.ReasonNotConverging && now.Sub(reported) >= announceAgain
+	again := o.Reason == storageversion.ReasonNotConverging.Name && now.Sub(reported) >= announceAgain
 	if again {
 		reported = now
 	}
@@ -86,10 +86,10 @@ func (o outcome) announce(recorder events.EventRecorder, before *v1alpha1.CRDMig
 }
 
 // worded words the fixes for the readers of a status.
-func worded(blockers []godwit.Blocker) []v1alpha1.Blocker {
+func worded(blockers []godwit.Finding) []v1alpha1.Blocker {
 	var all []v1alpha1.Blocker
 	for _, b := range blockers {
-		all = append(all, v1alpha1.Blocker{Reason: b.Reason, Message: b.Message, Remedy: remedy.Manager.Text(b.Fix)})
+		all = append(all, v1alpha1.Blocker{Reason: b.Reason.String(), Message: b.Message, Remedy: remedy.Manager.Text(b.Fix)})
 	}
 	return all
 }

@@ -19,7 +19,7 @@ import (
 // TestOutcomeOf renders each kind of step into the conditions. What makes a step is
 // storageversion's table.
 func TestOutcomeOf(t *testing.T) {
-	blocker := godwit.Blocker{Reason: storageversion.ReasonForbidden, Message: "m", Fix: godwit.Do("r")}
+	blocker := godwit.Finding{Reason: storageversion.ReasonForbidden, Message: "m", Fix: godwit.Do("r")}
 	for reason, test := range map[string]struct {
 		step    storageversion.Step
 		is      string // of Ready, Reconciling, Stalled: those that are True
@@ -27,21 +27,21 @@ func TestOutcomeOf(t *testing.T) {
 	}{
 		"done":                         {step: storageversion.Step{Action: storageversion.ActionDone, Reason: storageversion.ReasonSucceeded}, is: "Ready"},
 		"waits":                        {step: storageversion.Step{Action: storageversion.ActionWait, Reason: storageversion.ReasonSettling}, is: "Reconciling"},
-		"waits, a lease is stale":      {step: storageversion.Step{Action: storageversion.ActionWait, Reason: storageversion.ReasonSettling, Blockers: []godwit.Blocker{blocker}}, is: "Reconciling", blocked: 1},
+		"waits, a lease is stale":      {step: storageversion.Step{Action: storageversion.ActionWait, Reason: storageversion.ReasonSettling, Blockers: []godwit.Finding{blocker}}, is: "Reconciling", blocked: 1},
 		"plans again":                  {step: storageversion.Step{Action: storageversion.ActionReplan, Reason: storageversion.ReasonRetrying}, is: "Reconciling"},
 		"tries again":                  {step: storageversion.Step{Action: storageversion.ActionRetry, Reason: storageversion.ReasonFailed}, is: "Reconciling"},
-		"waits for another migrator":   {step: storageversion.Step{Action: storageversion.ActionRetry, Reason: storageversion.ReasonBlocked, Blockers: []godwit.Blocker{blocker}}, is: "Reconciling", blocked: 1},
+		"waits for another migrator":   {step: storageversion.Step{Action: storageversion.ActionRetry, Reason: storageversion.ReasonBlocked, Blockers: []godwit.Finding{blocker}}, is: "Reconciling", blocked: 1},
 		"knows nothing for now":        {step: storageversion.Step{Action: storageversion.ActionUnknown, Reason: storageversion.ReasonObjectsUnlisted}, is: "Reconciling"},
-		"knows nothing without a user": {step: storageversion.Step{Action: storageversion.ActionUnknown, Reason: storageversion.ReasonBlocked, Blockers: []godwit.Blocker{blocker}}, is: "Stalled", blocked: 1},
+		"knows nothing without a user": {step: storageversion.Step{Action: storageversion.ActionUnknown, Reason: storageversion.ReasonBlocked, Blockers: []godwit.Finding{blocker}}, is: "Stalled", blocked: 1},
 		"is stalled":                   {step: storageversion.Step{Action: storageversion.ActionStalled, Reason: storageversion.ReasonObjectsFailed}, is: "Stalled"},
-		"is stalled with two blockers": {step: storageversion.Step{Action: storageversion.ActionStalled, Reason: storageversion.ReasonBlocked, Blockers: []godwit.Blocker{blocker, blocker}}, is: "Stalled", blocked: 2},
+		"is stalled with two blockers": {step: storageversion.Step{Action: storageversion.ActionStalled, Reason: storageversion.ReasonBlocked, Blockers: []godwit.Finding{blocker, blocker}}, is: "Stalled", blocked: 2},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			test.step.Message = "because"
 			o := outcomeOf(test.step)
 			m := &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{Generation: 7}}
 			o.apply(m)
-			if o.Reason != test.step.Reason || o.Message != test.step.Message {
+			if o.Reason != test.step.Reason.Name || o.Message != test.step.Message {
 				t.Errorf("reason %s, message %q, want those of the step", o.Reason, o.Message)
 			}
 			var is []string
@@ -76,13 +76,13 @@ func TestNextOfTheManager(t *testing.T) {
 		after time.Duration
 		kept  bool
 	}{
-		"suspended":            {err: fmt.Errorf("page: %w", errSuspended), want: v1alpha1.ReasonSuspended},
-		"another spec":         {err: fmt.Errorf("page: %w", errSpecChanged), want: v1alpha1.ReasonRetrying, after: afterWithdrawal},
-		"left the scope":       {err: fmt.Errorf("page: %w", errLeftScope), want: v1alpha1.ReasonRetrying, after: afterWithdrawal},
-		"the CRD changed":      {err: storageversion.ErrChanged, want: v1alpha1.ReasonRetrying, after: time.Second},
-		"the servers settle":   {err: &storageversion.NotSettledError{Wait: time.Minute}, want: v1alpha1.ReasonSettling, after: 5 * time.Second, kept: true},
-		"no CRD of this name":  {err: storageversion.ErrNotFound, want: v1alpha1.ReasonCRDNotFound},
-		"a complete pass ends": {want: v1alpha1.ReasonSucceeded},
+		"suspended":            {err: fmt.Errorf("page: %w", errSuspended), want: ReasonSuspended.Name},
+		"another spec":         {err: fmt.Errorf("page: %w", errSpecChanged), want: storageversion.ReasonRetrying.Name, after: afterWithdrawal},
+		"left the scope":       {err: fmt.Errorf("page: %w", errLeftScope), want: storageversion.ReasonRetrying.Name, after: afterWithdrawal},
+		"the CRD changed":      {err: storageversion.ErrChanged, want: storageversion.ReasonRetrying.Name, after: time.Second},
+		"the servers settle":   {err: &storageversion.NotSettledError{Wait: time.Minute}, want: storageversion.ReasonSettling.Name, after: 5 * time.Second, kept: true},
+		"no CRD of this name":  {err: storageversion.ErrNotFound, want: storageversion.ReasonCRDNotFound.Name},
+		"a complete pass ends": {want: storageversion.ReasonSucceeded.Name},
 	} {
 		w := &migration{plan: &storageversion.Plan{Trimmed: true}}
 		o, after := w.next(*w.plan, storageversion.Report{}, test.err)
@@ -95,7 +95,7 @@ func TestNextOfTheManager(t *testing.T) {
 func TestOnlyChangesAreAnnounced(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	m := &v1alpha1.CRDMigration{}
-	failed := outcome{Summary: status.Summary{State: status.StateStalled, Reason: v1alpha1.ReasonObjectsFailed, Message: "refused"}}
+	failed := outcome{Summary: status.Summary{State: status.StateStalled, Reason: storageversion.ReasonObjectsFailed.Name, Message: "refused"}}
 	for name, test := range map[string]struct {
 		outcome
 		known bool // the status says so already
@@ -103,7 +103,7 @@ func TestOnlyChangesAreAnnounced(t *testing.T) {
 	}{
 		"stalled":               {outcome: failed, want: "Warning ObjectsFailed refused"},
 		"the same again":        {outcome: failed, known: true},
-		"ready":                 {outcome: outcome{Summary: status.Summary{State: status.StateReady, Reason: v1alpha1.ReasonSucceeded}}, want: "Normal Succeeded "},
+		"ready":                 {outcome: outcome{Summary: status.Summary{State: status.StateReady, Reason: storageversion.ReasonSucceeded.Name}}, want: "Normal Succeeded "},
 		"suspended":             {outcome: suspended(), want: "Normal Suspended spec.suspend is true; set it to false to resume"},
 		"settling":              {outcome: outcomeOf(storageversion.Step{Action: storageversion.ActionWait, Reason: storageversion.ReasonSettling}), want: "Normal Settling "},
 		"another pass":          {outcome: outcomeOf(storageversion.Step{Action: storageversion.ActionRetry, Reason: storageversion.ReasonRetrying})},
@@ -129,7 +129,7 @@ func TestOnlyChangesAreAnnounced(t *testing.T) {
 func TestNotConvergingIsAnnouncedEachHour(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	m := &v1alpha1.CRDMigration{}
-	o := outcome{Summary: status.Summary{State: status.StateStalled, Reason: v1alpha1.ReasonNotConverging, Message: "other clients"}}
+	o := outcome{Summary: status.Summary{State: status.StateStalled, Reason: storageversion.ReasonNotConverging.Name, Message: "other clients"}}
 	began, reported := time.Now(), time.Time{}
 	for pass := range 2*60 + 1 { // two hours, with a pass each minute
 		reported = o.announce(recorder, m, reported, began.Add(time.Duration(pass)*time.Minute))

@@ -2,6 +2,7 @@ package crdmigration
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -58,12 +59,15 @@ func complete(m *v1alpha1.CRDMigration, report storageversion.Report, o outcome,
 	m.Status.CompletionTime = &metav1.Time{Time: now.Truncate(time.Second)}
 }
 
-func samples(lists ...[]godwit.Failure) []godwit.Failure {
-	var all []godwit.Failure
-	for _, l := range lists {
-		all = append(all, l...)
+func samples(lists ...[]godwit.Failure) []v1alpha1.Failure {
+	var all []v1alpha1.Failure
+	for _, f := range slices.Concat(lists...) {
+		if len(all) == maxSamples {
+			break
+		}
+		all = append(all, v1alpha1.Failure{Namespace: f.Namespace, Name: f.Name, Reason: f.Reason.String(), Message: f.Message})
 	}
-	return all[:min(len(all), maxSamples)]
+	return all
 }
 
 func progressText(done, remaining int64) string {

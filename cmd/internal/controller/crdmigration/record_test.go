@@ -77,7 +77,7 @@ func TestKilledPassForAnotherSpecIsNotDone(t *testing.T) {
 	m := &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 	w := &migration{}
 	describe(m, plan)
-	ready := outcome{Summary: status.Summary{State: status.StateReady, Reason: v1alpha1.ReasonSucceeded, Message: "done"}}
+	ready := outcome{Summary: status.Summary{State: status.StateReady, Reason: storageversion.ReasonSucceeded.Name, Message: "done"}}
 	complete(m, storageversion.Report{}, ready, time.Now())
 	ready.apply(m)
 	if !w.done(m, plan) {

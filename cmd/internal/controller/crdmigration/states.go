@@ -61,5 +61,5 @@ func stateOf(conditions []metav1.Condition) (state, reason string) {
 			return state, ready.Reason
 		}
 	}
-	return v1alpha1.ReasonSuspended, ready.Reason
+	return ReasonSuspended.Name, ready.Reason
 }

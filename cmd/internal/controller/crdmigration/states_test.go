@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 func TestStates(t *testing.T) {
@@ -21,10 +22,10 @@ func TestStates(t *testing.T) {
 	}
 	cache := fake.NewClientBuilder().WithScheme(scheme)
 	for name, s := range map[string]status.Summary{
-		"a.example.com": {State: status.StateReady, Reason: v1alpha1.ReasonSucceeded},
-		"b.example.com": {State: status.StateReconciling, Reason: v1alpha1.ReasonFailed},
-		"c.example.com": {State: status.StateStalled, Reason: v1alpha1.ReasonBlocked},
-		"d.example.com": {State: status.StateSuspended, Reason: v1alpha1.ReasonSuspended},
+		"a.example.com": {State: status.StateReady, Reason: storageversion.ReasonSucceeded.Name},
+		"b.example.com": {State: status.StateReconciling, Reason: storageversion.ReasonFailed.Name},
+		"c.example.com": {State: status.StateStalled, Reason: storageversion.ReasonBlocked.Name},
+		"d.example.com": {State: status.StateSuspended, Reason: ReasonSuspended.Name},
 	} {
 		m := &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		s.Apply(m)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -105,7 +106,7 @@ func TestDecisionsFromTheCache(t *testing.T) {
 		change(u)
 		return u
 	}
-	summary := func(u *v1alpha1.ControllerRevisionUpgrade, phase revision.Phase, reason string) {
+	summary := func(u *v1alpha1.ControllerRevisionUpgrade, phase revision.Phase, reason *godwit.Reason) {
 		r := revision.Result{Phase: phase, Item: revision.Item{Reason: reason, Message: "the answer of a webhook"}}
 		u.Status.Phase = v1alpha1.UpgradePhase(phase)
 		summaryOf(r).Apply(u)
@@ -121,18 +122,22 @@ func TestDecisionsFromTheCache(t *testing.T) {
 			u.Spec.Retention = &v1alpha1.Retention{Policy: v1alpha1.RetentionRetain}
 		}),
 		"another TTL": with(func(u *v1alpha1.ControllerRevisionUpgrade) { u.Spec.Retention.TTL.Duration = 2 * time.Hour }),
-		"succeeded":   with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.Succeeded, "") }),
+		"succeeded":   with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.Succeeded, nil) }),
 		"relabelled": with(func(u *v1alpha1.ControllerRevisionUpgrade) {
-			summary(u, revision.Succeeded, "")
+			summary(u, revision.Succeeded, nil)
 			u.Status.Replacement = nil
 		}),
-		"refused":     with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.Failed, revision.ReasonRefused) }),
-		"lossy":       with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.Failed, revision.ReasonLossy) }),
-		"deferred":    with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.Converted, revision.ReasonRunning) }),
-		"in use":      with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.InUse, revision.ReasonReferenced) }),
-		"rolled back": with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.RolledBack, "") }),
+		"refused": with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.Failed, revision.ReasonRefused) }),
+		"lossy":   with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.Failed, revision.ReasonLossy) }),
+		"deferred": with(func(u *v1alpha1.ControllerRevisionUpgrade) {
+			summary(u, revision.Converted, revision.ReasonRunning)
+		}),
+		"in use": with(func(u *v1alpha1.ControllerRevisionUpgrade) {
+			summary(u, revision.InUse, revision.ReasonReferenced)
+		}),
+		"rolled back": with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.RolledBack, nil) }),
 		"rolled back, ended": with(func(u *v1alpha1.ControllerRevisionUpgrade) {
-			summary(u, revision.RolledBack, "")
+			summary(u, revision.RolledBack, nil)
 			u.Status.RetainedUntil = nil
 		}),
 		"suspended":       with(func(u *v1alpha1.ControllerRevisionUpgrade) { u.Spec.Suspend = true; suspended.Apply(u) }),

@@ -14,11 +14,11 @@ import (
 )
 
 // suspended is the Summary while spec.suspend is true.
-var suspended = status.Summary{Reason: ReasonSuspended, Message: "spec.suspend is true; set it to false to resume"}
+var suspended = status.Summary{Reason: ReasonSuspended.Name, Message: "spec.suspend is true; set it to false to resume"}
 
 // summaryOf summarizes how far an upgrade is.
 func summaryOf(r revision.Result) status.Summary {
-	s := status.Summary{State: status.StateReconciling, Reason: cmp.Or(r.Reason, string(r.Phase)), Message: r.Message}
+	s := status.Summary{State: status.StateReconciling, Reason: cmp.Or(r.Reason.String(), string(r.Phase)), Message: r.Message}
 	switch {
 	case r.Phase.Ended(), r.Phase == revision.Retained: // the source waits for the end of its retention
 		s.State = status.StateReady
@@ -33,17 +33,15 @@ func summaryOf(r revision.Result) status.Summary {
 	return s
 }
 
-// advice is what to do about a revision that needs user action: its fix, or else what the table of
-// reasons says.
+// advice is what to do about a revision that needs user action: its fix, or else that of its reason.
 func advice(i revision.Item) string {
-	known, _ := remedy.Lookup(remedy.Revisions, i.Reason)
 	switch fix := i.Fix(); {
-	case !known.UserAction:
+	case i.Reason == nil || !i.Reason.UserAction:
 		return ""
 	case fix != nil:
 		return "; " + remedy.Manager.Text(fix)
 	}
-	return ". " + known.Remedy
+	return ". " + remedy.Manager.Sentence(i.Reason.Fix)
 }
 
 // errorSummary summarizes an error that ended a scan.
@@ -52,10 +50,10 @@ func errorSummary(err error) status.Summary {
 		return s
 	}
 	if apierrors.IsForbidden(err) {
-		return status.Summary{State: status.StateStalled, Reason: revision.ReasonForbidden,
+		return status.Summary{State: status.StateStalled, Reason: revision.ReasonForbidden.Name,
 			Message: err.Error() + "; grant it: godwit rbac --controller=revisionUpgrader | kubectl apply -f -"}
 	}
-	return status.Summary{State: status.StateReconciling, Reason: revision.ReasonUnanswered, Message: err.Error()}
+	return status.Summary{State: status.StateReconciling, Reason: revision.ReasonUnanswered.Name, Message: err.Error()}
 }
 
 // upgrading is the Summary of a trigger whose upgrades are created or under way.
@@ -64,7 +62,7 @@ func (t *Triggers) upgrading(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec)
 	if t.MaxWritesPerSecond > 0 {
 		pace = fmt.Sprintf("limits.maxWritesPerSecond of the manager allows %g writes per second", t.MaxWritesPerSecond)
 	}
-	return status.Summary{State: status.StateReconciling, Reason: ReasonUpgrading, Message: fmt.Sprintf(
+	return status.Summary{State: status.StateReconciling, Reason: ReasonUpgrading.Name, Message: fmt.Sprintf(
 		"Upgrades are under way: see status.counts, and each upgrade for what it waits for. %s, and spec.maxConcurrent %d upgrades at once.", pace, maxConcurrent(spec))}
 }
 
@@ -73,15 +71,15 @@ func (t *Triggers) summaryOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec,
 	waiting, stuck := c.Pending+c.Deferred+c.InUse, c.Blocked+c.Failed
 	switch {
 	case waiting+stuck == 0:
-		return status.Summary{State: status.StateReady, Reason: ReasonSucceeded, Message: "nothing is left to upgrade"}
+		return status.Summary{State: status.StateReady, Reason: ReasonSucceeded.Name, Message: "nothing is left to upgrade"}
 	case spec.Mode == v1alpha1.ModeVerify:
-		return status.Summary{State: status.StateStalled, Reason: ReasonNotUpgraded, Message: "revisions are at old versions: see status.versionCounts"}
+		return status.Summary{State: status.StateStalled, Reason: ReasonNotUpgraded.Name, Message: "revisions are at old versions: see status.versionCounts"}
 	case spec.Mode == v1alpha1.ModeDryRun:
-		return status.Summary{State: status.StateReady, Reason: ReasonNotUpgraded, Message: "revisions are at old versions, and the mode DryRun upgrades none"}
+		return status.Summary{State: status.StateReady, Reason: ReasonNotUpgraded.Name, Message: "revisions are at old versions, and the mode DryRun upgrades none"}
 	case waiting > 0:
 		return t.upgrading(spec)
 	}
-	return status.Summary{State: status.StateStalled, Reason: ReasonUpgradesFailed, Message: "some revisions need user action: see status.failures"}
+	return status.Summary{State: status.StateStalled, Reason: ReasonUpgradesFailed.Name, Message: "some revisions need user action: see status.failures"}
 }
 
 // fill writes a result into a status. A result of a pass that could not read the objects changes nothing that is known.

@@ -87,7 +87,7 @@ func TestIncompleteScanIsNotDiscovered(t *testing.T) {
 	}
 	setInventory(trigger, f)
 	now := meta.FindStatusCondition(trigger.Status.Conditions, v1alpha1.ConditionDiscovered)
-	if now.Status != metav1.ConditionFalse || now.Reason != revision.ReasonUnconfirmed || !strings.Contains(now.Message, "did not find 1 revision") {
+	if now.Status != metav1.ConditionFalse || now.Reason != revision.ReasonUnconfirmed.Name || !strings.Contains(now.Message, "did not find 1 revision") {
 		t.Errorf("%+v, want it False (%s)", now, revision.ReasonUnconfirmed)
 	}
 	if f.counts.Deferred != 1 {

@@ -45,7 +45,7 @@ func TestEnsureWithoutMissingUpgrades(t *testing.T) {
 	}
 	trigger := &v1alpha1.ControllerRevisionUpgradeTrigger{ObjectMeta: metav1.ObjectMeta{Name: "all", UID: "trigger"}}
 	trigger.Status.Counts = &v1alpha1.RevisionCounts{Discovered: 2, Succeeded: 1, Blocked: 1}
-	status.Summary{State: status.StateReady, Reason: ReasonSourcesRetained, Message: "retained"}.Apply(trigger)
+	status.Summary{State: status.StateReady, Reason: ReasonSourcesRetained.Name, Message: "retained"}.Apply(trigger)
 	upgrade := upgradeFor(trigger, candidate{namespace: "shop", name: "old", uid: "5d0c2cf4"})
 	upgrade.Status.Phase = v1alpha1.UpgradePhase(revision.Retained)
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(trigger, upgrade).WithStatusSubresource(trigger).Build()

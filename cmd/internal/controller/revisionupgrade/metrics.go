@@ -84,7 +84,7 @@ func Stalled(cache client.Reader) func(context.Context) ([]stalled.Object, error
 		var all []stalled.Object
 		for i := range upgrades.Items {
 			one := &upgrades.Items[i]
-			if reason := readyReason(one); phaseOf(one) == revision.Failed || reason == revision.ReasonForbidden {
+			if reason := readyReason(one); phaseOf(one) == revision.Failed || reason == revision.ReasonForbidden.Name {
 				all = append(all, stalled.Object{Namespace: one.Namespace, Reason: reason})
 			}
 		}

@@ -3,13 +3,14 @@ package revisionupgrade
 import (
 	"slices"
 
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
 )
 
 // phasesOf are the phases that an upgrade may have with a reason: one for each condition that is
 // then True. RollbackPending is a reason of a trigger's failures alone.
-var phasesOf = map[string][]revision.Phase{
+var phasesOf = map[*godwit.Reason][]revision.Phase{
 	revision.ReasonRunning:          {revision.Converted},
 	revision.ReasonReferrerNotReady: {revision.Converted, revision.Retained},
 	revision.ReasonConflictingTypes: {revision.Failed},
@@ -48,11 +49,11 @@ var phasesOf = map[string][]revision.Phase{
 
 // Occurrences are how a reason of a revision shows in the status of an upgrade, as the
 // controller decides it.
-func Occurrences(reason string) []remedy.Occurrence {
-	var all []remedy.Occurrence
+func Occurrences(reason *godwit.Reason) []status.Occurrence {
+	var all []status.Occurrence
 	for _, phase := range phasesOf[reason] {
 		s := summaryOf(revision.Result{Item: revision.Item{Reason: reason}, Phase: phase})
-		if o := (remedy.Occurrence{Condition: string(s.State), EventType: s.EventType()}); !slices.Contains(all, o) {
+		if o := (status.Occurrence{Condition: string(s.State), EventType: s.EventType()}); !slices.Contains(all, o) {
 			all = append(all, o)
 		}
 	}

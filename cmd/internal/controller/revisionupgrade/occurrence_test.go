@@ -8,19 +8,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
 )
 
 // TestOccurrencesOfReasons reads where package revision sets a phase with a reason: the table of
 // phases leads to the same condition. Each documented reason has an occurrence.
 func TestOccurrencesOfReasons(t *testing.T) {
-	constant := regexp.MustCompile(`(?m)^\t(Reason\w+) = "(\w+)"`)
+	declaration := regexp.MustCompile(`(?m)^\t(Reason\w+) = Reasons\.Declare\(godwit\.Reason\{\n\t\tName: +"(\w+)"`)
 	set := regexp.MustCompile(`(?:setStatus|keepOld|with)\((?:(\w+), )?(Reason\w+),`)
 	source := sourceOf(t, "../../../../revision")
-	reasons := map[string]string{}
-	for _, m := range constant.FindAllStringSubmatch(source, -1) {
-		reasons[m[1]] = m[2]
+	reasons := map[string]*godwit.Reason{}
+	for _, m := range declaration.FindAllStringSubmatch(source, -1) {
+		reasons[m[1]] = revision.Reasons.Find(m[2])
 	}
 	phases := map[string]revision.Phase{"Blocked": revision.Failed, "Deferred": revision.Converted, "": revision.Retained}
 	for _, p := range []revision.Phase{
@@ -38,16 +39,16 @@ func TestOccurrencesOfReasons(t *testing.T) {
 		found++
 		reason := reasons[m[2]]
 		s := summaryOf(revision.Result{Item: revision.Item{Reason: reason}, Phase: phase})
-		if want := (remedy.Occurrence{Condition: string(s.State), EventType: s.EventType()}); !slices.Contains(Occurrences(reason), want) {
+		if want := (status.Occurrence{Condition: string(s.State), EventType: s.EventType()}); !slices.Contains(Occurrences(reason), want) {
 			t.Errorf("%s: package revision sets it with the phase %s, and %+v is not among its occurrences %+v", reason, phase, want, Occurrences(reason))
 		}
 	}
 	if found < 40 {
 		t.Errorf("found %d places that set a reason, want at least 40", found)
 	}
-	for _, d := range remedy.Revisions {
-		if len(Occurrences(d.Reason)) == 0 && d.Reason != revision.ReasonRollbackPending {
-			t.Errorf("%s occurs in no condition", d.Reason)
+	for _, r := range revision.Reasons.Reasons() {
+		if len(Occurrences(r)) == 0 && r != revision.ReasonRollbackPending {
+			t.Errorf("%s occurs in no condition", r)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (u *Upgrades) record(ctx context.Context, one *v1alpha1.ControllerRevisionU
 
 // suspend writes that an upgrade is suspended.
 func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade) error {
-	if observed(one) && readyReason(one) == ReasonSuspended {
+	if observed(one) && readyReason(one) == ReasonSuspended.Name {
 		return nil
 	}
 	full, err := u.full(ctx, one)
@@ -77,14 +77,14 @@ func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevision
 
 // refuse writes that a newer release wrote an upgrade.
 func (u *Upgrades) refuse(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade) error {
-	if observed(one) && readyReason(one) == revision.ReasonNewerFormat {
+	if observed(one) && readyReason(one) == revision.ReasonNewerFormat.Name {
 		return nil
 	}
 	full, err := u.full(ctx, one)
 	if err != nil || full == nil {
 		return err
 	}
-	s := status.Summary{State: status.StateStalled, Reason: revision.ReasonNewerFormat, Message: newerFormat(one).Error()}
+	s := status.Summary{State: status.StateStalled, Reason: revision.ReasonNewerFormat.Name, Message: newerFormat(one).Error()}
 	if err := status.NewWriter(u.Client, u.Reader, full).Write(ctx, func(now *v1alpha1.ControllerRevisionUpgrade) { s.Apply(now) }); err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
@@ -20,7 +19,7 @@ import (
 // findings are what a scan of a trigger's scope finds.
 type findings struct {
 	counts    v1alpha1.RevisionCounts
-	failures  []godwit.Failure
+	failures  []v1alpha1.Failure
 	inventory revision.Inventory
 	// unconfirmed counts the revisions of which it is not known whether they are missing: the scan is incomplete.
 	unconfirmed int64
@@ -62,7 +61,7 @@ func (f *findings) add(i revision.Item) bool {
 		}
 	case revision.Blocked:
 		f.counts.Blocked++
-		f.failures = appendFailure(f.failures, i.Namespace, i.Name, i.Reason, i.Message)
+		f.failures = appendFailure(f.failures, i.Namespace, i.Name, i.Reason.String(), i.Message)
 	default:
 		if i.Reason == revision.ReasonRetained {
 			return true
@@ -88,14 +87,14 @@ func setInventory(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, f *finding
 	if len(i.UnknownStorageVersions) > 0 {
 		message += fmt.Sprintf("; the CRDs store %s, to which this release converts nothing: a later release of Godwit may", strings.Join(i.UnknownStorageVersions, ", "))
 	}
-	status.SetCondition(trigger, v1alpha1.ConditionDiscovered, complete, reason, message)
+	status.SetCondition(trigger, v1alpha1.ConditionDiscovered, complete, reason.Name, message)
 	if len(i.InUse) > 0 {
 		first := i.InUse[0]
-		status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, false, ReasonVersionsInUse,
+		status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, false, ReasonVersionsInUse.Name,
 			fmt.Sprintf("%s is used by %s", first.Version, strings.Join(first.UsedBy, ", ")))
 		return
 	}
-	status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, true, ReasonSucceeded, "nothing is left at "+strings.Join(i.Droppable, ", "))
+	status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, true, ReasonSucceeded.Name, "nothing is left at "+strings.Join(i.Droppable, ", "))
 }
 
 // scan reads every revision in scope, and at which versions the cluster stores objects. If the scope is the whole cluster, one
@@ -162,7 +161,7 @@ func requireCRD(ctx context.Context, u *revision.Upgrader) error {
 		names = append(names, resource.String())
 	}
 	slices.Sort(names)
-	return status.NewStalledError(revision.ReasonCRDNotFound, "the cluster has none of the CRDs "+strings.Join(names, ", ")+": install those of KubeVirt, or delete the trigger")
+	return status.NewStalledError(revision.ReasonCRDNotFound.Name, "the cluster has none of the CRDs "+strings.Join(names, ", ")+": install those of KubeVirt, or delete the trigger")
 }
 
 // errInactive ends the pass of a trigger that was suspended or deleted meanwhile.
@@ -185,7 +184,7 @@ func scopeOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) (revision.Scope
 	}
 	selector, err := metav1.LabelSelectorAsSelector(spec.LabelSelector.Selector())
 	if err != nil {
-		return scope, status.NewStalledError(ReasonInvalidSelector, fmt.Sprintf("read spec.labelSelector: %v; create another trigger", err))
+		return scope, status.NewStalledError(ReasonInvalidSelector.Name, fmt.Sprintf("read spec.labelSelector: %v; create another trigger", err))
 	}
 	scope.Selector = selector
 	return scope, nil

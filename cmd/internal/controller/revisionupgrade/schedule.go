@@ -50,7 +50,7 @@ func (s *schedule) Take(namespace string, open []*v1alpha1.ControllerRevisionUpg
 		switch {
 		case observed(one) && last.next.After(now):
 			wait = sooner(wait, last.next.Sub(now))
-			if phaseOf(one) == revision.Failed && readyReason(one) == revision.ReasonRefused {
+			if phaseOf(one) == revision.Failed && readyReason(one) == revision.ReasonRefused.Name {
 				refused = append(refused, one)
 			}
 		case len(turn) < turnUpgrades:

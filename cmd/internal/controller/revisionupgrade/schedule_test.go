@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
@@ -42,7 +43,7 @@ func TestSchedule(t *testing.T) {
 	clock.SetTime(clock.Now().Add(time.Minute))
 	take(turnUpgrades, time.Millisecond)
 	take(50, time.Minute)
-	status.Summary{State: status.StateStalled, Reason: revision.ReasonRefused}.Apply(open[9])
+	status.Summary{State: status.StateStalled, Reason: revision.ReasonRefused.Name}.Apply(open[9])
 	open[9].Status.Phase = v1alpha1.UpgradePhase(revision.Failed)
 	take(0, time.Minute)
 	open[7].Generation++
@@ -78,7 +79,7 @@ func TestNextVisitWithASkewedClock(t *testing.T) {
 
 func TestNextVisit(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	at := func(p revision.Phase, reason string, until time.Time) revision.Result {
+	at := func(p revision.Phase, reason *godwit.Reason, until time.Time) revision.Result {
 		return revision.Result{Phase: p, Item: revision.Item{Reason: reason, Until: until}}
 	}
 	for name, test := range map[string]struct {
@@ -97,7 +98,7 @@ func TestNextVisit(t *testing.T) {
 		"a write was refused":       {at(revision.Failed, revision.ReasonRefused, time.Time{}), retryRarely},
 		"a read was refused":        {at(revision.Analyzing, revision.ReasonForbidden, time.Time{}), retryRarely},
 		"others keep changing it":   {at(revision.InUse, revision.ReasonChanged, time.Time{}), retryLater},
-		"it succeeded":              {at(revision.Succeeded, "", time.Time{}), 0},
+		"it succeeded":              {at(revision.Succeeded, nil, time.Time{}), 0},
 	} {
 		if got := nextVisit(test.result, now, retryLater); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)

@@ -4,7 +4,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/revision"
@@ -13,7 +12,7 @@ import (
 // tally counts upgrades.
 type tally struct {
 	counts   v1alpha1.RevisionCounts
-	failures []godwit.Failure
+	failures []v1alpha1.Failure
 	// retains reports whether a source is kept until the end of its retention.
 	retains bool
 }
@@ -35,7 +34,7 @@ func (l *tally) add(one *v1alpha1.ControllerRevisionUpgrade) {
 	case phase == revision.RolledBack:
 		l.addRolledBack(one.Namespace, one.Spec.TargetName, "")
 	case newerFormat(one) != nil: // only a user can have it continue
-		l.failures = appendFailure(l.failures, one.Namespace, one.Spec.TargetName, revision.ReasonNewerFormat, newerFormat(one).Error())
+		l.failures = appendFailure(l.failures, one.Namespace, one.Spec.TargetName, revision.ReasonNewerFormat.Name, newerFormat(one).Error())
 		c.Failed++
 	case phase == revision.InUse:
 		c.InUse++
@@ -58,18 +57,17 @@ func (l *tally) addRolledBack(namespace, name, pending string) {
 	l.counts.Blocked++
 	if pending != "" {
 		again := advice(revision.Item{Namespace: namespace, Name: name, Reason: revision.ReasonRollbackPending})
-		l.failures = appendFailure(l.failures, namespace, name, revision.ReasonRollbackPending, pending+again)
+		l.failures = appendFailure(l.failures, namespace, name, revision.ReasonRollbackPending.Name, pending+again)
 		return
 	}
-	known, _ := remedy.Lookup(remedy.Revisions, revision.ReasonRolledBack)
-	l.failures = appendFailure(l.failures, namespace, name, revision.ReasonRolledBack, "references were repointed to it. "+known.Remedy)
+	l.failures = appendFailure(l.failures, namespace, name, revision.ReasonRolledBack.Name, "references were repointed to it. "+remedy.Manager.Sentence(revision.ReasonRolledBack.Fix))
 }
 
-func appendFailure(all []godwit.Failure, namespace, name, reason, message string) []godwit.Failure {
+func appendFailure(all []v1alpha1.Failure, namespace, name, reason, message string) []v1alpha1.Failure {
 	if len(all) == maxSamples {
 		return all
 	}
-	return append(all, godwit.Failure{Namespace: namespace, Name: name, Reason: reason, Message: message})
+	return append(all, v1alpha1.Failure{Namespace: namespace, Name: name, Reason: reason, Message: message})
 }
 
 // retainsSource reports whether an upgrade keeps its source for the retention, and not permanently.
@@ -80,9 +78,9 @@ func retainsSource(one *v1alpha1.ControllerRevisionUpgrade) bool {
 
 // blockedReasons are the reasons of failures for which nothing was tried.
 var blockedReasons = map[string]bool{
-	revision.ReasonConflictingTypes: true, revision.ReasonLossy: true, revision.ReasonTargetNotServed: true,
-	revision.ReasonCRDNotFound: true, revision.ReasonNoController: true,
+	revision.ReasonConflictingTypes.Name: true, revision.ReasonLossy.Name: true, revision.ReasonTargetNotServed.Name: true,
+	revision.ReasonCRDNotFound.Name: true, revision.ReasonNoController.Name: true,
 }
 
 // deferredReasons are the reasons that end without user action.
-var deferredReasons = map[string]bool{revision.ReasonRunning: true, revision.ReasonReferrerNotReady: true, revision.ReasonTerminating: true}
+var deferredReasons = map[string]bool{revision.ReasonRunning.Name: true, revision.ReasonReferrerNotReady.Name: true, revision.ReasonTerminating.Name: true}

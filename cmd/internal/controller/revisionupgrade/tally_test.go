@@ -21,8 +21,8 @@ func TestPendingRollbackIsNoRollback(t *testing.T) {
 	if l.counts.Blocked != 1 || len(l.failures) != 1 {
 		t.Fatalf("%+v", l)
 	}
-	want := "RollbackPending: VirtualMachine web refers to new; stop the virtual machine if it runs, and run the rollback again: godwit revision rollback old -n shop"
-	if got := l.failures[0].String(); got != want {
+	want := "VirtualMachine web refers to new; stop the virtual machine if it runs, and run the rollback again: godwit revision rollback old -n shop"
+	if got := l.failures[0].Message; got != want || l.failures[0].Reason != "RollbackPending" {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -42,7 +42,7 @@ func TestUpgradeOfANewerReleaseNeedsAUser(t *testing.T) {
 			t.Errorf("in phase %q: %+v, %+v, want %+v", phase, l.counts, l.failures, want)
 		}
 		for _, f := range l.failures {
-			if want := `controllerrevisionupgrade shop/one has format "2"`; f.Name != "old" || f.Reason != revision.ReasonNewerFormat || !strings.Contains(f.Message, want) || !strings.HasSuffix(f.Message, format.Do) {
+			if want := `controllerrevisionupgrade shop/one has format "2"`; f.Name != "old" || f.Reason != revision.ReasonNewerFormat.Name || !strings.Contains(f.Message, want) || !strings.HasSuffix(f.Message, format.Do) {
 				t.Errorf("in phase %q: %+v does not say %s", phase, f, want)
 			}
 		}

@@ -33,7 +33,7 @@ func (t *Triggers) newPass(trigger *v1alpha1.ControllerRevisionUpgradeTrigger) *
 func (p *triggerPass) advance(ctx context.Context) (status.Summary, time.Duration, error) {
 	s, spec := &p.trigger.Status, p.trigger.Spec
 	if err := format.CheckObject("controllerrevisionupgradetrigger "+p.trigger.Name, p.trigger); err != nil {
-		return status.Summary{}, 0, status.NewStalledError(ReasonNewerFormat, err.Error()+"; "+format.Do)
+		return status.Summary{}, 0, status.NewStalledError(ReasonNewerFormat.Name, err.Error()+"; "+format.Do)
 	}
 	switch {
 	case spec.Suspend:
@@ -56,7 +56,7 @@ func (p *triggerPass) advance(ctx context.Context) (status.Summary, time.Duratio
 	case p.unseen > 0: // they can't be counted yet
 		s.CompletionTime = nil
 		return p.upgrading(spec), status.Interval, nil
-	case creates(spec.Mode) && (summary.State != status.StateReady || summary.Reason == ReasonSourcesRetained):
+	case creates(spec.Mode) && (summary.State != status.StateReady || summary.Reason == ReasonSourcesRetained.Name):
 		s.CompletionTime = nil
 		return summary, p.untilScan(), nil
 	}
@@ -161,7 +161,7 @@ func (p *triggerPass) aggregate(ctx context.Context) (status.Summary, error) {
 	s.Counts, s.Failures = &all.counts, all.failures
 	summary := p.summaryOf(p.trigger.Spec, all.counts)
 	if summary.State == status.StateReady && all.retains {
-		summary.Reason = ReasonSourcesRetained
+		summary.Reason = ReasonSourcesRetained.Name
 		summary.Message = "all references name new revisions; the old ones are deleted after the retention: see status.retainedUntil of the upgrades"
 	}
 	return summary, nil

@@ -123,7 +123,7 @@ func advance(ctx context.Context, upgrader *revision.Upgrader, namespace string,
 	}
 	why := errorSummary(err)
 	for _, r := range requests {
-		results = append(results, revision.Result{Item: revision.Item{Name: r.Name, Reason: why.Reason, Message: why.Message}, Phase: revision.Analyzing})
+		results = append(results, revision.Result{Item: revision.Item{Name: r.Name, Reason: revision.Reasons.Find(why.Reason), Message: why.Message}, Phase: revision.Analyzing})
 	}
 	return results, err
 }

@@ -32,7 +32,7 @@ func TestMetrics(t *testing.T) {
 		objects = append(objects, m)
 	}
 	move := &hubapi.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: "hubs", Name: "east"}}
-	move.Status.Conditions = []metav1.Condition{{Type: hubapi.ConditionStalled, Status: metav1.ConditionTrue, Reason: hubapi.ReasonTimeout}}
+	move.Status.Conditions = []metav1.Condition{{Type: hubapi.ConditionStalled, Status: metav1.ConditionTrue, Reason: hubapi.ReasonTimeout.Name}}
 	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, move)...).Build()
 
 	registry := prometheus.NewPedanticRegistry()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/bridge"
@@ -35,7 +36,7 @@ func NewBridge(b bridge.Bridge, w remedy.Writer) Bridge {
 		item.Steps = append(item.Steps, s.Kind)
 	}
 	for _, f := range b.Findings {
-		item.Findings = append(item.Findings, BridgeFinding{f.Blocks, render.Problem{Reason: f.Reason, Message: f.Message, Remedy: w.Text(f.Fix)}})
+		item.Findings = append(item.Findings, BridgeFinding{f.Severity == godwit.Blocks, render.NewProblem(f, w)})
 	}
 	return item
 }

@@ -63,7 +63,7 @@ func UnlistedOf(e *storageversion.UnlistedError, w remedy.Writer) *Unlisted {
 	if e == nil {
 		return nil
 	}
-	return &Unlisted{Reason: e.Reason, Message: e.Message, Remedy: w.Text(e.Fix), Transient: e.Transient()}
+	return &Unlisted{Reason: e.Reason.String(), Message: e.Message, Remedy: w.Text(e.Fix), Transient: e.Transient()}
 }
 
 // Result is the result of a run for one CRD.
@@ -240,5 +240,5 @@ type Finding struct {
 
 // NewFinding words what a check has found.
 func NewFinding(f releasecheck.Finding, w remedy.Writer) Finding {
-	return Finding{Result: f.Result, Reason: f.Reason, Message: f.Message, Remedy: w.Text(f.Fix)}
+	return Finding{Result: f.Result, Reason: f.Reason.String(), Message: f.Message, Remedy: w.Text(f.Fix)}
 }

@@ -71,7 +71,7 @@ func NewDoctorReport(f doctor.Facts, w remedy.Writer) DoctorReport {
 		items[i] = Diagnosis{Name: d.CRD, State: string(d.State), ServedVersions: render.Present(d.Versions), Findings: []Leftover{}}
 		for _, one := range d.Findings {
 			items[i].Findings = append(items[i].Findings, Leftover{
-				Reason: one.Reason, Broken: one.Broken, Objects: one.Objects, Message: one.Message, Remedy: w.Text(one.Fix),
+				Reason: one.Reason.String(), Broken: one.Broken(), Objects: one.Objects, Message: one.Message, Remedy: w.Text(one.Fix),
 			})
 		}
 	}
@@ -84,7 +84,7 @@ func NoDoctorReport() DoctorReport { return NewDoctorReport(doctor.Facts{}, reme
 func unreadOf(list []ownerreference.Unread, w remedy.Writer) []Unread {
 	all := make([]Unread, len(list))
 	for i, u := range list {
-		all[i] = Unread{Resource: u.Resource, Reason: u.Reason, Message: u.Message, Remedy: w.Text(u.Fix)}
+		all[i] = Unread{Resource: u.Resource, Reason: u.Reason.String(), Message: u.Message, Remedy: w.Text(u.Fix)}
 	}
 	return all
 }
@@ -145,7 +145,7 @@ func writeUnread(text *strings.Builder, s render.Style, unread []Unread, grant s
 			break
 		}
 		fmt.Fprintf(text, "%s %s\n", s.Paint(render.Attention, "? "+u.Resource+" not read, "+u.Reason+":"), u.Message)
-		if u.Reason != render.ReasonForbidden {
+		if u.Reason != render.ReasonForbidden.Name {
 			fmt.Fprintf(text, "    → %s\n", u.Remedy)
 		}
 	}

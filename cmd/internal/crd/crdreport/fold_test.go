@@ -56,7 +56,7 @@ func TestColumnsOfRunsAddUp(t *testing.T) {
 func planOf(i int, state storageversion.State, stored ...string) Plan {
 	p := Plan{Name: fmt.Sprintf("w%03d.example.com", i), State: string(state), StorageVersion: "v2", StoredVersions: stored}
 	if state == storageversion.StateUnknown {
-		p.Unlisted = &Unlisted{Reason: render.ReasonForbidden, Message: "alice lacks permissions", Remedy: "grant them"}
+		p.Unlisted = &Unlisted{Reason: render.ReasonForbidden.Name, Message: "alice lacks permissions", Remedy: "grant them"}
 	}
 	return p
 }
@@ -69,7 +69,7 @@ func TestManyPlansWithoutPermissionsAreFolded(t *testing.T) {
 		p := planOf(i, storageversion.StateUnknown, "v2")
 		if i == 7 {
 			p = planOf(i, storageversion.Ready, "v1", "v2")
-			p.Warnings = []render.Problem{{Reason: render.ReasonForbidden, Message: "a run needs permissions", Remedy: "grant them"}}
+			p.Warnings = []render.Problem{{Reason: render.ReasonForbidden.Name, Message: "a run needs permissions", Remedy: "grant them"}}
 		}
 		plans = append(plans, p)
 	}

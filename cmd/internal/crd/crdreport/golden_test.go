@@ -23,7 +23,7 @@ var (
 	fullRun = Run{
 		Name: "widgets.example.com", Result: Partial, StorageVersion: "v2", Trimmed: true, DurationSeconds: 1.5, Requests: 7,
 		Objects:  render.ObjectsOf(godwit.Counts{Migrated: 1, Unchanged: 2, Skipped: 3, Gone: 4, Deferred: 5, Failed: 6}),
-		Unlisted: fullPlan.Unlisted, Failures: []godwit.Failure{{Namespace: "shop", Name: "a", Reason: "Denied", Message: "a policy denies it"}},
+		Unlisted: fullPlan.Unlisted, Failures: []godwit.Failure{{Namespace: "shop", Name: "a", Finding: godwit.Finding{Reason: &godwit.Reason{Name: "Denied"}, Message: "a policy denies it"}}},
 		OwnerReferences: OwnerReferences{State: ReferencesStale, Found: 2, Left: 1},
 	}
 	fullVerification = Verification{Name: "widgets.example.com", StorageVersion: "v2", Objects: 3, ByVersion: map[string]int64{"v1": 1, "v2": 1}, Unreadable: 1, UnreadableWhy: "a", Remedy: "run"}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
@@ -72,9 +73,9 @@ var levels = map[releasecheck.Result]string{
 	releasecheck.Refused: "error", releasecheck.Unsafe: "error", releasecheck.Unknown: "warning", releasecheck.Safe: "note",
 }
 
-// WriteSARIF writes checks as SARIF 2.1.0: a result for each finding, at the file that has the CRD. docs are the
-// documentation of the reasons.
-func WriteSARIF(w io.Writer, checks []Check, version string, docs ...[]remedy.ReasonDoc) error {
+// WriteSARIF writes checks as SARIF 2.1.0: a result for each finding, at the file that has the CRD. catalogs are the
+// ones that declare the reasons.
+func WriteSARIF(w io.Writer, checks []Check, version string, catalogs ...*godwit.Catalog) error {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "godwit", Version: version, Rules: []sarifRule{}}}, Results: []sarifResult{}}
 	for _, c := range checks {
 		for _, f := range c.Reasons {
@@ -83,7 +84,7 @@ func WriteSARIF(w io.Writer, checks []Check, version string, docs ...[]remedy.Re
 				Locations: []sarifLocation{{Physical: artifact(c.Source), Logical: []sarifLogical{{Name: c.Name, Kind: "resource"}}}},
 			})
 			if known := func(r sarifRule) bool { return r.ID == f.Reason }; !slices.ContainsFunc(run.Tool.Driver.Rules, known) {
-				run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, ruleOf(f.Reason, docs))
+				run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, ruleOf(f.Reason, catalogs))
 			}
 		}
 	}
@@ -93,12 +94,13 @@ func WriteSARIF(w io.Writer, checks []Check, version string, docs ...[]remedy.Re
 	return e.Encode(sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
-func ruleOf(reason string, docs [][]remedy.ReasonDoc) sarifRule {
-	d, _ := remedy.Lookup(slices.Concat(docs...), reason)
-	if d.Meaning == "" {
-		d.Meaning, d.Remedy = reason, "See the message."
+func ruleOf(name string, catalogs []*godwit.Catalog) sarifRule {
+	for _, c := range catalogs {
+		if r := c.Find(name); r != nil {
+			return sarifRule{ID: name, ShortDescription: sarifText{r.Meaning}, Help: sarifText{remedy.Manager.Sentence(r.Fix)}}
+		}
 	}
-	return sarifRule{ID: reason, ShortDescription: sarifText{d.Meaning}, Help: sarifText{d.Remedy}}
+	return sarifRule{ID: name, ShortDescription: sarifText{name}, Help: sarifText{"See the message."}}
 }
 
 // artifact is nil for a CRD from stdin.

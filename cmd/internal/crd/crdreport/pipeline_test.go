@@ -15,8 +15,8 @@ import (
 	"github.com/joshdk/go-junit"
 	"github.com/xeipuuv/gojsonschema"
 
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/gomodule"
 )
 
@@ -24,7 +24,7 @@ import (
 var checked = []Check{
 	{Name: "widgets.example.com", Result: "Refused", RemovedVersions: []string{"v1"}, Source: "config/crd bases/widgets.yaml", Reasons: []Finding{
 		{Result: releasecheck.Safe, Reason: "NoteOfTest", Message: "a note", Remedy: "read it"},
-		{Result: releasecheck.Refused, Reason: releasecheck.ReasonStoredVersionRemoved, Message: `status.storedVersions has "v1" <&|>`, Remedy: "godwit crd run widgets.example.com"},
+		{Result: releasecheck.Refused, Reason: releasecheck.ReasonStoredVersionRemoved.Name, Message: `status.storedVersions has "v1" <&|>`, Remedy: "godwit crd run widgets.example.com"},
 	}},
 	{Name: "gadgets.example.com", Result: "Unknown", Reasons: []Finding{{Result: releasecheck.Unknown, Reason: "Forbidden", Message: "alice may not", Remedy: "grant it"}}},
 	{Name: "geese.example.com", Result: "Safe", Source: "https://example.com/geese.yaml"},
@@ -66,7 +66,7 @@ func TestSARIF(t *testing.T) {
 	schema := standard(t)
 	for name, checks := range map[string][]Check{"all results": checked, "no CRD": nil} {
 		var text bytes.Buffer
-		if err := WriteSARIF(&text, checks, "v1.2.3", remedy.Checks, remedy.CRDs); err != nil {
+		if err := WriteSARIF(&text, checks, "v1.2.3", &releasecheck.Reasons, &storageversion.Reasons); err != nil {
 			t.Fatal(err)
 		}
 		result, err := schema.Validate(gojsonschema.NewBytesLoader(text.Bytes()))
@@ -81,7 +81,7 @@ func TestSARIF(t *testing.T) {
 
 func TestSARIFResults(t *testing.T) {
 	var text bytes.Buffer
-	if err := WriteSARIF(&text, checked, "v1.2.3", remedy.Checks); err != nil {
+	if err := WriteSARIF(&text, checked, "v1.2.3", &releasecheck.Reasons); err != nil {
 		t.Fatal(err)
 	}
 	var log sarifLog
@@ -102,7 +102,7 @@ func TestSARIFResults(t *testing.T) {
 	if results[2].Locations[0].Physical != nil {
 		t.Error("a CRD from stdin has a file")
 	}
-	if rule := log.Runs[0].Tool.Driver.Rules[1]; rule.ID != releasecheck.ReasonStoredVersionRemoved || rule.Help.Text == "See the message." {
+	if rule := log.Runs[0].Tool.Driver.Rules[1]; rule.ID != releasecheck.ReasonStoredVersionRemoved.Name || rule.Help.Text == "See the message." {
 		t.Errorf("the rule is %+v", rule)
 	}
 }

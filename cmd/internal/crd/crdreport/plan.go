@@ -66,7 +66,7 @@ func (p Plan) explain(text *strings.Builder, s render.Style) {
 		lines.WriteString(b.Lines(s, render.MarkBad))
 	}
 	for _, b := range p.Warnings {
-		if b.Reason == render.ReasonForbidden {
+		if b.Reason == render.ReasonForbidden.Name {
 			continue // printed once for all CRDs
 		}
 		lines.WriteString(b.Lines(s, render.MarkAttention))
@@ -116,12 +116,12 @@ func foldPlans(plans []Plan, all bool) (shown []Plan, folded Folded) {
 
 // onlyLacks reports whether missing permissions are the only finding.
 func (p Plan) onlyLacks() bool {
-	forbidden := func(b render.Problem) bool { return b.Reason == render.ReasonForbidden }
+	forbidden := func(b render.Problem) bool { return b.Reason == render.ReasonForbidden.Name }
 	switch storageversion.State(p.State) {
 	case storageversion.StateUnknown:
-		return p.Unlisted != nil && p.Unlisted.Reason == render.ReasonForbidden && len(p.Warnings) == 0
+		return p.Unlisted != nil && p.Unlisted.Reason == render.ReasonForbidden.Name && len(p.Warnings) == 0
 	case storageversion.Blocked:
-		return p.Unlisted != nil && p.Unlisted.Reason == render.ReasonForbidden && !slices.ContainsFunc(p.Blockers, func(b render.Problem) bool { return !forbidden(b) })
+		return p.Unlisted != nil && p.Unlisted.Reason == render.ReasonForbidden.Name && !slices.ContainsFunc(p.Blockers, func(b render.Problem) bool { return !forbidden(b) })
 	}
 	return false
 }
@@ -133,7 +133,7 @@ func planOrder(p Plan) int {
 // unknown returns why the objects are unknown, for the table. It returns nil for missing
 // permissions, which are printed once for all CRDs.
 func (p Plan) unknown() *Unlisted {
-	if p.State != string(storageversion.StateUnknown) || p.Unlisted == nil || p.Unlisted.Reason == storageversion.ReasonForbidden {
+	if p.State != string(storageversion.StateUnknown) || p.Unlisted == nil || p.Unlisted.Reason == storageversion.ReasonForbidden.Name {
 		return nil
 	}
 	return p.Unlisted
@@ -175,5 +175,5 @@ func planSum(plans []Plan) string {
 // status.storedVersions may be wrong.
 func onlyManagedFields(p Plan) bool {
 	return slices.Equal(p.StoredVersions, []string{p.StorageVersion}) &&
-		!slices.ContainsFunc(p.Warnings, func(w render.Problem) bool { return w.Reason == storageversion.ReasonStoredVersionsDoubtful })
+		!slices.ContainsFunc(p.Warnings, func(w render.Problem) bool { return w.Reason == storageversion.ReasonStoredVersionsDoubtful.Name })
 }

@@ -229,11 +229,11 @@ func (o *options) end(ctx context.Context, c *frame.Connection, p rescue.Plan, r
 		o.Console.Printf("%s is healthy: no version is missing, and the API server lists its objects; nothing was written\n", p.Name)
 	}
 	for _, b := range blockersOf(p, err) {
-		item.Failures = append(item.Failures, render.NewProblem(b, o.Remedies()).Failure(p.Name))
+		item.Failures = append(item.Failures, render.Failure(p.Name, b, o.Remedies()))
 	}
 	end := frame.Ended(ctx)
 	if code == frame.Error && end == frame.OK {
-		item.Failures = append(item.Failures, godwit.Failure{Name: p.Name, Reason: storageversion.ReasonFailed, Message: explain(ctx, c, p.Name, err).Error()})
+		item.Failures = append(item.Failures, godwit.Failure{Name: p.Name, Finding: godwit.Finding{Reason: storageversion.ReasonFailed, Message: explain(ctx, c, p.Name, err).Error()}})
 	}
 	if err := o.write(item); err != nil {
 		return err
@@ -262,14 +262,14 @@ func resultOf(p rescue.Plan, err error) (crdreport.Result, frame.Code) {
 	return crdreport.Rescued, frame.OK
 }
 
-func blockersOf(p rescue.Plan, err error) []godwit.Blocker {
+func blockersOf(p rescue.Plan, err error) []godwit.Finding {
 	var refused *rescue.BlockedError
 	var blocked *storageversion.BlockedError
 	switch {
 	case len(p.Blockers) > 0:
 		return p.Blockers
 	case errors.As(err, &refused):
-		return []godwit.Blocker{refused.Blocker}
+		return []godwit.Finding{refused.Blocker}
 	case errors.As(err, &blocked):
 		return blocked.Blockers
 	}

@@ -22,7 +22,7 @@ func TestResultOf(t *testing.T) {
 	}{
 		"rescued":     {"nothing is left", ready, nil, crdreport.Rescued, frame.OK},
 		"healthy":     {"there was nothing to do", rescue.Plan{State: rescue.Healthy}, nil, crdreport.Healthy, frame.OK},
-		"blocked":     {"nothing was written", rescue.Plan{State: rescue.Blocked, Blockers: []godwit.Blocker{{}}}, &rescue.BlockedError{}, crdreport.Blocked, frame.Refused},
+		"blocked":     {"nothing was written", rescue.Plan{State: rescue.Blocked, Blockers: []godwit.Finding{{}}}, &rescue.BlockedError{}, crdreport.Blocked, frame.Refused},
 		"refused":     {"the CRD is as before", ready, &rescue.BlockedError{}, crdreport.Blocked, frame.Refused},
 		"reverted":    {"the CRD is not as before", ready, &rescue.BlockedError{Begun: true}, crdreport.Partial, frame.Partial},
 		"incomplete":  {"some objects are not rewritten", ready, errors.Join(nil, rescue.ErrIncomplete), crdreport.Partial, frame.Partial},

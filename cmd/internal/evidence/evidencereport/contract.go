@@ -12,8 +12,8 @@ package evidencereport
 import (
 	"time"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
@@ -87,28 +87,27 @@ type Unread struct {
 	Message string `json:"message"`
 }
 
-// Reasons of a file that was not read.
-const (
-	// ReasonFileUnreadable means that the file could not be read, or is not JSON.
-	ReasonFileUnreadable = "FileUnreadable"
-	// ReasonKindUnknown means that the file is no output of a command that a report contains.
-	ReasonKindUnknown = "KindUnknown"
-	// ReasonNewerFormat means that the file is the output of another release, at a version that this one does not read.
-	ReasonNewerFormat = "NewerFormat"
-)
+// Reasons are those of evidence that can't be read.
+var Reasons godwit.Catalog
 
-// Reasons documents the reasons of files that were not read.
-var Reasons = []remedy.ReasonDoc{
-	{Reason: ReasonFileUnreadable, UserAction: true,
+// Reasons of a file that was not read.
+var (
+	ReasonFileUnreadable = Reasons.Declare(godwit.Reason{
+		Name: "FileUnreadable", UserAction: true,
 		Meaning: "A file in the directory of `godwit report` could not be read, or is not the JSON output of a command.",
-		Remedy:  "Write the output again with `-o json`, or move the file out of the directory."},
-	{Reason: ReasonKindUnknown, UserAction: true,
+		Fix:     godwit.Do("write the output again with `-o json`, or move the file out of the directory"),
+	})
+	ReasonKindUnknown = Reasons.Declare(godwit.Reason{
+		Name: "KindUnknown", UserAction: true,
 		Meaning: "A file in the directory of `godwit report` is JSON of another kind than a report contains.",
-		Remedy:  "Move the file out of the directory. `godwit report --help` lists the commands whose output it reads."},
-	{Reason: ReasonNewerFormat, UserAction: true,
+		Fix:     godwit.Do("move the file out of the directory. `godwit report --help` lists the commands whose output it reads"),
+	})
+	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
+		Name: "NewerFormat", UserAction: true,
 		Meaning: "A file in the directory of `godwit report` is the output of a command of a newer release, at a version that this release does not read.",
-		Remedy:  "Make the report with that release, or a newer one."},
-}
+		Fix:     godwit.Do("make the report with that release, or a newer one"),
+	})
+)
 
 // ResourceName names the report.
 func (r Report) ResourceName() string { return "report/" + r.Cluster }

@@ -52,7 +52,7 @@ func failures(list []godwit.Failure) []planreport.Blocker {
 		if f.Namespace != "" {
 			name = f.Namespace + "/" + name
 		}
-		all = append(all, planreport.Blocker{Object: name, Reason: f.Reason, Message: f.Message})
+		all = append(all, planreport.Blocker{Object: name, Reason: f.Reason.String(), Message: f.Message})
 	}
 	return all
 }

@@ -98,14 +98,14 @@ func TestStateOfAnObject(t *testing.T) {
 // TestUnread: a file that says nothing is named, and its cluster is not complete.
 func TestUnread(t *testing.T) {
 	for reason, c := range map[string]struct{ text, want string }{
-		"no JSON":           {"it went well", evidencereport.ReasonFileUnreadable},
-		"a part of JSON":    {`{"kind": "CRDPlanList", "items": [`, evidencereport.ReasonFileUnreadable},
-		"no kind":           {`{"items": []}`, evidencereport.ReasonKindUnknown},
-		"another kind":      {`{"kind": "Deployment"}`, evidencereport.ReasonKindUnknown},
-		"a newer release":   {`{"apiVersion": "cli.godwit.dev/v2", "kind": "CRDPlanList", "items": []}`, evidencereport.ReasonNewerFormat},
-		"a report":          {`{"kind": "MigrationReport"}`, evidencereport.ReasonKindUnknown},
-		"items of no list":  {`{"kind": "CRDPlanList", "items": "none"}`, evidencereport.ReasonFileUnreadable},
-		"a list, not a map": {`[]`, evidencereport.ReasonFileUnreadable},
+		"no JSON":           {"it went well", evidencereport.ReasonFileUnreadable.Name},
+		"a part of JSON":    {`{"kind": "CRDPlanList", "items": [`, evidencereport.ReasonFileUnreadable.Name},
+		"no kind":           {`{"items": []}`, evidencereport.ReasonKindUnknown.Name},
+		"another kind":      {`{"kind": "Deployment"}`, evidencereport.ReasonKindUnknown.Name},
+		"a newer release":   {`{"apiVersion": "cli.godwit.dev/v2", "kind": "CRDPlanList", "items": []}`, evidencereport.ReasonNewerFormat.Name},
+		"a report":          {`{"kind": "MigrationReport"}`, evidencereport.ReasonKindUnknown.Name},
+		"items of no list":  {`{"kind": "CRDPlanList", "items": "none"}`, evidencereport.ReasonFileUnreadable.Name},
+		"a list, not a map": {`[]`, evidencereport.ReasonFileUnreadable.Name},
 	} {
 		odd := evidencereport.File{Name: "east/2.json", Cluster: "east", Folder: true, Text: []byte(c.text)}
 		r := one(t, crdPlan(t, "east/1.json", "Clean"), odd)

@@ -69,7 +69,7 @@ func PlanList(kind fleet.Kind, items []fleet.Item, w remedy.Writer) render.List[
 	for i, one := range items {
 		all[i] = Plan{
 			Kind: kind.Kind, Namespace: one.Namespace, Name: one.Name, Class: one.Class, Form: one.Form, Current: one.Current, Proposed: one.Proposed,
-			Owner: one.Owner.Manager, Action: one.Action, Reason: one.Reason, Message: one.Message, Remedy: remedyOf(one, w), SourcePatch: one.SourcePatch,
+			Owner: one.Owner.Manager, Action: one.Action, Reason: one.Reason.String(), Message: one.Message, Remedy: remedyOf(one, w), SourcePatch: one.SourcePatch,
 			resource: resource,
 		}
 	}
@@ -82,7 +82,7 @@ func RunList(kind fleet.Kind, results []fleet.Result, w remedy.Writer) render.Li
 	for i, one := range results {
 		all[i] = Run{
 			Kind: kind.Kind, Namespace: one.Namespace, Name: one.Name, Phase: one.Phase, Before: one.Current, After: after(one),
-			Reason: one.Reason, Message: one.Message, Remedy: remedyOf(one.Item, w), resource: resource,
+			Reason: one.Reason.String(), Message: one.Message, Remedy: remedyOf(one.Item, w), resource: resource,
 		}
 	}
 	return render.NewList(runKind, all)
@@ -97,15 +97,13 @@ func after(one fleet.Result) string {
 	return one.Current
 }
 
-// remedyOf is the fix of the library, or what the reason's documentation says.
+// remedyOf is the fix of the library, or that of the reason.
 func remedyOf(i fleet.Item, w remedy.Writer) string {
 	if len(i.Fix) > 0 {
 		return w.Text(i.Fix)
 	}
-	for _, table := range [][]remedy.ReasonDoc{remedy.ManagedResources, remedy.ExternalNames} {
-		if doc, found := remedy.Lookup(table, i.Reason); found && doc.UserAction {
-			return lower(doc.Remedy)
-		}
+	if i.Reason != nil && i.Reason.UserAction {
+		return w.Text(i.Reason.Fix)
 	}
 	return ""
 }

@@ -35,7 +35,7 @@ var readyTable = render.Table[Readiness]{
 	{Name: "Ready", Cell: readyCell},
 	{Name: "Namespace", Cell: func(r Readiness) render.Cell { return render.TextCell(r.Namespace) }},
 	{Name: "Name", Key: true, Cell: func(r Readiness) render.Cell { return render.TextCell(r.Name) }},
-	{Name: "Reason", Cell: func(r Readiness) render.Cell { return render.TextCell(r.Reason) }},
+	{Name: "Reason", Cell: func(r Readiness) render.Cell { return render.TextCell(r.Reason.String()) }},
 	{Name: "Message", Cell: func(r Readiness) render.Cell { return render.TextCell(r.Message) }},
 }
 

@@ -46,7 +46,7 @@ var runTable = render.Table[Run]{
 func WriteRun(w io.Writer, s render.Style, items []Run) error {
 	stopped := 0
 	shown := slices.DeleteFunc(slices.Clone(items), func(r Run) bool {
-		if r.Reason == fleet.ReasonStopped && r.Phase == fleet.PhaseSkipped {
+		if r.Reason == fleet.ReasonStopped.Name && r.Phase == fleet.PhaseSkipped {
 			stopped++
 			return stopped > maxStopped && !s.Wide
 		}
@@ -56,7 +56,7 @@ func WriteRun(w io.Writer, s render.Style, items []Run) error {
 	var text strings.Builder
 	text.WriteString(runTable.Text(s, shown))
 	for _, r := range shown {
-		if r.Reason == "" || r.Reason == fleet.ReasonStopped {
+		if r.Reason == "" || r.Reason == fleet.ReasonStopped.Name {
 			continue
 		}
 		mark := render.Cell{Text: render.MarkBad.Text, Tone: phases[r.Phase].Tone}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwit-dev/godwit"
 )
 
 const manifest = `apiVersion: apiextensions.k8s.io/v1
@@ -69,15 +71,15 @@ func TestCheckCRDs(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		crd    member
-		want   []Reason
+		want   []*godwit.Reason
 	}{
 		"no rule": {
 			reason: "it can change, and it can be removed",
-			crd:    member{}, want: []Reason{KeyCanChange, KeyCanBeRemoved},
+			crd:    member{}, want: []*godwit.Reason{KeyCanChange, KeyCanBeRemoved},
 		},
 		"a rule on an optional field": {
 			reason: "it is not evaluated when the field is removed",
-			crd:    member{group: rule("self == oldSelf")}, want: []Reason{KeyCanBeRemoved},
+			crd:    member{group: rule("self == oldSelf")}, want: []*godwit.Reason{KeyCanBeRemoved},
 		},
 		"a rule on a required field": {
 			reason: "the schema refuses the removal",
@@ -89,11 +91,11 @@ func TestCheckCRDs(t *testing.T) {
 		},
 		"a rule on parameters that can be removed": {
 			reason: "the parameters come back with another value",
-			crd:    member{spec: "description: optional parameters", fields: rule(setOnce)}, want: []Reason{KeyCanBeRemoved},
+			crd:    member{spec: "description: optional parameters", fields: rule(setOnce)}, want: []*godwit.Reason{KeyCanBeRemoved},
 		},
 		"a rule below a spec that can be removed": {
 			reason: "the spec comes back with another value",
-			crd:    member{root: "description: optional spec", fields: rule(setOnce)}, want: []Reason{KeyCanBeRemoved},
+			crd:    member{root: "description: optional spec", fields: rule(setOnce)}, want: []*godwit.Reason{KeyCanBeRemoved},
 		},
 		"a rule on the spec": {
 			reason: "it covers the parameters",
@@ -110,7 +112,7 @@ func TestCheckCRDs(t *testing.T) {
 		},
 		"a rule for the format": {
 			reason: "it refuses values, and no change",
-			crd:    member{fields: "required: [group]", group: rule("self.matches('^[0-9a-f-]{36}$')")}, want: []Reason{KeyCanChange},
+			crd:    member{fields: "required: [group]", group: rule("self.matches('^[0-9a-f-]{36}$')")}, want: []*godwit.Reason{KeyCanChange},
 		},
 		"format and identity in one rule": {
 			reason: "the rule refuses text that is no GUID before and after, so that GUIDs are tried",
@@ -119,38 +121,38 @@ func TestCheckCRDs(t *testing.T) {
 		"a rule about another field": {
 			reason: "it does not protect this one",
 			crd:    member{fields: rule("!has(oldSelf.member) || has(self.member) && self.member == oldSelf.member")},
-			want:   []Reason{KeyCanChange, KeyCanBeRemoved},
+			want:   []*godwit.Reason{KeyCanChange, KeyCanBeRemoved},
 		},
 		"one of two is required": {
 			reason: "the rule refuses an object with neither, whatever it was before",
-			crd:    member{fields: rule("has(self.group) || has(self.groupRef)")}, want: []Reason{KeyCanChange, KeyCanBeRemoved},
+			crd:    member{fields: rule("has(self.group) || has(self.groupRef)")}, want: []*godwit.Reason{KeyCanChange, KeyCanBeRemoved},
 		},
 		"a mutable segment": {
 			reason: "it is exempt", crd: member{keys: "spec.forProvider.member=Mutable"},
 		},
 		"a part of an enumeration": {
 			reason: "its values are tried",
-			crd:    member{keys: "spec.forProvider.stage=Immutable"}, want: []Reason{KeyCanChange, KeyCanBeRemoved},
+			crd:    member{keys: "spec.forProvider.stage=Immutable"}, want: []*godwit.Reason{KeyCanChange, KeyCanBeRemoved},
 		},
 		"a rule for one direction": {
 			reason: "the other direction is still open",
 			crd: member{keys: "spec.forProvider.stage=Immutable", fields: "required: [stage]\n                " +
-				rule("oldSelf.stage != 'prod' || self.stage == 'prod'")}, want: []Reason{KeyCanChange},
+				rule("oldSelf.stage != 'prod' || self.stage == 'prod'")}, want: []*godwit.Reason{KeyCanChange},
 		},
 		"a rule for some values": {
 			reason: "other values can change",
-			crd:    member{fields: "required: [group]", group: rule("oldSelf != 'aaa' || self == oldSelf")}, want: []Reason{KeyCanChange},
+			crd:    member{fields: "required: [group]", group: rule("oldSelf != 'aaa' || self == oldSelf")}, want: []*godwit.Reason{KeyCanChange},
 		},
 		"a removal that only some values refuse": {
 			reason: "other values can be removed",
 			crd:    member{group: rule("self == oldSelf"), fields: rule("!has(oldSelf.group) || oldSelf.group != 'aaa' || has(self.group)")},
-			want:   []Reason{KeyCanBeRemoved},
+			want:   []*godwit.Reason{KeyCanBeRemoved},
 		},
 		"no key in the spec":   {reason: "the external system makes it", crd: member{keys: "None"}},
-		"a misspelled word":    {reason: "it is not taken for an exemption", crd: member{keys: "spec.forProvider.group=mutable"}, want: []Reason{KeyUnreadable}},
-		"an empty declaration": {reason: "nothing is declared", crd: member{keys: `""`}, want: []Reason{KeyUnreadable}},
+		"a misspelled word":    {reason: "it is not taken for an exemption", crd: member{keys: "spec.forProvider.group=mutable"}, want: []*godwit.Reason{KeyUnreadable}},
+		"an empty declaration": {reason: "nothing is declared", crd: member{keys: `""`}, want: []*godwit.Reason{KeyUnreadable}},
 		"a misspelled field": {
-			reason: "it would be exempt", crd: member{keys: "spec.forProvider.grup=Immutable"}, want: []Reason{KeyFieldMissing},
+			reason: "it would be exempt", crd: member{keys: "spec.forProvider.grup=Immutable"}, want: []*godwit.Reason{KeyFieldMissing},
 		},
 	}
 	for name, tc := range cases {
@@ -168,7 +170,7 @@ func TestCheckCRDs(t *testing.T) {
 	}
 }
 
-func reasons(findings []Finding) (all []Reason) {
+func reasons(findings []Finding) (all []*godwit.Reason) {
 	for _, f := range findings {
 		all = append(all, f.Reason)
 	}
@@ -291,7 +293,7 @@ func TestTemplateOfACRD(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Reason{SchemaUnreadable}, reasons(findings)); diff != "" {
+	if diff := cmp.Diff([]*godwit.Reason{SchemaUnreadable}, reasons(findings)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -304,7 +306,7 @@ func TestManagedCRDsMustDeclareTheirKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Reason{KeyNotDeclared}, reasons(findings)); diff != "" {
+	if diff := cmp.Diff([]*godwit.Reason{KeyNotDeclared}, reasons(findings)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname"
 	"github.com/godwit-dev/godwit/externalname/fieldmigration"
 )
@@ -50,7 +51,7 @@ func CheckCRD(ctx context.Context, file string, crd *apiextensionsv1.CustomResou
 	return all
 }
 
-func (f Finding) with(reason Reason, path, format string, args ...any) Finding {
+func (f Finding) with(reason *godwit.Reason, path, format string, args ...any) Finding {
 	f.Reason, f.Path, f.Message = reason, path, fmt.Sprintf(format, args...)
 	return f
 }

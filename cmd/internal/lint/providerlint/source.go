@@ -8,6 +8,8 @@ import (
 	"go/token"
 	"strconv"
 	"strings"
+
+	"github.com/godwit-dev/godwit"
 )
 
 // adapterPath is the package that declares Exception and Resource.
@@ -58,7 +60,7 @@ func (p goPackage) check(name string) (findings []Finding, literals int) {
 	if adapter == "" {
 		return nil, 0
 	}
-	report := func(at ast.Node, subject string, reason Reason, message string) {
+	report := func(at ast.Node, subject string, reason *godwit.Reason, message string) {
 		findings = append(findings, Finding{File: name, Line: p.positions.Position(at.Pos()).Line, Subject: subject, Reason: reason, Message: message})
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -88,7 +90,7 @@ func (p goPackage) check(name string) (findings []Finding, literals int) {
 	return findings, literals
 }
 
-func (p goPackage) checkException(literal *ast.CompositeLit, report func(ast.Node, string, Reason, string)) {
+func (p goPackage) checkException(literal *ast.CompositeLit, report func(ast.Node, string, *godwit.Reason, string)) {
 	reason := valueOf(literal, "Reason")
 	if reason == nil && len(literal.Elts) == 2 {
 		if _, keyed := literal.Elts[1].(*ast.KeyValueExpr); !keyed {

@@ -51,7 +51,7 @@ func crdObject(p crdreport.Plan, hint Hint) Object {
 	if p.Unlisted != nil && len(o.Blockers) == 0 {
 		o.Blockers = append(o.Blockers, Blocker{Reason: p.Unlisted.Reason, Message: p.Unlisted.Message, Remedy: p.Unlisted.Remedy})
 	}
-	if o.State == Unknown && p.Unlisted != nil && p.Unlisted.Reason == render.ReasonForbidden {
+	if o.State == Unknown && p.Unlisted != nil && p.Unlisted.Reason == render.ReasonForbidden.Name {
 		o.State = NotChecked
 	}
 	switch o.State {
@@ -70,7 +70,7 @@ func crdObject(p crdreport.Plan, hint Hint) Object {
 // CRD lacks, or a rescue was interrupted.
 func needsRescue(b render.Problem) bool {
 	return slices.Contains([]string{
-		storageversion.ReasonStoredVersionNotInSpec, storageversion.ReasonUnreadableObjects, storageversion.ReasonRescueInterrupted,
+		storageversion.ReasonStoredVersionNotInSpec.Name, storageversion.ReasonUnreadableObjects.Name, storageversion.ReasonRescueInterrupted.Name,
 	}, b.Reason)
 }
 

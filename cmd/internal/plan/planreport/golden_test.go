@@ -17,7 +17,7 @@ func twoClusters() planreport.PlanList {
 	plans := crds("Clean", "Ready", "Blocked")
 	plans[1].StorageVersion, plans[1].StoredVersions, plans[1].Objects = "v2", []string{"v1", "v2"}, new(int64(1200))
 	plans[2].Blockers = []render.Problem{
-		{Reason: storageversion.ReasonStoredVersionNotInSpec, Message: "status.storedVersions of crd2 names v1|v0", Remedy: "kubectl get crd2 -o yaml | kubectl apply -f -"},
+		{Reason: storageversion.ReasonStoredVersionNotInSpec.Name, Message: "status.storedVersions of crd2 names v1|v0", Remedy: "kubectl get crd2 -o yaml | kubectl apply -f -"},
 		{Reason: "WithoutRemedy", Message: "a policy denies <b>it</b>"},
 	}
 	named := crdreport.NoDoctorReport()

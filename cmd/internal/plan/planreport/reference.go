@@ -62,17 +62,17 @@ func unreadBlocker(unread []crdreport.Unread, grant string) (*Blocker, State) {
 	forbidden := 0
 	for _, u := range unread {
 		names = append(names, u.Resource)
-		if u.Reason == render.ReasonForbidden {
+		if u.Reason == render.ReasonForbidden.Name {
 			forbidden++
 		}
 	}
 	const most = 3
 	list := strings.Join(names[:min(len(names), most)], ", ")
 	if forbidden == len(unread) {
-		return &Blocker{Reason: render.ReasonForbidden, Remedy: grant,
+		return &Blocker{Reason: render.ReasonForbidden.Name, Remedy: grant,
 			Message: fmt.Sprintf("the user may not list %s, such as %s: what their objects name is not known", render.Count(int64(len(names)), "resource", "resources"), list)}, NotChecked
 	}
-	first := unread[slices.IndexFunc(unread, func(u crdreport.Unread) bool { return u.Reason != render.ReasonForbidden })]
+	first := unread[slices.IndexFunc(unread, func(u crdreport.Unread) bool { return u.Reason != render.ReasonForbidden.Name })]
 	return &Blocker{Reason: first.Reason, Remedy: first.Remedy,
 		Message: fmt.Sprintf("%s could not be read, such as %s: %s", render.Count(int64(len(names)), "resource", "resources"), first.Resource, first.Message)}, Unknown
 }

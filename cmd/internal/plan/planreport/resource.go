@@ -38,7 +38,7 @@ func ResourceRow(left []Left, hint Hint) Row {
 	r := rowOf(Resources, objects)
 	r.Next = next
 	r.Blockers = []Blocker{{
-		Reason:  ReasonInterruptedRun,
+		Reason:  ReasonInterruptedRun.Name,
 		Message: "a run over " + strings.Join(names, ", ") + ", and perhaps others that its command line named, was interrupted: objects are left as they were",
 		Remedy:  "run the same command again, as in: " + next,
 	}}

@@ -56,7 +56,7 @@ func revisionObject(p revisionreport.Plan, hint Hint) Object {
 
 // RevisionState maps the state of a revision.
 func RevisionState(p revisionreport.Plan) State {
-	if p.Reason == revision.ReasonUnconfirmed {
+	if p.Reason == revision.ReasonUnconfirmed.Name {
 		return Unknown
 	}
 	switch p.State {

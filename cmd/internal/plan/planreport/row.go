@@ -41,7 +41,7 @@ func FailedRow(d Domain, s State, b Blocker) Row {
 
 // Lacking is the row with one blocker for all missing permissions, in place of one for each object.
 func (r Row) Lacking(one Blocker) Row {
-	forbidden := func(b Blocker) bool { return b.Reason == render.ReasonForbidden }
+	forbidden := func(b Blocker) bool { return b.Reason == render.ReasonForbidden.Name }
 	r.Blockers = append([]Blocker{one}, slices.DeleteFunc(r.Blockers, forbidden)...)
 	return r
 }

@@ -63,7 +63,7 @@ func TestCRDRow(t *testing.T) {
 // TestRescueIsTheNextCommand: objects at a version that the CRD lacks have a command of their own.
 func TestRescueIsTheNextCommand(t *testing.T) {
 	plans := crds("Clean", "Blocked")
-	plans[1].Blockers = []render.Problem{{Reason: storageversion.ReasonStoredVersionNotInSpec}}
+	plans[1].Blockers = []render.Problem{{Reason: storageversion.ReasonStoredVersionNotInSpec.Name}}
 	if r := planreport.CRDRow(plans, hint); r.Next != hint("crd rescue crd1") {
 		t.Errorf("the next command is %q, want a rescue", r.Next)
 	}
@@ -77,13 +77,13 @@ func TestRescueIsTheNextCommand(t *testing.T) {
 func TestForbiddenListIsNotChecked(t *testing.T) {
 	plans := crds("Clean", "Unknown", "Unknown")
 	for i := 1; i < 3; i++ {
-		plans[i].Unlisted = &crdreport.Unlisted{Reason: render.ReasonForbidden, Message: "may not list"}
+		plans[i].Unlisted = &crdreport.Unlisted{Reason: render.ReasonForbidden.Name, Message: "may not list"}
 	}
-	r := planreport.CRDRow(plans, hint).Lacking(planreport.Blocker{Reason: render.ReasonForbidden, Message: "all"})
+	r := planreport.CRDRow(plans, hint).Lacking(planreport.Blocker{Reason: render.ReasonForbidden.Name, Message: "all"})
 	if r.State != planreport.NotChecked || r.Counts != (planreport.Counts{Clean: 1, Unknown: 2}) {
 		t.Errorf("the row is %s %+v, want NotChecked with 2 unknown", r.State, r.Counts)
 	}
-	if diff := cmp.Diff([]planreport.Blocker{{Reason: render.ReasonForbidden, Message: "all"}}, r.Blockers); diff != "" {
+	if diff := cmp.Diff([]planreport.Blocker{{Reason: render.ReasonForbidden.Name, Message: "all"}}, r.Blockers); diff != "" {
 		t.Errorf("blockers (-want +got):\n%s", diff)
 	}
 }
@@ -103,7 +103,7 @@ func TestRevisionRow(t *testing.T) {
 			t.Errorf("%s: the row is %s with %d objects, want %s with 1", state, r.State, r.Counts.Total(), want)
 		}
 	}
-	missing := revisionreport.PlanList{Items: []revisionreport.Plan{{State: revisionreport.StateUpToDate, Reason: revision.ReasonUnconfirmed}}}
+	missing := revisionreport.PlanList{Items: []revisionreport.Plan{{State: revisionreport.StateUpToDate, Reason: revision.ReasonUnconfirmed.Name}}}
 	if r := planreport.RevisionRow(missing, hint); r.State != planreport.Unknown {
 		t.Errorf("a revision that was not read again is %s, want Unknown", r.State)
 	}
@@ -238,7 +238,7 @@ func TestReferenceRow(t *testing.T) {
 // TestInterrupted: an interrupted rescue and an interrupted run are never clean, and have their command.
 func TestInterrupted(t *testing.T) {
 	plans := crds("Blocked", "Ready")
-	plans[0].Blockers = []render.Problem{{Reason: storageversion.ReasonRescueInterrupted}}
+	plans[0].Blockers = []render.Problem{{Reason: storageversion.ReasonRescueInterrupted.Name}}
 	rescued := planreport.CRDRow(plans, hint)
 	if diff := cmp.Diff(summary{planreport.Blocked, hint("crd rescue crd0"), planreport.Counts{Ready: 1, Blocked: 1}}, of(rescued)); diff != "" {
 		t.Errorf("a rescue (-want +got):\n%s", diff)

@@ -13,7 +13,7 @@ import (
 var (
 	fullPlan = Plan{Name: "secrets", Version: "v1", State: "Blocked", Objects: new(int64(1200)), Blockers: []render.Problem{{Reason: "Forbidden", Message: "alice may not", Remedy: "grant it"}}}
 	fullRun  = Run{
-		Name: "secrets", Version: "v1", Result: Partial, DurationSeconds: 1.5, Failures: []godwit.Failure{{Namespace: "shop", Name: "a", Reason: "Denied", Message: "a policy denies it"}},
+		Name: "secrets", Version: "v1", Result: Partial, DurationSeconds: 1.5, Failures: []godwit.Failure{{Namespace: "shop", Name: "a", Finding: godwit.Finding{Reason: &godwit.Reason{Name: "Denied"}, Message: "a policy denies it"}}},
 		Objects: render.ObjectsOf(godwit.Counts{Migrated: 1, Unchanged: 2, Skipped: 3, Gone: 4, Deferred: 5, Failed: 6}),
 	}
 	fullVerification = Verification{Name: "secrets", Result: NotProven, Expected: "k8s:enc", Objects: 3, ByForm: map[string]int64{"v1": 1, "k8s:enc": 1}, Unreadable: 1, Message: "1 object is stored as v1", Remedy: "run"}

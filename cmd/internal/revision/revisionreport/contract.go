@@ -94,7 +94,7 @@ type Run struct {
 func NewRun(one revision.Result, w remedy.Writer) Run {
 	r := Run{
 		Namespace: one.Namespace, Name: one.Name, Owner: one.Owner, Phase: stateOf(one), Replacement: one.Replacement,
-		Reason: one.Reason, Message: one.Message, Remedy: w.Text(one.Fix()),
+		Reason: one.Reason.String(), Message: one.Message, Remedy: w.Text(one.Fix()),
 	}
 	if one.Phase == revision.Retained || one.Phase == revision.RolledBack { // otherwise the old revision is deleted, or is still in use
 		r.RetainedUntil = orNull(one.Until)
@@ -111,7 +111,7 @@ func (r Run) remedied() bool {
 // its retention or the policy.
 func (r Run) overdue() bool {
 	switch r.Reason {
-	case "", revision.ReasonRetained, revision.ReasonKept, revision.ReasonRolledBack:
+	case "", revision.ReasonRetained.Name, revision.ReasonKept.Name, revision.ReasonRolledBack.Name:
 		return false
 	}
 	return r.Phase == StateRetained || r.Phase == StateRolledBack
@@ -123,7 +123,7 @@ func NewPlanList(items []revision.Item, inventory *revision.Inventory, w remedy.
 	for _, i := range items {
 		l.Items = append(l.Items, Plan{
 			Namespace: i.Namespace, Name: i.Name, UID: i.UID, Owner: i.Owner, Version: i.Version, Form: i.Form, Target: i.Target,
-			Action: i.Action, State: stateOf(revision.Result{Item: i}), References: render.Present(i.References), Losses: render.Present(i.Losses), Reason: i.Reason, Message: i.Message, Remedy: w.Text(i.Fix()),
+			Action: i.Action, State: stateOf(revision.Result{Item: i}), References: render.Present(i.References), Losses: render.Present(i.Losses), Reason: i.Reason.String(), Message: i.Message, Remedy: w.Text(i.Fix()),
 			Replacement: i.Replacement, RetainedUntil: orNull(i.Until),
 		})
 	}

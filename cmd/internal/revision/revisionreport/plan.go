@@ -61,7 +61,7 @@ func writePlans(text *strings.Builder, s render.Style, items []Plan) {
 	})
 	text.WriteString(planTable.Text(s, items))
 	for _, p := range items {
-		if p.Reason == "" || p.Reason == revision.ReasonRetained && p.RetainedUntil != nil {
+		if p.Reason == "" || p.Reason == revision.ReasonRetained.Name && p.RetainedUntil != nil {
 			continue
 		}
 		mark := render.MarkAttention

@@ -22,13 +22,13 @@ func TestRevisionText(t *testing.T) {
 		{Namespace: "shop", Name: "a", Owner: vm, Version: "v2", Form: "Object", Target: "v2", Action: revision.UpToDate},
 		{Namespace: "shop", Name: "b", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Upgrade},
 		{Namespace: "shop", Name: "c", Version: "v1", Form: "Spec", Target: "v2", Action: revision.Unreferenced},
-		{Namespace: "shop", Name: "d", Owner: vm, Action: revision.Blocked, Reason: "SourceGone", Message: "it is gone"},
-		{Namespace: "shop", Name: "e", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Upgrade, Reason: "Retained", Replacement: "e2", Until: until},
+		{Namespace: "shop", Name: "d", Owner: vm, Action: revision.Blocked, Reason: revision.ReasonSourceGone, Message: "it is gone"},
+		{Namespace: "shop", Name: "e", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Upgrade, Reason: revision.ReasonRetained, Replacement: "e2", Until: until},
 		{
 			Namespace: "shop", Name: "f", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Upgrade, Replacement: "f2",
 			References: []revision.ReferenceStatus{{Kind: "ControllerRevision", Name: "start", Path: "/data", State: revision.ReferenceFixed}},
 		},
-		{Namespace: "shop", Name: "g", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Deferred, Reason: "Running", Message: "it runs"},
+		{Namespace: "shop", Name: "g", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Deferred, Reason: revision.ReasonRunning, Message: "it runs"},
 	}
 	inventory := &revision.Inventory{Droppable: []string{"v0"}, InUse: []revision.VersionUse{{Version: "v1", UsedBy: []string{"controllerrevision shop/b"}, Count: 6}}}
 	ran := reportOf([]revision.Result{

@@ -1,0 +1,34 @@
+package externalname
+
+import "github.com/godwit-dev/godwit"
+
+// ConditionReasons are those of conditions that a provider sets by package crossplane.
+var ConditionReasons godwit.Catalog
+
+var (
+	ReasonDiffers = ConditionReasons.Declare(godwit.Reason{
+		Name: "Differs", UserAction: true,
+		Meaning: "The external resource differs from spec.forProvider.",
+		Fix:     godwit.Do("correct spec.forProvider").Or(godwit.Do("allow Update in spec.managementPolicies, which changes the external resource")),
+	})
+	ReasonInSync = ConditionReasons.Declare(godwit.Reason{
+		Name:    "InSync",
+		Meaning: "The external resource is as spec.forProvider says.",
+		Fix:     godwit.Do("nothing is left to do"),
+	})
+	ReasonUpdated = ConditionReasons.Declare(godwit.Reason{
+		Name:    "Updated",
+		Meaning: "The external resource was updated, and not observed since.",
+		Fix:     godwit.Do("wait for the next reconcile"),
+	})
+	ReasonShared = ConditionReasons.Declare(godwit.Reason{
+		Name: "Shared", UserAction: true,
+		Meaning: "Another managed resource has the same external name, so that both write one external resource.",
+		Fix:     godwit.Do("delete one of the two, or correct its external name. Set its spec.managementPolicies to Observe first, so that the external resource stays"),
+	})
+	ReasonUnique = ConditionReasons.Declare(godwit.Reason{
+		Name:    "Unique",
+		Meaning: "No other managed resource has the external name any more.",
+		Fix:     godwit.Do("nothing is left to do"),
+	})
+)

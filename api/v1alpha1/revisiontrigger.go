@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 )
 
 // ControllerRevisionUpgradeTrigger finds the ControllerRevisions of a family that store an object at

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/godwit-dev/godwit/internal/apierror"
 )
 
 // An answer counts as slow when it takes longer than slowFactor times the
@@ -74,7 +76,7 @@ func fillsCache(resp *http.Response) bool {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(start), rest), resp.Body}
-	return bytes.Contains(start, []byte(cacheUnfilled))
+	return apierror.FillsCache(string(start))
 }
 
 // cacheAnswerBytes are more than an API server takes to say that a cache is not filled.

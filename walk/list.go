@@ -2,6 +2,7 @@ package walk
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -172,7 +173,8 @@ func expired(err error) (resume string, ok bool) {
 	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return "", false
 	}
-	if status, ok := apiStatus(err); ok {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
 		resume = status.Status().Continue
 	}
 	return resume, true

@@ -2,7 +2,6 @@ package walk
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -13,7 +12,7 @@ type stopKey struct{}
 
 // ErrStopped is the error of a request that was not sent, because its walk was
 // told to stop while the request waited for its turn.
-var ErrStopped = errors.New("not sent, the walk was told to stop")
+var ErrStopped error = notSentError("the walk was told to stop")
 
 // untilStop returns the context for waiting. It ends when the walk is told to
 // stop: a request that waits is not under way, and need not be sent.
@@ -32,7 +31,15 @@ type sendByKey struct{}
 
 // ErrTooLate is the error of a request that was not sent, because its turn did not come
 // by the time that [SendBy] set.
-var ErrTooLate = errors.New("not sent, its turn came too late")
+var ErrTooLate error = notSentError("its turn came too late")
+
+// notSentError says why a request was not sent, and is not to be sent by a retry.
+type notSentError string
+
+func (e notSentError) Error() string { return "not sent, " + string(e) }
+
+// RetriesEnded implements [apierror.RetriesEnded].
+func (e notSentError) RetriesEnded() {}
 
 // SendBy returns a context whose requests are sent by t or not at all. It is for a write
 // that depends on recent reads: behind a rate limit its turn may come long after them. A

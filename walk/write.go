@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/godwit-dev/godwit/internal/apierror"
 )
 
 // Write makes one write of an object within the byte budget. It waits for room,
@@ -79,7 +81,7 @@ func mayHaveWritten(err error) bool {
 	if errors.Is(err, ErrStopped) || errors.Is(err, ErrTooLate) || utilnet.IsConnectionRefused(err) {
 		return false // it was not sent
 	}
-	if _, answered := apiStatus(err); answered {
+	if apierror.IsAnswer(err) {
 		return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 	}
 	return true

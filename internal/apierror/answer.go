@@ -2,15 +2,11 @@ package apierror
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/walk"
 )
 
 // Class is what an answer means.
@@ -56,12 +52,24 @@ type Answer struct {
 	Message string
 	// Cause is the part of Message that comes from Origin; Message where it has no such part.
 	Cause string
-	// User lacks the permission Grant; both are set if Forbidden.
-	User  string
-	Grant kube.Grant
+	// User lacks the Permission; both are set if Forbidden.
+	User       string
+	Permission Permission
 	// StoredVersion is the version at which etcd holds an object that could not be
 	// converted; empty if the answer does not name one.
 	StoredVersion string
+}
+
+// Permission is what an authorizer has denied: a verb on a resource, or on a path.
+type Permission struct {
+	Verb, Group string
+	// Resource has its subresource after a slash, if there is one.
+	Resource  string
+	Namespace string
+	// Name is that of the object, if the request was about one. The words of an answer alone do not tell.
+	Name string
+	// Path is set for a request that is about no resource, such as discovery.
+	Path string
 }
 
 // Of classifies an error.
@@ -72,6 +80,9 @@ func Of(err error) Answer {
 	a := Parse(code(err), err.Error())
 	if conversion := a.Class == ConversionFailed || a.Class == ConversionUnavailable; !conversion {
 		a.Message = Message(err)
+	}
+	if status := failureOf(err).status; a.Class == Forbidden && status != nil && status.Details != nil {
+		a.Permission.Name = status.Details.Name
 	}
 	switch {
 	case a.Origin != Origin{}, a.Class == Forbidden:
@@ -125,32 +136,30 @@ func classOf(code int32) Class {
 
 // Message is the API server's sentence, without what callers put before it.
 func Message(err error) string {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return cmp.Or(status.Status().Message, fmt.Sprintf("status code %d", status.Status().Code))
+	if status := failureOf(err).status; status != nil {
+		return cmp.Or(status.Message, fmt.Sprintf("status code %d", status.Code))
 	}
 	return err.Error()
 }
 
 // IsAnswer reports whether an error is an answer of an API server, or of a proxy before it.
-func IsAnswer(err error) bool { return errors.As(err, new(apierrors.APIStatus)) }
+func IsAnswer(err error) bool { return failureOf(err).status != nil }
 
 func code(err error) int32 {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return 0
+	if status := failureOf(err).status; status != nil {
+		return status.Code
 	}
-	return status.Status().Code
+	return 0
 }
 
-// Transient is walk.Transient, and true for a failed conversion: a conversion webhook works
+// Transient is [Retried], and true for a failed conversion: a conversion webhook works
 // again when its rollout is over. The API server uses the same reason for objects that it
 // can never read.
 func Transient(err error) (time.Duration, bool) {
 	if apierrors.IsStoreReadError(err) && Of(err).Origin.Kind == Conversion {
 		return 0, true
 	}
-	return walk.Transient(err)
+	return Retried(err)
 }
 
 // RetryForbidden makes a 503 of an authorizer's 403. Each API server answers 403 for a moment
@@ -158,7 +167,7 @@ func Transient(err error) (time.Duration, bool) {
 // permission before. Refusals by admission have the same code and reason, but other words, and
 // are returned unchanged.
 func RetryForbidden(err error) error {
-	if apierrors.IsForbidden(err) && IsForbidden(err) {
+	if IsAnswer(err) && TreatmentOf(err) == Confirm {
 		return apierrors.NewServiceUnavailable(err.Error())
 	}
 	return err
@@ -179,7 +188,7 @@ func Moved(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNot
 // IsRefusal reports whether the API server rejected a request in a way that a retry does not
 // change.
 func IsRefusal(err error) bool {
-	if _, transient := walk.Transient(err); transient || Moved(err) {
+	if TreatmentOf(err) == Retry || Moved(err) {
 		return false
 	}
 	c := code(err)

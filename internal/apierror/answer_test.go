@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/internal/apierror"
-	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 func status(code int32, reason metav1.StatusReason, message string) error {
@@ -94,7 +93,21 @@ func TestOf(t *testing.T) {
 			reason: "the authorizer names the grant",
 			err:    status(403, metav1.StatusReasonForbidden, notAuthorized),
 			want: apierror.Answer{Class: apierror.Forbidden, User: "alice", Message: notAuthorized, Cause: notAuthorized,
-				Grant: kube.Grant{Verb: "patch", Namespace: "shop", Resource: schema.GroupResource{Group: "example.com", Resource: "widgets/status"}}},
+				Permission: apierror.Permission{Verb: "patch", Namespace: "shop", Group: "example.com", Resource: "widgets/status"}},
+		},
+		"a permission for an object is missing": {
+			reason: "the details name the object",
+			err:    apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "a", errors.New(`User "alice" cannot get resource "secrets" in API group "" in the namespace "shop"`)),
+			want: apierror.Answer{Class: apierror.Forbidden, User: "alice",
+				Message:    `secrets "a" is forbidden: User "alice" cannot get resource "secrets" in API group "" in the namespace "shop"`,
+				Cause:      `secrets "a" is forbidden: User "alice" cannot get resource "secrets" in API group "" in the namespace "shop"`,
+				Permission: apierror.Permission{Verb: "get", Resource: "secrets", Namespace: "shop", Name: "a"}},
+		},
+		"a permission for discovery is missing": {
+			reason: "it is for a path",
+			err:    status(403, metav1.StatusReasonForbidden, `forbidden: User "alice" cannot get path "/apis"`),
+			want: apierror.Answer{Class: apierror.Forbidden, User: "alice", Cause: `forbidden: User "alice" cannot get path "/apis"`,
+				Message: `forbidden: User "alice" cannot get path "/apis"`, Permission: apierror.Permission{Verb: "get", Path: "/apis"}},
 		},
 		"not found":    {"the code decides", status(404, metav1.StatusReasonNotFound, "no"), apierror.Answer{Class: apierror.NotFound, Message: "no", Cause: "no"}},
 		"conflict":     {"the code decides", status(409, metav1.StatusReasonConflict, "no"), apierror.Answer{Class: apierror.Conflict, Message: "no", Cause: "no"}},

@@ -5,8 +5,9 @@
 // the message tell them apart. They come from the source files of Kubernetes that words.go
 // names.
 //
-// The package does not decide what a class means for an object; the migration does. It builds
-// on walk.Transient, which decides what a walk retries by default.
+// [Table] has the treatment of each request that failed, for all domains: what is retried, what is final, what the server
+// confirms, and what the caller alone can decide. The package does not decide what a class means for an object; the
+// migration does.
 //
-// Read answer.go, then words.go. Each file uses only the files after it.
+// Read table.go, answer.go, failure.go, then words.go.
 package apierror

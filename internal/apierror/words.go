@@ -1,18 +1,15 @@
 package apierror
 
-import (
-	"regexp"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/godwit-dev/godwit/internal/kube"
-)
+import "regexp"
 
 // The API server's words, from k8s.io/apiserver: webhook/errors/statuserror.go,
 // webhook/dispatcher.go, policy/validating/dispatcher.go,
-// policy/generic/policy_dispatcher.go and endpoints/handlers/responsewriters/errors.go; and
+// policy/generic/policy_dispatcher.go, admission/plugin/webhook/generic/webhook.go,
+// admission/plugin/resourcequota/controller.go, storage/cacher/cacher.go and
+// endpoints/handlers/responsewriters/errors.go; and
 // from k8s.io/apiextensions-apiserver: conversion/webhook_converter.go and
-// conversion/converter.go; and from k8s.io/apimachinery: util/managedfields/internal/structuredmerge.go.
+// conversion/converter.go; and from k8s.io/apimachinery: util/managedfields/internal/structuredmerge.go;
+// and from etcd, whose words the API server passes on without a reason.
 var (
 	policyDenies    = regexp.MustCompile(`(?s)([Pp]olicy) ['"]([^'"]*)['"](?: with binding '([^']*)')? denied request: (.*)`)
 	webhookDenies   = regexp.MustCompile(`(?s)admission webhook "([^"]*)" denied the request(?:: |$)?(.*)`)
@@ -23,10 +20,20 @@ var (
 	versionGone     = regexp.MustCompile(`request to convert CR from an invalid group/version: [^ ]*/([^ /]+)`)
 	typedFails      = regexp.MustCompile(`failed to create typed (?:live|patch) object`)
 	unauthorized    = regexp.MustCompile(`: User "(.*)" cannot ([a-z]+) resource "([^"]*)"(?: in API group "([^"]*)")?(?: in the namespace "([^"]*)")?`)
+	// unauthorizedPath is for discovery, which has no resource.
+	unauthorizedPath = regexp.MustCompile(`: User "(.*)" cannot ([a-z]+) path "([^"]*)"`)
+	admissionStarts  = regexp.MustCompile(`not yet ready to handle request`)
+	quotaUncounted   = regexp.MustCompile(`status unknown for quota`)
+	cacheUnfilled    = regexp.MustCompile(`storage is \(re\)initializing`)
+	// tooLarge is what etcd refuses, or the API server's client of etcd does not send.
+	tooLarge = regexp.MustCompile(`etcdserver: request is too large|trying to send message larger than max`)
 
 	// unanswered matches the error of an HTTP client that got no answer.
 	unanswered = regexp.MustCompile(`^(?:Post|Get) "`)
 )
+
+// FillsCache reports whether an API server says, with a 429, that its watch cache for a resource is not filled yet.
+func FillsCache(text string) bool { return cacheUnfilled.MatchString(text) }
 
 // parse classifies an answer by its words. Its class is Unknown where the text has none of
 // the words that it knows.
@@ -58,9 +65,10 @@ func parse(text string) Answer {
 		return a
 	}
 	if m := unauthorized.FindStringSubmatch(text); m != nil {
-		return Answer{Class: Forbidden, User: m[1], Grant: kube.Grant{
-			Verb: m[2], Resource: schema.GroupResource{Group: m[4], Resource: m[3]}, Namespace: m[5],
-		}}
+		return Answer{Class: Forbidden, User: m[1], Permission: Permission{Verb: m[2], Resource: m[3], Group: m[4], Namespace: m[5]}}
+	}
+	if m := unauthorizedPath.FindStringSubmatch(text); m != nil {
+		return Answer{Class: Forbidden, User: m[1], Permission: Permission{Verb: m[2], Path: m[3]}}
 	}
 	return Answer{}
 }

@@ -11,22 +11,43 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+
+	"github.com/godwit-dev/godwit/internal/apierror"
 )
 
 // Allowed asks the API server, and so all of its authorizers, whether the caller has a
 // permission.
 func Allowed(ctx context.Context, c rest.Interface, g Grant) (bool, error) {
-	resource, subresource, _ := strings.Cut(g.Resource.Resource, "/")
-	review := &authorizationv1.SelfSubjectAccessReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: g.Verb, Group: g.Resource.Group, Resource: resource, Subresource: subresource, Name: g.Name, Namespace: g.Namespace,
-		}},
-	}
-	if err := postReview(ctx, c, review, "apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"); err != nil {
+	allowed, err := Allows(ctx, c, apierror.Permission{Verb: g.Verb, Group: g.Resource.Group, Resource: g.Resource.Resource, Name: g.Name, Namespace: g.Namespace})
+	if err != nil {
 		return false, fmt.Errorf("review the access to %s: %w", g, err)
 	}
+	return allowed, nil
+}
+
+// Allows is [Allowed] for a permission that an authorizer has denied.
+func Allows(ctx context.Context, c rest.Interface, p apierror.Permission) (bool, error) {
+	review := ReviewOf(p)
+	if err := postReview(ctx, c, review, "apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"); err != nil {
+		return false, err
+	}
 	return review.Status.Allowed, nil
+}
+
+// ReviewOf returns the review that asks whether the caller has a permission.
+func ReviewOf(p apierror.Permission) *authorizationv1.SelfSubjectAccessReview {
+	review := &authorizationv1.SelfSubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
+	}
+	if p.Path != "" {
+		review.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Verb: p.Verb, Path: p.Path}
+		return review
+	}
+	resource, subresource, _ := strings.Cut(p.Resource, "/")
+	review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
+		Verb: p.Verb, Group: p.Group, Resource: resource, Subresource: subresource, Name: p.Name, Namespace: p.Namespace,
+	}
+	return review
 }
 
 // Denied are the permissions that the caller lacks.

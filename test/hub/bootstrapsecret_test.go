@@ -99,7 +99,7 @@ func TestForeignSecret(t *testing.T) {
 	secret := &corev1.Secret{Data: map[string][]byte{"mine": []byte("x")}}
 	secret.Namespace, secret.Name = bootstrapNamespace, "bootstrap-"+s.to
 	s.create(secret)
-	if _, err := s.install(s.c)(); !cluster.Final(err) || !strings.Contains(err.Error(), cluster.ReasonForeignObject.Name) {
+	if _, err := s.install(s.c)(); !s.isFinal(err) || !strings.Contains(err.Error(), cluster.ReasonForeignObject.Name) {
 		t.Errorf("install: %v, want %s", err, cluster.ReasonForeignObject)
 	}
 	if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil || len(secret.Data) != 1 {

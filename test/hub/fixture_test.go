@@ -242,12 +242,17 @@ func (s site) objects() map[string]string {
 	return found
 }
 
+// isFinal reports whether repetition does not fix an error of a pass.
+func (s site) isFinal(err error) bool {
+	return new(cluster.Confirmations).Final(s.t.Context(), s.c, err)
+}
+
 // finish repeats a pass until no cluster waits, as an agent does, and returns what it came to.
 func (s site) finish(pass func() (cluster.Result, error)) cluster.Result {
 	s.t.Helper()
 	for range 20 {
 		r, err := pass()
-		if err != nil && cluster.Final(err) {
+		if err != nil && s.isFinal(err) {
 			s.t.Fatal(err)
 		}
 		if err == nil && len(r.Waiting) == 0 {

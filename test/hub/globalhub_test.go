@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
@@ -35,8 +36,10 @@ import (
 // globalHub is a global hub with a broker and the agents of two hubs, which answer as a
 // script says. Each test has hubs of its own.
 type globalHub struct {
-	t         *testing.T
-	c         client.WithWatch
+	t *testing.T
+	c client.WithWatch
+	// own is the client of the manager, if it is not c.
+	own       client.WithWatch
 	namespace string // of the manager and of the migrations
 	manager   message.Identity
 	broker    *kfake.Cluster
@@ -83,7 +86,7 @@ func newGlobalHubWith(t *testing.T, kinds meta.RESTMapper) *globalHub {
 		t.Fatal(err)
 	}
 	t.Cleanup(broker.Close)
-	g := newHublessGlobalHub(t, kinds, broker)
+	g := newHublessGlobalHub(t, shared.Config(), kinds, broker)
 	name := newName()
 	g.from, g.to = g.newHub("from-"+name, hub.Source), g.newHub("to-"+name, hub.Target)
 	g.enroll(g.from, g.to)
@@ -92,21 +95,27 @@ func newGlobalHubWith(t *testing.T, kinds meta.RESTMapper) *globalHub {
 }
 
 // newHublessGlobalHub makes a global hub that no other hub is registered at.
-func newHublessGlobalHub(t *testing.T, kinds meta.RESTMapper, broker *kfake.Cluster) *globalHub {
+func newHublessGlobalHub(t *testing.T, config *rest.Config, kinds meta.RESTMapper, broker *kfake.Cluster) *globalHub {
 	t.Helper()
-	config := shared.Config()
-	config.QPS = -1
-	c, err := client.NewWithWatch(config, client.Options{Scheme: globalScheme(), Mapper: kinds})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := globalClient(t, config, kinds)
 	g := &globalHub{t: t, c: c, namespace: newNamespace(t, c), broker: broker, events: events.NewFakeRecorder(1000), clock: clock.RealClock{}}
 	g.metrics = manager.NewMetrics(c)
+	var err error
 	g.manager, err = identity.Ensure(t.Context(), c, c, identity.Owner{Namespace: g.namespace, Name: message.ManagerName})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
+}
+
+func globalClient(t *testing.T, config *rest.Config, kinds meta.RESTMapper) client.WithWatch {
+	t.Helper()
+	config.QPS = -1
+	c, err := client.NewWithWatch(config, client.Options{Scheme: globalScheme(), Mapper: kinds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // withoutAccounts is a mapper of a global hub without ManagedServiceAccounts.

@@ -72,7 +72,7 @@ func (i interruption) interrupt(kill string) bool {
 	transport := &fault.Transport{Fault: fault.All()[kill]}
 	transport.Run(i.t.Context(), func(ctx context.Context) {
 		r, err := i.pass(ctx, hubClient(i.t, transport.Config(shared.Config())))
-		if len(r.Failed) > 0 || err != nil && cluster.Final(err) {
+		if len(r.Failed) > 0 || err != nil && i.isFinal(err) {
 			i.t.Fatalf("%s, the action calls that final: %v %v", kill, r.Failed, err)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,8 +62,13 @@ func (l *leaping) leap(d time.Duration) {
 // newManaged makes the hubs, the clusters and the manager. Nothing runs yet.
 func newManaged(t *testing.T, clusters int) *managed {
 	t.Helper()
-	m := &managed{move: newMove(t, clusters), clock: &leaping{}, secrets: map[string][]byte{}}
-	m.g = newHublessGlobalHub(t, withoutAccounts{hubMapper()}, m.broker)
+	return newManagedBetween(t, clusters, shared.Config(), second.Config())
+}
+
+func newManagedBetween(t *testing.T, clusters int, source, target *rest.Config) *managed {
+	t.Helper()
+	m := &managed{move: newMoveBetween(t, clusters, source, target), clock: &leaping{}, secrets: map[string][]byte{}}
+	m.g = newHublessGlobalHub(t, source, withoutAccounts{hubMapper()}, m.broker)
 	m.g.clock = m.clock
 	m.g.log = funcr.New(func(prefix, args string) { m.logs.add("manager "+prefix, args) }, funcr.Options{Verbosity: 1})
 	m.identity = m.g.manager

@@ -101,6 +101,11 @@ const bootstrapAccountRole = "open-cluster-management:bootstrap"
 // newMove makes two hubs, clusters at the source, and a migration of them.
 func newMove(t *testing.T, clusters int) *move {
 	t.Helper()
+	return newMoveBetween(t, clusters, shared.Config(), second.Config())
+}
+
+func newMoveBetween(t *testing.T, clusters int, source, target *rest.Config) *move {
+	t.Helper()
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +120,7 @@ func newMove(t *testing.T, clusters int) *move {
 	if m.identity, err = message.NewIdentity(); err != nil {
 		t.Fatal(err)
 	}
-	m.source, m.target = m.newSide("source", shared.Config()), m.newSide("target", second.Config())
+	m.source, m.target = m.newSide("source", source), m.newSide("target", target)
 	m.kafka = m.connect("manager")
 	topics := []string{message.MigrationTopic(m.source.name), message.MigrationTopic(m.target.name)}
 	for _, s := range []*hubSide{m.source, m.target} {
@@ -124,7 +129,7 @@ func newMove(t *testing.T, clusters int) *move {
 	if err := m.kafka.EnsureTopics(t.Context(), topics...); err != nil {
 		t.Fatal(err)
 	}
-	m.begin(clusters, shared.Config())
+	m.begin(clusters, source)
 	return m
 }
 

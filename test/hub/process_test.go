@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -35,11 +36,12 @@ func (g *globalHub) start(v *valve, keys ...objectKey) *process {
 	ctx, cancel := context.WithCancel(log.IntoContext(g.t.Context(), g.log))
 	transport := g.transport("manager")
 	p := &process{cancel: cancel}
-	var c client.Client = g.c
+	own := cmp.Or(g.own, g.c)
+	var c client.Client = own
 	var carries manager.Transport = transport
 	if v != nil {
 		v.kill = cancel
-		c, carries = v.client(g.c), v.transport(transport)
+		c, carries = v.client(own), v.transport(transport)
 	}
 	if g.through != nil {
 		carries = g.through(carries)
@@ -48,7 +50,7 @@ func (g *globalHub) start(v *valve, keys ...objectKey) *process {
 		carries = forbidding{carries, g.forbidden}
 	}
 	p.r = &manager.Reconciler{
-		Client: c, Reader: g.c, Recorder: g.events, Clock: g.clock, Transport: carries,
+		Client: c, Reader: own, Recorder: g.events, Clock: g.clock, Transport: carries,
 		Metrics: g.metrics, Namespace: g.namespace, Identity: g.manager,
 	}
 	p.group.Go(func() {

@@ -135,7 +135,7 @@ func TestIssueToken(t *testing.T) {
 			})
 			token, err := s.target(limited).IssueToken(t.Context(), needed)
 			if test.want == 0 {
-				if !cluster.Final(err) || !strings.Contains(err.Error(), "--service-account-max-token-expiration") {
+				if !s.isFinal(err) || !strings.Contains(err.Error(), "--service-account-max-token-expiration") {
 					t.Errorf("the token is issued for less time than the migration needs: %v", err)
 				}
 				return

@@ -41,9 +41,11 @@ type work struct {
 	// leases are those seen since the command was executed first by this process.
 	leases cluster.Leases
 	// kinds are those that the hub serves while the command is executed.
-	kinds    cluster.Kinds
-	emptied  cluster.Emptied
-	progress progress
+	kinds   cluster.Kinds
+	emptied cluster.Emptied
+	// confirmations are of what the API server denies while the command is executed.
+	confirmations cluster.Confirmations
+	progress      progress
 }
 
 // newWork is the execution of what is stored.
@@ -110,7 +112,7 @@ func (w *work) order(ctx context.Context, i int) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && cluster.Final(err):
+		case err != nil && w.hubOf().Final(ctx, err):
 			return err
 		case err == nil:
 			w.take(ctx, i, r)
@@ -214,7 +216,7 @@ func forAll(act func(ctx context.Context) (waits string, err error)) pass {
 
 // hubOf is the hub of the agent in this migration.
 func (w *work) hubOf() cluster.Hub {
-	return cluster.Hub{Client: w.Client, UID: w.migration.uid, Rules: w.Rules, BootstrapNamespace: w.BootstrapNamespace, Kinds: &w.kinds, Emptied: &w.emptied}
+	return cluster.Hub{Client: w.Client, UID: w.migration.uid, Rules: w.Rules, BootstrapNamespace: w.BootstrapNamespace, Kinds: &w.kinds, Emptied: &w.emptied, Confirmations: &w.confirmations}
 }
 
 // reconnect is the time of a command, or the default for one that has none.

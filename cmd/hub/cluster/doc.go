@@ -10,7 +10,7 @@
 //
 // # Reading order
 //
-// reason.go, result.go, names.go, together.go, hub.go, read.go, patch.go, original.go,
+// reason.go, names.go, together.go, confirm.go, hub.go, result.go, read.go, patch.go, original.go,
 // object.go, owner.go, delete.go, lease.go, kubeconfig.go, klusterlet.go, klusterletconfig.go.
 // A file uses only files before it.
 package cluster

@@ -30,10 +30,21 @@ type Hub struct {
 	Kinds *Kinds
 	// Emptied are the clusters whose objects a command has deleted, if it is set.
 	Emptied *Emptied
+	// Confirmations are those of a command, if it is set. Without them nothing is confirmed, and a pass waits.
+	Confirmations *Confirmations
 	// unused are the kinds without an object, in one pass.
 	unused *unused
 	// together has what one pass reads of all of its clusters; nil where they are read one by one.
 	together *together
+}
+
+// Final is [Confirmations.Final] for the hub.
+func (h Hub) Final(ctx context.Context, err error) bool {
+	c := h.Confirmations
+	if c == nil {
+		c = &Confirmations{}
+	}
+	return c.Final(ctx, h.Client, err)
 }
 
 // Pass is the hub for one pass over clusters. It reads once, and not for each cluster, whether

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
@@ -40,8 +39,8 @@ func (r *Result) Fail(name string, err error) {
 
 // Each runs one pass of an action over clusters. The action returns what the cluster waits
 // for, which is nothing when it is done. A request that may succeed later makes the cluster
-// wait; see [Final].
-func Each(ctx context.Context, names []string, act func(ctx context.Context, name string) (waits string, err error)) (Result, error) {
+// wait; see [Confirmations.Final].
+func (h Hub) Each(ctx context.Context, names []string, act func(ctx context.Context, name string) (waits string, err error)) (Result, error) {
 	var (
 		mutex sync.Mutex
 		group sync.WaitGroup
@@ -53,10 +52,11 @@ func Each(ctx context.Context, names []string, act func(ctx context.Context, nam
 		group.Go(func() {
 			defer func() { <-slots }()
 			waits, err := act(ctx, name)
+			final := err != nil && h.Final(ctx, err)
 			mutex.Lock()
 			defer mutex.Unlock()
 			switch {
-			case err != nil && Final(err):
+			case final:
 				r.Failed[name] = Explain(err).Error()
 			case err != nil:
 				r.Waiting[name] = err.Error()
@@ -70,19 +70,6 @@ func Each(ctx context.Context, names []string, act func(ctx context.Context, nam
 	group.Wait()
 	slices.Sort(r.Done)
 	return r, ctx.Err()
-}
-
-// Final reports whether an error is one that repetition does not fix: a [Failure], or a
-// request that the API server refuses for what it says.
-func Final(err error) bool {
-	var failure *Error
-	return errors.As(err, &failure) || meta.IsNoMatchError(err) || apierrors.IsForbidden(err) && !terminating(err) || apierrors.IsInvalid(err) ||
-		apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
-}
-
-// terminating reports whether a namespace is being deleted, which ends.
-func terminating(err error) bool {
-	return apierrors.HasStatusCause(err, "NamespaceTerminating")
 }
 
 // Explain gives an error that has no reason one.

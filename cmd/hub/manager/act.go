@@ -12,7 +12,6 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
 // act executes the effects that are due, and those that follow from them. It reports whether
@@ -98,7 +97,7 @@ func (r *Reconciler) perform(ctx context.Context, m migration, e hub.Effect) (hu
 // manager tries until the time is over.
 func (r *Reconciler) command(ctx context.Context, m migration, e hub.Effect) (hub.Event, error) {
 	err := r.send(ctx, m, e, nil)
-	p := problemOf(err)
+	p := problemOf(err, err != nil && r.final(ctx, err))
 	switch {
 	case p != nil && hub.StageNumber(e.Stage) < hub.StageNumber(api.PhaseRegistering):
 		return hub.Report{
@@ -119,7 +118,7 @@ func (r *Reconciler) result(ctx context.Context, e hub.Effect, waits string, p *
 	report := hub.Report{At: now, Party: hub.Manager, Stage: e.Stage, Attempt: e.Attempt, Finished: true}
 	late := !now.Before(e.Until)
 	switch {
-	case err != nil && (cluster.Final(err) || late):
+	case err != nil && (late || r.final(ctx, err)):
 		report.Error = err.Error()
 	case err != nil:
 		return nil, err

@@ -82,7 +82,7 @@ func (r *Reconciler) issueBootstrap(ctx context.Context, m migration) (waits str
 		}
 		return unstructured.SetNestedMap(account.Object, map[string]any{"enabled": true, "validity": lifetime.String()}, "spec", "rotation")
 	}); err != nil {
-		if cluster.Final(err) {
+		if r.final(ctx, err) {
 			return "", &problem{api.ReasonFailed.Name, fmt.Sprintf("create ManagedServiceAccount %s/%s: %v", m.to(), account.GetName(), err)}, nil
 		}
 		return "", nil, fmt.Errorf("create ManagedServiceAccount %s/%s: %w", m.to(), account.GetName(), err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/kafka"
 )
 
@@ -26,8 +25,9 @@ func errOf(p *problem, err error) error {
 	return p
 }
 
-// problemOf returns the problem that an error is, or nil for an error that may end by itself.
-func problemOf(err error) *problem {
+// problemOf returns the problem that an error is, or nil for an error that may end by itself. Final says that repetition does
+// not fix an error of the global hub.
+func problemOf(err error, final bool) *problem {
 	var known *problem
 	var forbidden *kafka.ForbiddenError
 	switch {
@@ -35,7 +35,7 @@ func problemOf(err error) *problem {
 		return known
 	case errors.As(err, &forbidden):
 		return &problem{api.ReasonBrokerRefused.Name, err.Error()}
-	case cluster.Final(err):
+	case final:
 		return &problem{api.ReasonFailed.Name, err.Error()}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
@@ -36,10 +37,16 @@ type Reconciler struct {
 	// Identity signs the commands.
 	Identity message.Identity
 
-	receipts receipts
-	locks    locks
-	claiming sync.Mutex
+	receipts      receipts
+	locks         locks
+	claiming      sync.Mutex
+	confirmations cluster.Confirmations
 	// changed is what messages have changed, for the controller to reconcile. Nil in tests that
 	// call Reconcile themselves.
 	changed chan event.TypedGenericEvent[*api.ManagedClusterMigration]
+}
+
+// final reports whether repetition does not fix an error of the global hub.
+func (r *Reconciler) final(ctx context.Context, err error) bool {
+	return r.confirmations.Final(ctx, r.Client, err)
 }

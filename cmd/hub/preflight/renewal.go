@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/godwit-dev/godwit/walk"
 )
 
 // renewal is a time that a process writes again and again while it runs.
@@ -34,17 +36,8 @@ func (h Hubs) await(ctx context.Context, of renewal) (last time.Time, runs bool,
 		if h.Clock.Now().After(deadline) {
 			return last, false, nil
 		}
-		select {
-		case <-ctx.Done():
-			return last, false, context.Cause(ctx)
-		case <-time.After(h.poll()):
+		if err := walk.Wait(ctx, h.poll()); err != nil {
+			return last, false, err
 		}
 	}
-}
-
-func (h Hubs) poll() time.Duration {
-	if h.Poll > 0 {
-		return h.Poll
-	}
-	return time.Second
 }

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,7 +26,7 @@ var addOnKind = schema.GroupVersionKind{Group: "addon.open-cluster-management.io
 
 // sourceHub is the hub for the checks of package source.
 func (v *View) sourceHub(q Request) source.Hub {
-	return source.Hub{Hub: cluster.Hub{Client: v.Client}, AgentNamespace: v.AgentNamespace, To: q.To}
+	return source.Hub{Hub: v.hub(), AgentNamespace: v.AgentNamespace, To: q.To}
 }
 
 // selectClusters resolves the placement, or takes the clusters as they are named.
@@ -38,11 +39,15 @@ func (h Hubs) selectClusters(ctx context.Context, q Request, r *Report) (names [
 		r.add(CheckSelection, NotChecked, ReasonHubNotChecked, fmt.Sprintf("Placement %s is on source hub %s, and the preflight has no access to it", q.Placement, q.From))
 		return nil, nil
 	}
-	names, waits, err := h.Source.sourceHub(q).ResolvePlacement(ctx, q.Placement)
+	on, waits := h.Source.sourceHub(q), ""
+	_, err = h.repeat(ctx, on.Hub, func(ctx context.Context) (_ cluster.Result, err error) {
+		names, waits, err = on.ResolvePlacement(ctx, q.Placement)
+		return cluster.Result{}, err
+	})
+	var final *cluster.Error
 	switch {
-	case err != nil && cluster.Final(err):
-		f := findingOf(cluster.Explain(err).Error())
-		r.add(CheckSelection, Blocked, f.Reason, f.Message)
+	case errors.As(err, &final):
+		r.add(CheckSelection, Blocked, final.Reason, final.Message)
 	case err != nil:
 		return nil, err
 	case waits != "":
@@ -58,10 +63,10 @@ func (h Hubs) selectClusters(ctx context.Context, q Request, r *Report) (names [
 // mergeCheck takes the result of a check of the migration. An error that repetition does not fix is of
 // the hub, and blocks every cluster.
 func (r *Report) mergeCheck(check string, result cluster.Result, err error) error {
+	var final *cluster.Error
 	switch {
-	case err != nil && cluster.Final(err):
-		f := findingOf(cluster.Explain(err).Error())
-		r.add(check, Blocked, f.Reason, f.Message)
+	case errors.As(err, &final):
+		r.add(check, Blocked, final.Reason, final.Message)
 		return nil
 	case err != nil:
 		return err
@@ -89,34 +94,43 @@ func (h Hubs) checkSource(ctx context.Context, q Request, r *Report) (sets map[s
 		return nil, nil
 	}
 	names := r.names()
-	result, err := h.Source.sourceHub(q).ValidateSource(ctx, names)
+	on := h.Source.sourceHub(q)
+	result, err := h.repeat(ctx, on.Hub, func(ctx context.Context) (cluster.Result, error) { return on.ValidateSource(ctx, names) })
 	if err := r.mergeCheck(CheckOnSource, result, err); err != nil {
 		return nil, err
 	}
-	var mutex sync.Mutex
+	all, read, err := h.observe(ctx, on, result.Done)
+	if err == nil {
+		err = r.merge(read)
+	}
 	sets = map[string][]string{}
-	read, err := cluster.Each(ctx, result.Done, func(ctx context.Context, name string) (string, error) {
-		o, err := h.Source.observe(ctx, name)
-		if err != nil {
-			return "", err
-		}
-		mutex.Lock()
-		defer mutex.Unlock()
-		c := r.cluster(name)
+	for _, name := range read.Done {
+		c, o := r.cluster(name), all[name]
 		blocks, risks := o.risks(name, q.AcceptEvictedWorks)
 		c.Reasons, c.AtRisk = append(c.Reasons, blocks...), append(c.AtRisk, risks...)
 		if o.clusterSet != "" {
 			sets[o.clusterSet] = append(sets[o.clusterSet], name)
 		}
-		return "", nil
-	})
-	if err == nil {
-		err = r.merge(read)
 	}
 	return sets, err
 }
 
-// observe reads what the checks of the migration do not.
+// observe reads of clusters what the checks of the migration do not.
+func (h Hubs) observe(ctx context.Context, on source.Hub, names []string) (map[string]observed, cluster.Result, error) {
+	var mutex sync.Mutex
+	all := map[string]observed{}
+	read, err := h.repeat(ctx, on.Hub, func(ctx context.Context) (cluster.Result, error) {
+		return on.Each(ctx, names, func(ctx context.Context, name string) (string, error) {
+			o, err := h.Source.observe(ctx, name)
+			mutex.Lock()
+			defer mutex.Unlock()
+			all[name] = o
+			return "", err
+		})
+	})
+	return all, read, err
+}
+
 func (v *View) observe(ctx context.Context, name string) (o observed, err error) {
 	mc := &clusterv1.ManagedCluster{}
 	if err := v.Client.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {

@@ -29,7 +29,8 @@ func (h Hubs) checkTarget(ctx context.Context, q Request, sets map[string][]stri
 		r.add(CheckOnTarget, NotChecked, ReasonHubNotChecked, fmt.Sprintf("the preflight has no access to target hub %s", q.To))
 		return nil
 	}
-	result, err := target.Hub{Hub: cluster.Hub{Client: h.Target.Client}}.ValidateTarget(ctx, r.names())
+	on := target.Hub{Hub: h.Target.hub()}
+	result, err := h.repeat(ctx, on.Hub, func(ctx context.Context) (cluster.Result, error) { return on.ValidateTarget(ctx, r.names()) })
 	if err := r.mergeCheck(CheckOnTarget, result, err); err != nil {
 		return err
 	}

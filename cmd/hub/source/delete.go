@@ -13,7 +13,7 @@ import (
 // cluster that registers at the source again is not deleted.
 func (h Hub) DeleteMoved(ctx context.Context, clusters []string) (cluster.Result, error) {
 	h.Hub = h.Pass().Together(clusters)
-	r, err := cluster.Each(ctx, clusters, h.deleteMoved)
+	r, err := h.Each(ctx, clusters, h.deleteMoved)
 	if err != nil {
 		return r, err
 	}

@@ -41,7 +41,7 @@ func (h Hub) InstallBootstrap(ctx context.Context, clusters []string, kubeconfig
 		return cluster.Result{}, err
 	}
 	installed := secret.Data[cluster.KubeconfigKey]
-	return cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		return h.install(ctx, name, installed)
 	})
 }

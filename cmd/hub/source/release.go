@@ -10,7 +10,7 @@ import (
 // of its bootstrap kubeconfigs that accepts it, which is the target. The source must not do
 // so before the target accepts.
 func (h Hub) ReleaseClusters(ctx context.Context, clusters []string) (cluster.Result, error) {
-	return cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, original, err := h.prepared(ctx, name)
 		if err != nil {
 			return "", err

@@ -9,7 +9,7 @@ import (
 // RestoreAcceptance restores hubAcceptsClient, as the first step of every rollback, so that
 // a hub accepts the cluster before the target stops.
 func (h Hub) RestoreAcceptance(ctx context.Context, clusters []string) (cluster.Result, error) {
-	return cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, err := h.cluster(ctx, name)
 		if err != nil {
 			return "", err

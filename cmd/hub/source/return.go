@@ -10,7 +10,7 @@ import (
 // pass. Conditions are no proof: they stay True for minutes after a cluster has left.
 func (h Hub) AwaitReturn(ctx context.Context, clusters []string, leases *cluster.Leases) (cluster.Result, error) {
 	h.Hub = h.Together(clusters)
-	return cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		if _, err := h.cluster(ctx, name); err != nil {
 			return "", err
 		}

@@ -10,7 +10,7 @@ import (
 // removes the bootstrap kubeconfig of the target hub from their klusterlets. That restarts
 // the agents, which helps one that chose the target and was not approved there.
 func (h Hub) RevertBootstrap(ctx context.Context, clusters []string) (cluster.Result, error) {
-	r, err := cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+	r, err := h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, err := h.cluster(ctx, name)
 		if err != nil {
 			return "", err

@@ -52,7 +52,7 @@ func (h Hub) SendResources(ctx context.Context, p Parcel, send Send) (cluster.Re
 func (h Hub) sendChunk(ctx context.Context, p Parcel, names []string, send Send) (cluster.Result, error) {
 	var mutex sync.Mutex
 	var collected []message.Resources
-	r, err := cluster.Each(ctx, names, func(ctx context.Context, name string) (string, error) {
+	r, err := h.Each(ctx, names, func(ctx context.Context, name string) (string, error) {
 		all, err := h.collect(ctx, name)
 		if err != nil {
 			return "", err

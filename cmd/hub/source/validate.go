@@ -25,10 +25,10 @@ const (
 func (h Hub) ValidateSource(ctx context.Context, clusters []string) (cluster.Result, error) {
 	kind := cluster.KlusterletConfigKind
 	if _, err := h.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
-		return cluster.Result{}, cluster.Explain(err)
+		return cluster.Result{}, err
 	}
 	h.Hub = h.Together(clusters)
-	return cluster.Each(ctx, clusters, h.validate)
+	return h.Each(ctx, clusters, h.validate)
 }
 
 func (h Hub) validate(ctx context.Context, name string) (waits string, err error) {

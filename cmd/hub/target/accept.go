@@ -8,7 +8,7 @@ import (
 
 // AcceptClusters accepts clusters, before the source hub releases them.
 func (h Hub) AcceptClusters(ctx context.Context, clusters []string) (cluster.Result, error) {
-	return cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, err := h.ours(ctx, name)
 		if err != nil {
 			return "", err

@@ -14,7 +14,7 @@ import (
 // that was there before stays.
 func (h Hub) DeleteCreated(ctx context.Context, clusters []string) (cluster.Result, error) {
 	h.Hub = h.Pass()
-	return cluster.Each(ctx, clusters, h.deleteCreated)
+	return h.Each(ctx, clusters, h.deleteCreated)
 }
 
 func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err error) {

@@ -16,7 +16,7 @@ import (
 // ManagedCluster is the last, so that a pass which was interrupted continues.
 func (h Hub) FinishMoved(ctx context.Context, clusters []string) (cluster.Result, error) {
 	h.Hub = h.Pass().Together(clusters)
-	return cluster.Each(ctx, clusters, h.finish)
+	return h.Each(ctx, clusters, h.finish)
 }
 
 func (h Hub) finish(ctx context.Context, name string) (waits string, err error) {

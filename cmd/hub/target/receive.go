@@ -27,7 +27,7 @@ func (h Hub) ReceiveResources(ctx context.Context, arrived []message.Resources) 
 	for _, r := range arrived {
 		byName[r.Cluster] = r
 	}
-	return cluster.Each(ctx, slices.Sorted(maps.Keys(byName)), func(ctx context.Context, name string) (string, error) {
+	return h.Each(ctx, slices.Sorted(maps.Keys(byName)), func(ctx context.Context, name string) (string, error) {
 		objects, user, err := h.check(byName[name])
 		if err != nil {
 			return "", err

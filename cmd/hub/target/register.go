@@ -16,7 +16,7 @@ import (
 // of its lease were seen since the first pass. A cluster that waits says what for.
 func (h Hub) AwaitRegistration(ctx context.Context, clusters []string, leases *cluster.Leases) (cluster.Result, error) {
 	h.Hub = h.Together(clusters)
-	return cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, err := h.ours(ctx, name)
 		if err != nil {
 			return "", err

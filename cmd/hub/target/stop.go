@@ -9,7 +9,7 @@ import (
 // StopAccepting sets hubAcceptsClient to false, and keeps automatic approval from setting it
 // again. A cluster that the hub does not have is not accepted.
 func (h Hub) StopAccepting(ctx context.Context, clusters []string) (cluster.Result, error) {
-	return cluster.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, err := h.Find(ctx, name)
 		switch {
 		case err != nil || mc == nil:

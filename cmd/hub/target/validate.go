@@ -28,13 +28,13 @@ var bootstrapRoles = []string{
 func (h Hub) ValidateTarget(ctx context.Context, clusters []string) (cluster.Result, error) {
 	kind := cluster.KlusterletConfigKind
 	if _, err := h.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
-		return cluster.Result{}, cluster.Explain(err)
+		return cluster.Result{}, err
 	}
 	if _, err := h.bootstrapRole(ctx); err != nil {
 		return cluster.Result{}, err
 	}
 	h.Hub = h.Together(clusters)
-	return cluster.Each(ctx, clusters, h.validate)
+	return h.Each(ctx, clusters, h.validate)
 }
 
 func (h Hub) validate(ctx context.Context, name string) (waits string, err error) {

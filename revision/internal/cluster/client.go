@@ -82,10 +82,10 @@ func (c *Client) ask(ctx context.Context, r *rest.Request, into any) error {
 // answers 403 to every request for a moment after its start, and also to the access review that
 // is asked for here. Another API server may answer the review.
 func (c *Client) retryForbidden(ctx context.Context, err error) error {
-	if !apierrors.IsForbidden(err) || !apierror.IsForbidden(err) {
+	if apierror.TreatmentOf(err) != apierror.Confirm {
 		return err
 	}
-	if allowed, reviewErr := kube.Allowed(ctx, c.json, apierror.Of(err).Grant); reviewErr == nil && !allowed {
+	if allowed, reviewErr := kube.Allows(ctx, c.json, apierror.Of(err).Permission); reviewErr == nil && !allowed {
 		return err
 	}
 	return apierror.RetryForbidden(err)

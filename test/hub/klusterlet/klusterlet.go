@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 // Klusterlet plays the agents of a managed cluster. They take the bootstrap kubeconfigs that their hub
@@ -64,9 +65,10 @@ func (k *Klusterlet) Run(ctx context.Context) error {
 	k.at = k.Source.Client
 	k.mutex.Unlock()
 	for {
-		// A conflict with an agent is met again in the next pass.
+		// The next pass meets a conflict with an agent again, and a hub that is away.
 		err := k.pass(ctx)
-		if err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+		_, away := walk.Transient(err)
+		if err != nil && ctx.Err() == nil && !away && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("klusterlet %s: %w", k.Name, err)
 		}
 		select {

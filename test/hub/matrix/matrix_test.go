@@ -115,7 +115,7 @@ func fromTests(t *testing.T) (marked map[numbered]bool, source map[string]string
 			}
 		}
 	}
-	for _, root := range []string{"hub", "test/hub", "cmd"} {
+	for _, root := range []string{"test/hub", "cmd"} {
 		err := filepath.WalkDir(filepath.Join(repository, root), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
 				return err

@@ -1,0 +1,96 @@
+package apierror
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Treatment is what a caller does about a request that failed.
+type Treatment string
+
+const (
+	// Retry means that the same request may succeed within a minute, though nobody changes anything.
+	Retry Treatment = "Retry"
+	// Confirm means that a missing permission or a missing kind fails in the same way as an API server that has just
+	// started. The failure is final when the server confirms it: see the callers.
+	Confirm Treatment = "Confirm"
+	// CallerDecides means that the answer alone does not decide. A walk does not retry the request; a move of clusters
+	// repeats it until its phase ends.
+	CallerDecides Treatment = "CallerDecides"
+	// Final means that the same request fails in the same way until a user changes something.
+	Final Treatment = "Final"
+)
+
+// Row is a row of [Table].
+type Row struct {
+	// Failure names the requests of the row.
+	Failure string
+	// Treatment of all of them.
+	Treatment Treatment
+	// Why is the reason for the treatment.
+	Why     string
+	matches func(failure) bool
+}
+
+// Table has the treatment of each request that failed, for all domains. The first row that matches counts.
+var Table = []Row{
+	{"retries that have ended, a canceled request", CallerDecides, "the caller ended them", ended},
+	// Answers that only their words or their causes tell apart.
+	{"StorageReadError", CallerDecides, "damaged bytes stay damaged, but a conversion webhook or a KMS plugin comes back", reason(metav1.StatusReasonStoreReadError)},
+	{"500: the object is too large for etcd", Final, "a retry sends the same object", says(tooLarge)},
+	{"403: admission is not ready", Retry, "the API server starts", forbidden(says(admissionStarts))},
+	{"403: a quota has no count", Retry, "the quota controller counts", forbidden(says(quotaUncounted))},
+	{"403: the namespace is being deleted", CallerDecides, "the deletion ends", forbidden(hasCause(corev1.NamespaceTerminatingCause))},
+	{"403: the authorizer denies", Confirm, "an API server that starts has not read its roles; access reviews confirm a missing permission", forbidden(says(unauthorized, unauthorizedPath))},
+	// Answers of API servers, and of proxies before them.
+	{"Retry-After", Retry, "the server says when", asksForDelay},
+	{"429 TooManyRequests", Retry, "the server is busy, or fills its watch cache", reason(metav1.StatusReasonTooManyRequests)},
+	{"ServerTimeout, Timeout", Retry, "the server or etcd is slow", reason(metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout)},
+	{"InternalError, ServiceUnavailable, any other 5xx", Retry, "a server restarts, etcd elects, a webhook or a proxy lacks its backend", serverFault},
+	{"401 Unauthorized", CallerDecides, "the next request of a process may have a new token, that of a user has the same", reason(metav1.StatusReasonUnauthorized)},
+	{"403: anything else", Final, "admission denies the request, or a proxy", reason(metav1.StatusReasonForbidden)},
+	{"404 NotFound", CallerDecides, "the object is gone, or not there yet", reason(metav1.StatusReasonNotFound)},
+	{"409 Conflict, AlreadyExists", CallerDecides, "another client was faster", reason(metav1.StatusReasonConflict, metav1.StatusReasonAlreadyExists)},
+	{"410 Gone, Expired", CallerDecides, "a new list succeeds", reason(metav1.StatusReasonGone, metav1.StatusReasonExpired)},
+	{"400 BadRequest, 422 Invalid", Final, "the object is not acceptable", reason(metav1.StatusReasonBadRequest, metav1.StatusReasonInvalid)},
+	{"405 MethodNotAllowed, 406 NotAcceptable, 415 UnsupportedMediaType", Final, "the server has no such request", reason(metav1.StatusReasonMethodNotAllowed, metav1.StatusReasonNotAcceptable, metav1.StatusReasonUnsupportedMediaType)},
+	{"413 RequestEntityTooLarge", Final, "a retry sends the same object", reason(metav1.StatusReasonRequestEntityTooLarge)},
+	{"3xx, any other 4xx", CallerDecides, "a proxy redirects, or wants something of its own", answered},
+	// No answer.
+	{"a kind that discovery does not list", Confirm, "an API server that starts does not list all CRDs", isNoMatch},
+	{"no connection, or one that ends: DNS, TLS, refused, reset, EOF, timeout", Retry, "a server is about to start, or was stopped", transportFault},
+	{"a body that is no object, any other error", CallerDecides, "it says nothing about the next request", func(failure) bool { return true }},
+}
+
+// TreatmentOf returns the treatment of a request that failed.
+func TreatmentOf(err error) Treatment { return RowOf(err).Treatment }
+
+// RowOf returns the row of [Table] that matches an error. The row of no error is empty.
+func RowOf(err error) Row {
+	if err == nil {
+		return Row{}
+	}
+	f := failureOf(err)
+	for _, row := range Table {
+		if row.matches(f) {
+			return row
+		}
+	}
+	return Row{} // the last row matches every error
+}
+
+// Retried reports whether the treatment of an error is [Retry], and how long the API server asked the client to wait. That
+// is 0 when it did not ask, and while it fills its watch cache, which often takes far less than the 1 s that it asks for.
+func Retried(err error) (time.Duration, bool) {
+	if TreatmentOf(err) != Retry {
+		return 0, false
+	}
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	if FillsCache(Message(err)) {
+		seconds = 0
+	}
+	return time.Duration(seconds) * time.Second, true
+}

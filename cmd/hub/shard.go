@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 const (
@@ -78,7 +79,7 @@ func (s State) shard(part []Cluster) map[string]string {
 		clusters[i] = storedCluster(c)
 		names[c.Name] = true
 	}
-	data := map[string]string{clustersKey: encode(clusters), FormatKey: strconv.Itoa(Format)}
+	data := map[string]string{clustersKey: encode(clusters), format.Key: strconv.Itoa(format.Current)}
 	total := len(data[clustersKey])
 	// The newest first: if there is more than fits, the errors of the oldest are dropped. What
 	// they meant for a cluster is stored with the cluster.
@@ -129,7 +130,7 @@ func encode(v any) string {
 // Progress returns what is stored in the status. Its write is the commit of the state.
 func (s State) Progress(shards int) *api.MigrationProgress {
 	p := &api.MigrationProgress{
-		Format: Format, Stage: s.Stage, Turn: int32(s.Turn), Attempt: s.Attempt, Thirds: int32(s.Thirds), //nolint:gosec // small numbers
+		Format: format.Current, Stage: s.Stage, Turn: int32(s.Turn), Attempt: s.Attempt, Thirds: int32(s.Thirds), //nolint:gosec // small numbers
 		RollbackStage: s.RollbackStage, Reason: s.Reason, Message: s.Message, WaitingFor: s.WaitingFor,
 		Deleting: s.Deleting, Shards: int32(shards), //nolint:gosec // admission allows 5,000 clusters
 	}
@@ -180,11 +181,11 @@ func Restore(spec api.ManagedClusterMigrationSpec, phase api.Phase, p *api.Migra
 
 // checkFormats refuses also ConfigMaps that a newer release wrote without the commit.
 func checkFormats(p *api.MigrationProgress, shards []map[string]string) error {
-	if p.Format != 0 && p.Format != Format {
-		return &NewerFormatError{What: "status.progress of the migration", Format: strconv.Itoa(int(p.Format))}
+	if err := format.CheckNumber("status.progress of the migration", int64(p.Format)); err != nil {
+		return err
 	}
 	for n, data := range shards {
-		if err := CheckData(fmt.Sprintf("ConfigMap %d with the state of the migration", n), data); err != nil {
+		if err := format.CheckData(fmt.Sprintf("ConfigMap %d with the state of the migration", n), data); err != nil {
 			return err
 		}
 	}
@@ -201,7 +202,7 @@ func (s *State) addShard(data map[string]string, first bool) error {
 	}
 	records := map[Key]Record{}
 	for name, text := range data {
-		if name == clustersKey || name == shardsKey || name == FormatKey {
+		if name == clustersKey || name == shardsKey || name == format.Key {
 			continue
 		}
 		key, ok := parseKey(name)

@@ -2,8 +2,8 @@ package hub
 
 import (
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 const (
@@ -15,25 +15,7 @@ const (
 )
 
 // clip returns the message of an agent as one line of bounded length.
-func clip(message string) string {
-	message = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r), r == utf8.RuneError:
-			return -1
-		}
-		return r
-	}, message)
-	if len(message) <= maxMessage {
-		return message
-	}
-	end := maxMessage - len("…")
-	for !utf8.RuneStart(message[end]) {
-		end--
-	}
-	return message[:end] + "…"
-}
+func clip(message string) string { return quote.Clip(quote.Printable(message), maxMessage) }
 
 // firstNames joins the first names of a list.
 func firstNames(names []string) string {

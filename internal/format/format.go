@@ -2,8 +2,8 @@
 // stored instead of misreading it. docs/reference/state.md lists all that is stored.
 //
 // A JSON document has its format in the field "format". An object whose state is in annotations with a single value each has
-// it in [Annotation]. Without either the format is 1, which is that of v0.1.0: each reader checks by itself whether a
-// document of format 1 is complete.
+// it in [Annotation], a ConfigMap or a Secret with several keys in [Key]. Without any the format is 1, which is that of v0.1.0:
+// each reader checks by itself whether a document of format 1 is complete.
 package format
 
 import (
@@ -20,6 +20,9 @@ const (
 	// Annotation on an object says in which format Godwit's other annotations of it are, or its own fields where it is of a kind
 	// of Godwit. A release writes it when a single value has another meaning than in format 1.
 	Annotation = "godwit.dev/state-format"
+
+	// Key of a ConfigMap or a Secret whose state is in several keys has its format.
+	Key = "format"
 )
 
 // NewerError refuses what a newer release has stored.
@@ -64,6 +67,14 @@ func CheckNumber(what string, format int64) error {
 func CheckObject(what string, o metav1.Object) error {
 	if text, ok := o.GetAnnotations()[Annotation]; ok && text != fmt.Sprint(Current) {
 		return &NewerError{What: "annotation " + Annotation + " of " + what, Format: fmt.Sprintf("%q", text)}
+	}
+	return nil
+}
+
+// CheckData refuses the data of a ConfigMap or a Secret whose [Key] has another format than [Current].
+func CheckData[T ~string | ~[]byte](what string, data map[string]T) error {
+	if text, ok := data[Key]; ok && string(text) != fmt.Sprint(Current) {
+		return &NewerError{What: what, Format: string(text)}
 	}
 	return nil
 }

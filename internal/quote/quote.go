@@ -4,6 +4,7 @@ package quote
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -16,6 +17,20 @@ func Line(words string) string {
 		return line
 	}
 	return "(no message)"
+}
+
+// Printable makes a text one line without characters that a terminal or a log does not print, such as escape sequences of a
+// remote process. Bytes that are no UTF-8 are dropped.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r), r == utf8.RuneError:
+			return -1
+		}
+		return r
+	}, text)
 }
 
 // Clip cuts a text to a number of bytes, the ellipsis included, between two characters. Bytes

@@ -49,6 +49,13 @@ func TestClip(t *testing.T) {
 	}
 }
 
+func TestPrintable(t *testing.T) {
+	const foreign, want = "a\n\tb\x1b[31mc\x00\xffä", "a  b[31mcä"
+	if got := quote.Printable(foreign); got != want {
+		t.Errorf("Printable(%q) = %q, want %q", foreign, got, want)
+	}
+}
+
 func TestShell(t *testing.T) {
 	cases := map[string]string{
 		"jane":                    "jane",

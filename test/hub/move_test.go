@@ -30,6 +30,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/kafka"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/test/fault"
 	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 )
@@ -344,7 +345,7 @@ func (m *move) mustHaveNoKeys() {
 		if err := s.c.Get(m.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "godwit-migration-" + m.uid}, secret); err != nil {
 			m.t.Fatal(err)
 		}
-		if keys := slices.Sorted(maps.Keys(secret.Data)); !slices.Equal(keys, []string{hub.FormatKey, "task"}) {
+		if keys := slices.Sorted(maps.Keys(secret.Data)); !slices.Equal(keys, []string{format.Key, "task"}) {
 			m.t.Errorf("the Secret of hub %s has %v, want its format and the task alone", s.name, keys)
 		}
 	}

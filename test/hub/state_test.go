@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // frozenMigration is a file of test/state.
@@ -83,7 +84,7 @@ func TestManagerAndOtherReleases(t *testing.T) {
 		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == api.ReasonNewerFormat.Name
 	})
 	message := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled).Message
-	for _, word := range []string{key.String(), "has format 2", "reads format 1", hub.UseNewer} {
+	for _, word := range []string{key.String(), "has format 2", "reads format 1", format.Do} {
 		if !strings.Contains(message, word) {
 			t.Errorf("%s does not say %q", message, word)
 		}

@@ -16,8 +16,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/godwit-dev/godwit/cmd/hub"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 func stateOf(t *testing.T, release string) string {
@@ -49,10 +49,10 @@ func TestCommandOfOtherReleases(t *testing.T) {
 		t.Errorf("%v: written otherwise than v0.1.0 did:\n%s", err, text)
 	}
 
-	secret := func(uid, format string, data []byte) *corev1.Secret {
+	secret := func(uid, stored string, data []byte) *corev1.Secret {
 		return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "godwit", Name: secretPrefix + uid, Labels: map[string]string{labelStored: uid}},
-			Data:       map[string][]byte{dataTask: data, hub.FormatKey: []byte(format)},
+			Data:       map[string][]byte{dataTask: data, format.Key: []byte(stored)},
 		}
 	}
 	c := fake.NewClientBuilder().WithObjects(secret("old", "1", packed.Bytes()), secret("new", "2", []byte(stateOf(t, "newer")))).Build()

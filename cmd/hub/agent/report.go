@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-logr/logr"
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 const (
@@ -79,17 +79,7 @@ func clipAll(messages map[string]string, length int) map[string]string {
 	return short
 }
 
-func clip(text string, length int) string {
-	text = strings.ToValidUTF8(text, "?")
-	if len(text) <= length {
-		return text
-	}
-	end := length - len("…")
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
+func clip(text string, length int) string { return quote.Clip(strings.ToValidUTF8(text, "?"), length) }
 
 // answer sends the last report, or what the execution that runs has come to.
 func (a *Agent) answer(ctx context.Context, m *migration) {

@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/cmd/hub"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 const (
@@ -47,8 +47,8 @@ func (s store) list(ctx context.Context) (all map[string]stored, newer map[strin
 	}
 	all, newer = make(map[string]stored, len(secrets.Items)), map[string]error{}
 	for _, secret := range secrets.Items {
-		if err := hub.CheckData(fmt.Sprintf("Secret %s/%s", secret.Namespace, secret.Name), secret.Data); err != nil {
-			newer[secret.Labels[labelStored]] = cluster.Fail(cluster.ReasonNewerFormat, "%v", err)
+		if err := format.CheckData(fmt.Sprintf("Secret %s/%s", secret.Namespace, secret.Name), secret.Data); err != nil {
+			newer[secret.Labels[labelStored]] = cluster.RefuseNewer(err)
 			continue
 		}
 		one, err := read(secret)
@@ -86,7 +86,7 @@ func (s store) save(ctx context.Context, uid string, one stored) (version string
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.namespace, Name: secretPrefix + uid, ResourceVersion: one.version, Labels: map[string]string{labelStored: uid},
 		},
-		Data: map[string][]byte{dataTask: data, hub.FormatKey: fmt.Append(nil, hub.Format)},
+		Data: map[string][]byte{dataTask: data, format.Key: fmt.Append(nil, format.Current)},
 	}
 	if one.key != nil {
 		if secret.Data[dataKey], err = one.key.Bytes(); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
-	"github.com/godwit-dev/godwit/cmd/hub"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 const uid = "00000000-0000-4000-8000-000000000004"
@@ -43,7 +43,7 @@ func TestOriginalOfOtherReleases(t *testing.T) {
 		t.Errorf("%v: written otherwise than v0.1.0 did:\n%s", err, mc.Annotations[annotationOriginal])
 	}
 	for name, mc := range map[string]*clusterv1.ManagedCluster{
-		"document": annotated(annotationOriginal, stateOf(t, "newer", "original.json")), "annotation": annotated(hub.FormatAnnotation, "2"),
+		"document": annotated(annotationOriginal, stateOf(t, "newer", "original.json")), "annotation": annotated(format.Annotation, "2"),
 	} {
 		var failure *Error
 		if name == "document" {

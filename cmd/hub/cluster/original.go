@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/cmd/hub"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // Original is what a migration has replaced in an object. It is stored in one annotation of
@@ -58,12 +58,12 @@ func OriginalOf(o client.Object, migration string) (Original, error) {
 // CheckFormat refuses an object that a newer release has annotated, and a document of a newer release
 // in an annotation.
 func CheckFormat(o client.Object, annotation string) error {
-	err := hub.CheckFormat(o.GetName(), o)
+	err := format.CheckObject(o.GetName(), o)
 	if err == nil {
-		err = hub.CheckDocument(fmt.Sprintf("annotation %s of %s", annotation, o.GetName()), []byte(o.GetAnnotations()[annotation]))
+		err = format.Check(fmt.Sprintf("annotation %s of %s", annotation, o.GetName()), []byte(o.GetAnnotations()[annotation]))
 	}
 	if err != nil {
-		return Fail(ReasonNewerFormat, "%v", err)
+		return RefuseNewer(err)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (original *Original) Save(o client.Object) error {
 	annotations := clone(o)
 	delete(annotations, annotationOriginal)
 	if len(original.Annotations) > 0 || original.HubAcceptsClient != nil {
-		text, err := json.Marshal(storedOriginal{Format: hub.Format, Original: *original})
+		text, err := json.Marshal(storedOriginal{Format: format.Current, Original: *original})
 		if err != nil {
 			return fmt.Errorf("save the original values of %s: %w", o.GetName(), err)
 		}

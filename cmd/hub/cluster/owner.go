@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/cmd/hub"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // labelShared marks an object that migrations have created and share.
@@ -68,8 +68,8 @@ func Unshare(ctx context.Context, c client.Client, o client.Object, migration st
 			return nil
 		})
 	}
-	if err := hub.CheckFormat(name(c, o), o); err != nil {
-		return Fail(ReasonNewerFormat, "%v", err)
+	if err := format.CheckObject(name(c, o), o); err != nil {
+		return RefuseNewer(err)
 	}
 	// The version as well, in case that another migration shares it at this moment.
 	uid, version := o.GetUID(), o.GetResourceVersion()

@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/cmd/hub"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // Patch writes what edit changes in an object, if the object still is what was read. It
 // sends nothing when nothing changes. A field that the type does not have stays as it is.
 func Patch(ctx context.Context, c client.Writer, o client.Object, edit func() error) error {
-	if err := hub.CheckFormat(o.GetName(), o); err != nil {
-		return Fail(ReasonNewerFormat, "%v", err)
+	if err := format.CheckObject(o.GetName(), o); err != nil {
+		return RefuseNewer(err)
 	}
 	before, ok := o.DeepCopyObject().(client.Object)
 	if !ok {
@@ -35,8 +35,8 @@ func Delete(ctx context.Context, c client.Writer, o client.Object) error {
 	if !o.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
-	if err := hub.CheckFormat(o.GetName(), o); err != nil {
-		return Fail(ReasonNewerFormat, "%v", err)
+	if err := format.CheckObject(o.GetName(), o); err != nil {
+		return RefuseNewer(err)
 	}
 	uid := o.GetUID()
 	return client.IgnoreNotFound(c.Delete(ctx, o, client.Preconditions{UID: &uid}))

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // workers is how many clusters a pass works on at the same time. The client limits requests.
@@ -71,6 +73,9 @@ func (h Hub) Each(ctx context.Context, names []string, act func(ctx context.Cont
 	slices.Sort(r.Done)
 	return r, ctx.Err()
 }
+
+// RefuseNewer is the failure of what a newer release of Godwit has stored.
+func RefuseNewer(err error) error { return Fail(ReasonNewerFormat, "%v; %s", err, format.Do) }
 
 // Explain gives an error that has no reason one.
 func Explain(err error) error {

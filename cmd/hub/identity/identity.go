@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/cmd/hub"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 const (
@@ -70,8 +70,8 @@ func Ensure(ctx context.Context, w client.Writer, reader client.Reader, o Owner)
 	if err != nil {
 		return message.Identity{}, fmt.Errorf("read the identity in Secret %s: %w", key, err)
 	}
-	if err := hub.CheckData(fmt.Sprintf("Secret %s", key), secret.Data); err != nil {
-		return message.Identity{}, fmt.Errorf("read the identity: %w", err)
+	if err := format.CheckData(fmt.Sprintf("Secret %s", key), secret.Data); err != nil {
+		return message.Identity{}, fmt.Errorf("read the identity: %w; %s", err, format.Do)
 	}
 	if other := OwnerOf(secret); other != o {
 		return message.Identity{}, fmt.Errorf("%s can't run in namespace %s: Secret %s there is the identity of %s; run the two in namespaces of their own", o, o.Namespace, Secret, other)
@@ -90,7 +90,7 @@ func (o Owner) create(ctx context.Context, w client.Writer) error {
 	}
 	return w.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: Secret},
-		Data:       map[string][]byte{Private: own.Bytes(), Public: []byte(Format(own.Key())), Name: []byte(o.Name), hub.FormatKey: fmt.Append(nil, hub.Format)},
+		Data:       map[string][]byte{Private: own.Bytes(), Public: []byte(Format(own.Key())), Name: []byte(o.Name), format.Key: fmt.Append(nil, format.Current)},
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // Refusal is why the manager refuses a message. It is the label reason of the metric.
@@ -149,7 +150,7 @@ func (r *Reconciler) receiveStatus(ctx context.Context, name string, h message.H
 		return bundle.Report(h, party, r.Clock.Now()), r.keepExchange(ctx, m, party, bundle)
 	})
 	switch {
-	case errors.Is(err, errStateLost), errors.As(err, new(*hub.NewerFormatError)), apierrors.IsAlreadyExists(err):
+	case errors.Is(err, errStateLost), errors.As(err, new(*format.NewerError)), apierrors.IsAlreadyExists(err):
 		return NotStored, err // a topic is not held up by one migration
 	case apierrors.IsNotFound(err):
 		return UnknownMigration, err

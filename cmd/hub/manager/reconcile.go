@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // waitInterval is how often what a migration waits for is read again: a token, a heartbeat,
@@ -103,7 +104,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (mig
 // known reports whether no newer release wrote what the object itself says.
 func known(o *api.ManagedClusterMigration) bool {
 	p := o.Status.Progress
-	return hub.CheckFormat("", o) == nil && (p == nil || p.Format == 0 || p.Format == hub.Format)
+	return format.CheckObject("", o) == nil && (p == nil || format.CheckNumber("", int64(p.Format)) == nil)
 }
 
 // start begins a migration, unless another one has one of its clusters.
@@ -155,7 +156,7 @@ func (r *Reconciler) hasRead(ctx context.Context, m migration) (bool, error) {
 // explain writes into the status what keeps the manager from resuming. It ends where only another release resumes.
 func (r *Reconciler) explain(ctx context.Context, key types.NamespacedName, err error) error {
 	why := summary{api.ConditionStalled, api.ReasonStateLost.Name, fmt.Sprint(err) + ". Restore the ConfigMaps from a backup"}
-	newer := errors.As(err, new(*hub.NewerFormatError))
+	newer := errors.As(err, new(*format.NewerError))
 	switch {
 	case newer:
 		why.reason, why.message = api.ReasonNewerFormat.Name, err.Error()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // summary is which of Ready, Reconciling and Stalled is True, and why.
@@ -134,13 +135,6 @@ func cleaned(s hub.State) string {
 	return "the cleanup is not finished"
 }
 
-// maxNote is what the API server takes in an event, in bytes.
-const maxNote = 1024
-
 func (r *Reconciler) event(m *api.ManagedClusterMigration, kind, reason, note string) {
-	for len(note) > maxNote {
-		runes := []rune(note)
-		note = string(runes[:len(runes)-max(1, (len(note)-maxNote)/4)])
-	}
-	r.Recorder.Eventf(m, nil, kind, reason, "Migrate", "%s", note)
+	r.Recorder.Eventf(m, nil, kind, reason, "Migrate", "%s", kube.EventNote(note))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // migration is a ManagedClusterMigration with its state, as the API server has them.
@@ -57,8 +58,8 @@ func (r *Reconciler) restore(ctx context.Context, m *migration) (err error) {
 // ReadState reads what is stored of a migration: its progress in the status, and its clusters in
 // ConfigMaps.
 func ReadState(ctx context.Context, reader client.Reader, m *api.ManagedClusterMigration) (hub.State, error) {
-	if err := hub.CheckFormat(fmt.Sprintf("managedclustermigration %s/%s", m.Namespace, m.Name), m); err != nil {
-		return hub.State{}, err
+	if err := format.CheckObject(fmt.Sprintf("managedclustermigration %s/%s", m.Namespace, m.Name), m); err != nil {
+		return hub.State{}, fmt.Errorf("%w; %s", err, format.Do)
 	}
 	var shards []map[string]string
 	progress := m.Status.Progress
@@ -74,8 +75,8 @@ func ReadState(ctx context.Context, reader client.Reader, m *api.ManagedClusterM
 	}
 	state, err := hub.Restore(m.Spec, m.Status.Phase, progress, shards)
 	switch {
-	case errors.As(err, new(*hub.NewerFormatError)):
-		return hub.State{}, fmt.Errorf("managedclustermigration %s/%s: %w", m.Namespace, m.Name, err)
+	case errors.As(err, new(*format.NewerError)):
+		return hub.State{}, fmt.Errorf("managedclustermigration %s/%s: %w; %s", m.Namespace, m.Name, err, format.Do)
 	case err != nil:
 		return hub.State{}, fmt.Errorf("%w: %w", errStateLost, err)
 	}

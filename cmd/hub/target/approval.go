@@ -8,8 +8,8 @@ import (
 	ocmfeature "open-cluster-management.io/api/feature"
 	operatorv1 "open-cluster-management.io/api/operator/v1"
 
-	"github.com/godwit-dev/godwit/cmd/hub"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // annotationApproval has what migrations have added to the ClusterManager.
@@ -135,7 +135,7 @@ func (a *approval) save(m *operatorv1.ClusterManager) error {
 		}
 		return nil
 	}
-	text, err := json.Marshal(storedApproval{Format: hub.Format, approval: *a})
+	text, err := json.Marshal(storedApproval{Format: format.Current, approval: *a})
 	if err != nil {
 		return fmt.Errorf("save what was added to ClusterManager %s: %w", m.Name, err)
 	}

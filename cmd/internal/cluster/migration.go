@@ -19,6 +19,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // migration is a ManagedClusterMigration with its state.
@@ -59,7 +60,7 @@ func (c *connection) find(ctx context.Context, name string) (migration, error) {
 func (c *connection) state(ctx context.Context, m *api.ManagedClusterMigration) (hub.State, error) {
 	state, err := manager.ReadState(ctx, c.client, m)
 	switch {
-	case errors.As(err, new(*hub.NewerFormatError)):
+	case errors.As(err, new(*format.NewerError)):
 		return state, frame.Refuse(fmt.Errorf("%s: %w", api.ReasonNewerFormat, err))
 	case err != nil:
 		return state, c.explain(ctx, err)

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/policy"
 )
 
 // within bounds what a script command waits for on the control plane.
@@ -221,34 +222,21 @@ func deny(ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	f := frozenOf(ts, args)
-	rule := admissionv1.RuleWithOperations{
-		Operations: []admissionv1.OperationType{admissionv1.Update},
-		Rule:       admissionv1.Rule{APIGroups: []string{f.resource.Group}, APIVersions: []string{"*"}, Resources: []string{f.resource.Resource}},
-	}
-	policy := &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: f.policy},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: rule}}},
-			Validations: []admissionv1.Validation{{
-				Expression: fmt.Sprintf("object.metadata.namespace != %q || object.metadata.name != %q", f.namespace, f.name),
-				Message:    "frozen by the auditors",
-			}},
-		},
-	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: f.policy},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: f.policy, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		},
-	}
-	admission := clients.AdmissionregistrationV1()
-	if _, err := admission.ValidatingAdmissionPolicies().Create(context.Background(), policy, metav1.CreateOptions{}); err != nil {
+	if err := f.denial().Create(context.Background(), clients); err != nil {
 		return err
 	}
-	if _, err := admission.ValidatingAdmissionPolicyBindings().Create(context.Background(), binding, metav1.CreateOptions{}); err != nil {
-		return err
+	return f.await(ts, true)
+}
+
+// denial is the policy.
+func (f frozen) denial() policy.Policy {
+	return policy.Policy{
+		Name: f.policy, Group: f.resource.Group, Resource: f.resource.Resource,
+		Validations: []admissionv1.Validation{{
+			Expression: fmt.Sprintf("object.metadata.namespace != %q || object.metadata.name != %q", f.namespace, f.name),
+			Message:    "frozen by the auditors",
+		}},
 	}
-	return f.await(ts, false)
 }
 
 // allow PLURAL[.VERSION.GROUP] NAME: deletes the policy that deny made.
@@ -257,32 +245,23 @@ func allow(ts *testscript.TestScript, args []string) error {
 	if err != nil {
 		return err
 	}
-	admission, f := clients.AdmissionregistrationV1(), frozenOf(ts, args)
-	err = errors.Join(
-		admission.ValidatingAdmissionPolicyBindings().Delete(context.Background(), f.policy, metav1.DeleteOptions{}),
-		admission.ValidatingAdmissionPolicies().Delete(context.Background(), f.policy, metav1.DeleteOptions{}))
-	if err != nil {
+	f := frozenOf(ts, args)
+	if err := f.denial().Delete(context.Background(), clients); err != nil {
 		return err
 	}
-	return f.await(ts, true)
+	return f.await(ts, false)
 }
 
 // await returns when admission has adopted a policy, or its end.
-func (f frozen) await(ts *testscript.TestScript, allowed bool) error {
+func (f frozen) await(ts *testscript.TestScript, denied bool) error {
 	client, err := dynamic.NewForConfig(clusterOf(ts).Config())
 	if err != nil {
 		return err
 	}
-	return eventually(func() error {
-		_, err := client.Resource(f.resource).Namespace(f.namespace).Patch(context.Background(), f.name, types.MergePatchType,
+	return policy.Await(context.Background(), denied, func(ctx context.Context) error {
+		_, err := client.Resource(f.resource).Namespace(f.namespace).Patch(ctx, f.name, types.MergePatchType,
 			[]byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
-		switch {
-		case allowed:
-			return err
-		case err == nil:
-			return errors.New("the policy is not in force")
-		}
-		return nil
+		return err
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/test/policy"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -201,35 +202,20 @@ func TestRunReportsADeniedObject(t *testing.T) {
 
 // newPolicy creates a policy that denies updates of objects for which an expression
 // is false.
-func (w *widgets) newPolicy(expression string) (policy, binding string) {
+func (w *widgets) newPolicy(expression string) (name, binding string) {
 	w.t.Helper()
-	policy, binding = "policy-of-"+w.group, "binding-of-"+w.group
-	admission := w.admission().AdmissionregistrationV1()
-	_, err := admission.ValidatingAdmissionPolicies().Create(w.t.Context(),
-		&admissionregistrationv1.ValidatingAdmissionPolicy{
-			ObjectMeta: metav1.ObjectMeta{Name: policy},
-			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-				MatchConstraints: &admissionregistrationv1.MatchResources{
-					ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: w.updates()[0]}},
-				},
-				Validations: []admissionregistrationv1.Validation{{Expression: expression, Message: "not on a Friday"}},
-			},
-		}, metav1.CreateOptions{})
-	if err != nil {
+	w.deny(policy.Policy{Name: "policy-of-" + w.group, Binding: "binding-of-" + w.group},
+		admissionregistrationv1.Validation{Expression: expression, Message: "not on a Friday"})
+	return "policy-of-" + w.group, "binding-of-" + w.group
+}
+
+// deny creates a policy for the widgets.
+func (w *widgets) deny(p policy.Policy, validation admissionregistrationv1.Validation) {
+	w.t.Helper()
+	p.Group, p.Resource, p.Validations = w.group, w.plural, []admissionregistrationv1.Validation{validation}
+	if err := p.Create(w.t.Context(), w.admission()); err != nil {
 		w.t.Fatal(err)
 	}
-	_, err = admission.ValidatingAdmissionPolicyBindings().Create(w.t.Context(),
-		&admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: binding},
-			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-				PolicyName:        policy,
-				ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-			},
-		}, metav1.CreateOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return policy, binding
 }
 
 // TestRunNamesThePolicyThatDenies, with its binding.

@@ -26,6 +26,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/policy"
 )
 
 // withPreflight returns options with the preflight.
@@ -74,28 +75,7 @@ func (w *widgets) in(namespace, version string) dynamic.ResourceInterface {
 func (w *widgets) policy(expression string) string {
 	w.t.Helper()
 	name := "policy-of-" + w.group
-	admission := w.admission().AdmissionregistrationV1()
-	_, err := admission.ValidatingAdmissionPolicies().Create(w.t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionregistrationv1.MatchResources{
-				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: w.updates()[0]}},
-			},
-			Validations: []admissionregistrationv1.Validation{{Expression: expression, Message: "the audit is not over"}},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	_, err = admission.ValidatingAdmissionPolicyBindings().Create(w.t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	w.deny(policy.Policy{Name: name}, admissionregistrationv1.Validation{Expression: expression, Message: "the audit is not over"})
 	return name
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/test/policy"
 )
 
 // The error handling of Cluster API's crdmigrator as a table, a test for each
@@ -117,29 +118,11 @@ func TestErrors_ReturnAFailedPatchOfTheCRD(t *testing.T) {
 // until it is lifted. It returns once body is denied.
 func (w *widgets) forbid(resource, accepts string, reason metav1.StatusReason, body string) (lift func()) {
 	w.t.Helper()
-	api := w.admission().AdmissionregistrationV1()
-	name := "crd-of-" + w.group
-	rule := w.updates()[0]
-	rule.APIGroups, rule.Resources = []string{crdsGroup}, []string{resource}
-	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{
-				{ResourceNames: []string{w.name}, RuleWithOperations: rule},
-			}},
-			Validations: []admissionregistrationv1.Validation{{Expression: accepts, Reason: &reason}},
-		},
+	denial := policy.Policy{
+		Name: "crd-of-" + w.group, Group: crdsGroup, Resource: resource, Names: []string{w.name},
+		Validations: []admissionregistrationv1.Validation{{Expression: accepts, Reason: &reason}},
 	}
-	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		},
-	}
-	if _, err := api.ValidatingAdmissionPolicies().Create(w.t.Context(), policy, metav1.CreateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-	if _, err := api.ValidatingAdmissionPolicyBindings().Create(w.t.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if err := denial.Create(w.t.Context(), w.admission()); err != nil {
 		w.t.Fatal(err)
 	}
 	var subresource []string
@@ -152,7 +135,7 @@ func (w *widgets) forbid(resource, accepts string, reason metav1.StatusReason, b
 		return apierrors.ReasonForError(err) == reason
 	})
 	return func() {
-		if err := api.ValidatingAdmissionPolicyBindings().Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		if err := denial.Delete(w.t.Context(), w.admission()); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -16,13 +16,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,6 +37,7 @@ import (
 	"github.com/godwit-dev/godwit/test/hub"
 	kubevirt "github.com/godwit-dev/godwit/test/kubevirt/cluster"
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
+	"github.com/godwit-dev/godwit/test/policy"
 )
 
 const (
@@ -225,32 +226,27 @@ const missingCRD = "missing." + migratedGroup
 // deny returns when the API server denies writes of one goose.
 func (m *monitored) deny(group, name string) {
 	m.t.Helper()
-	fail := admissionv1.Fail
-	m.create(&admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: &fail,
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				ResourceNames: []string{name},
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{"geese"}},
-				},
-			}}},
-			Validations: []admissionv1.Validation{{Expression: "false", Message: "no changes before the audit is over"}},
-		},
-	}, &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-	})
+	clients, err := kubernetes.NewForConfig(m.cfg)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	freeze := policy.Policy{
+		Name: name, Group: group, Resource: "geese", Names: []string{name},
+		Validations: []admissionv1.Validation{{Expression: "false", Message: "no changes before the audit is over"}},
+	}
+	if err := freeze.Create(m.t.Context(), clients); err != nil {
+		m.t.Fatal(err)
+	}
 	goose := &unstructured.Unstructured{}
 	goose.SetAPIVersion(group + "/v1")
 	goose.SetKind("Goose")
 	goose.SetName(name)
-	await(m.t, "the policy", func() bool {
-		change := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"labels": {"a": "b"}}}`))
-		return apierrors.IsInvalid(m.Patch(m.t.Context(), goose.DeepCopy(), change, client.DryRunAll))
-	})
+	change := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"labels": {"a": "b"}}}`))
+	if err := policy.Await(m.t.Context(), true, func(ctx context.Context) error {
+		return m.Patch(ctx, goose.DeepCopy(), change, client.DryRunAll)
+	}); err != nil {
+		m.t.Fatal(err)
+	}
 }
 
 // upgradeRevisions asks for an upgrade of two revisions. One has a field that no version knows, and is refused.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -86,12 +85,9 @@ func (d *demo) addSite(ctx context.Context, k *klusterlet.Klusterlet) error {
 	return nil
 }
 
-// longestWait is how long the demo waits for a cluster on a busy machine.
-const longestWait = 2 * time.Minute
-
 // awaitSites waits until all clusters are registered at the source hub.
 func (d *demo) awaitSites(ctx context.Context) error {
-	return d.until(ctx, "registration of the clusters at "+sourceHub, func() (bool, error) {
+	return stage.Await(ctx, "registration of the clusters at "+sourceHub, func(ctx context.Context) (bool, error) {
 		for _, s := range d.sites {
 			mc := &clusterv1.ManagedCluster{}
 			if err := d.hubs[sourceHub].Get(ctx, client.ObjectKey{Name: s.Name}, mc); err != nil {
@@ -103,24 +99,6 @@ func (d *demo) awaitSites(ctx context.Context) error {
 		}
 		return true, nil
 	})
-}
-
-// until waits for something.
-func (d *demo) until(ctx context.Context, what string, holds func() (bool, error)) error {
-	for deadline := time.Now().Add(longestWait); ; {
-		ok, err := holds()
-		switch {
-		case err != nil || ok:
-			return err
-		case time.Now().After(deadline):
-			return stage.Wrong("waited %v for the %s", longestWait, what)
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
 }
 
 // objectsOf reads what a hub has of a cluster and what would move: spec, data and status, which a move

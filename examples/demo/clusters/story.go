@@ -134,7 +134,7 @@ func (d *demo) abort(ctx context.Context) error {
 	if _, err := d.start(ctx, stage.ExitOK, "third", names); err != nil {
 		return err
 	}
-	err := d.until(ctx, "phase Registering", func() (bool, error) {
+	err := stage.Await(ctx, "phase Registering", func(ctx context.Context) (bool, error) {
 		m := &api.ManagedClusterMigration{}
 		err := d.hubs[sourceHub].Get(ctx, client.ObjectKey{Namespace: namespace, Name: "third"}, m)
 		if m.Status.CompletionTime != nil {

@@ -33,9 +33,6 @@ const (
 	observeEvery = time.Second
 	// reconcilesPerSecond are enough for all databases at once.
 	reconcilesPerSecond = 100
-	// observeTimeout is how long the demo waits for an observation on a busy machine.
-	observeTimeout = time.Minute
-	observePoll    = 100 * time.Millisecond
 )
 
 var databaseCRD = provider.Resource.GroupResource().String()
@@ -183,7 +180,7 @@ func (d *demo) create(ctx context.Context, manifests []byte) error {
 
 // await reads all managed resources until each of them fits.
 func (d *demo) await(ctx context.Context, what string, fits func(*unstructured.Unstructured) bool) error {
-	return d.poll(ctx, what, func() (bool, error) {
+	return d.poll(ctx, what, func(ctx context.Context) (bool, error) {
 		list, err := d.databases().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, fmt.Errorf("list databases: %w", err)
@@ -209,33 +206,21 @@ func (d *demo) awaitPass(ctx context.Context) error {
 		return err
 	}
 	enough := counts[pattern] + 2*len(list.Items)
-	return d.poll(ctx, "observation", func() (bool, error) {
+	return d.poll(ctx, "observation", func(ctx context.Context) (bool, error) {
 		counts, err := d.service.Requests(ctx)
 		return counts[pattern] >= enough, err
 	})
 }
 
-func (d *demo) poll(ctx context.Context, what string, done func() (bool, error)) error {
-	deadline := time.After(observeTimeout)
-	for {
-		ended, err := done()
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err == nil:
+// poll asks as long as the provider runs.
+func (d *demo) poll(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
+	return stage.Await(ctx, what, func(ctx context.Context) (bool, error) {
+		ended, err := done(ctx)
+		if err == nil {
 			err = d.provider.Err()
 		}
-		if ended || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-deadline:
-			return stage.Wrong("%s: not within %s", what, observeTimeout)
-		case <-time.After(observePoll):
-		}
-	}
+		return ended, err
+	})
 }
 
 // observed reports whether the provider has found the external resource.

@@ -23,7 +23,6 @@ type demo struct {
 	before []*apiextensionsv1.CustomResourceDefinition
 	after  []*apiextensionsv1.CustomResourceDefinition
 	crds   apiextensionsclient.CustomResourceDefinitionInterface
-	freeze freeze
 
 	created  map[string]int    // objects by resource
 	total    int               // of them

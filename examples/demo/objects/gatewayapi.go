@@ -3,7 +3,6 @@ package objects
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -44,13 +43,9 @@ func releasedCRDs(ctx context.Context, version string) ([]*apiextensionsv1.Custo
 	}
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, plural := range plurals {
-		file, err := os.ReadFile(filepath.Join(dir, "config", "crd", "standard", group+"_"+plural+".yaml"))
+		crds, err := controlplane.ReadCRDs(filepath.Join(dir, "config", "crd", "standard", group+"_"+plural+".yaml"))
 		if err != nil {
-			return nil, fmt.Errorf("read the CRD of %s: %w", plural, err)
-		}
-		crds, err := controlplane.DecodeCRDs(file)
-		if err != nil {
-			return nil, fmt.Errorf("decode the CRD of %s: %w", plural, err)
+			return nil, err
 		}
 		all = append(all, crds...)
 	}

@@ -49,7 +49,6 @@ func (d *demo) begin(ctx context.Context) (err error) {
 		return errors.Join(fmt.Errorf("connect to %s: %w", d.Plane.Config().Host, err), d.Plane.Stop())
 	}
 	d.crds = clients.ApiextensionsV1().CustomResourceDefinitions()
-	d.freeze = freeze{clients: d.Clients, objects: d.Objects}
 	return nil
 }
 
@@ -109,7 +108,7 @@ func (d *demo) upgrade(ctx context.Context) (err error) {
 func (d *demo) planWithPolicy(ctx context.Context) error {
 	d.Teller.Chapter("A policy denies the write of one route")
 	d.Teller.Say("A ValidatingAdmissionPolicy, %s, denies every change of HTTPRoute %s.", policyName, frozen)
-	if err := d.freeze.begin(ctx); err != nil {
+	if err := d.deny(ctx); err != nil {
 		return err
 	}
 	d.Teller.Say("The plan shows what to migrate. It only reads.")
@@ -149,7 +148,7 @@ func (d *demo) migrate(ctx context.Context) error {
 func (d *demo) finish(ctx context.Context) error {
 	d.Teller.Chapter("The policy allows the write")
 	d.Teller.Say("The policy only audits now. The run resumes at its checkpoint. Its output is JSON, for a script.")
-	if err := d.freeze.relax(ctx); err != nil {
+	if err := d.relax(ctx); err != nil {
 		return err
 	}
 	revision, err := d.revision(ctx)

@@ -4,48 +4,31 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/test/policy"
 )
 
 // deny has the API server refuse updates of the namespace's machines for which an
 // expression is false, and returns what takes that back.
 func (y *testNamespace) deny(expression string) (allow func()) {
 	y.t.Helper()
-	admission := y.core.AdmissionregistrationV1()
-	policy := &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: y.namespace + ".godwit.dev"},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-				Operations: []admissionv1.OperationType{admissionv1.Update},
-				Rule:       admissionv1.Rule{APIGroups: []string{"kubevirt.io"}, APIVersions: []string{"v1"}, Resources: []string{"virtualmachines"}},
-			}}}},
-			// A label tells when the policy is in force.
-			Validations: []admissionv1.Validation{{
-				Expression: `!has(object.metadata.labels) || !("probe" in object.metadata.labels)`, Message: "probed",
-			}, {Expression: expression, Message: "the machine is locked", Reason: new(metav1.StatusReasonForbidden)}},
-		},
+	locked := policy.Policy{
+		Name: y.namespace + ".godwit.dev", Group: "kubevirt.io", Resource: "virtualmachines", Namespace: y.namespace,
+		// A label tells when the policy is in force.
+		Validations: []admissionv1.Validation{{
+			Expression: `!has(object.metadata.labels) || !("probe" in object.metadata.labels)`, Message: "probed",
+		}, {Expression: expression, Message: "the machine is locked", Reason: new(metav1.StatusReasonForbidden)}},
 	}
-	y.must(admission.ValidatingAdmissionPolicies().Create(y.t.Context(), policy, metav1.CreateOptions{}))
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: policy.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-			MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": y.namespace}}},
-		},
-	}
-	y.must(admission.ValidatingAdmissionPolicyBindings().Create(y.t.Context(), binding, metav1.CreateOptions{}))
+	y.must(nil, locked.Create(y.t.Context(), y.core))
 	y.await(true)
 	return func() {
 		y.t.Helper()
-		y.must(nil, admission.ValidatingAdmissionPolicyBindings().Delete(y.t.Context(), binding.Name, metav1.DeleteOptions{}))
+		y.must(nil, locked.Delete(y.t.Context(), y.core))
 		y.await(false)
 	}
 }
@@ -54,13 +37,10 @@ func (y *testNamespace) deny(expression string) (allow func()) {
 // longer is.
 func (y *testNamespace) await(inForce bool) {
 	y.t.Helper()
-	y.must(nil, wait.PollUntilContextTimeout(y.t.Context(), 20*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
+	y.must(nil, policy.Await(y.t.Context(), inForce, func(ctx context.Context) error {
 		_, err := y.dynamic.Resource(machines).Namespace(y.namespace).Patch(ctx, "web", types.MergePatchType,
 			[]byte(`{"metadata":{"labels":{"probe":""}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
-		if err != nil && !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
-			return false, err
-		}
-		return (err != nil) == inForce, nil
+		return err
 	}))
 }
 

@@ -47,7 +47,7 @@ func spoil(ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	f := fixture.Find("F2/VirtualMachineClusterInstancetype/labelled")
-	vm := fixture.VirtualMachine(s.namespace, args[0], fixture.InSpec, f)
+	vm := fixture.VirtualMachine(s.Name, args[0], fixture.InSpec, f)
 	r := f.Revision(vm)
 	r.Name = args[0] + "-" + args[1] + "-copy"
 	if args[1] == "unowned" {
@@ -55,21 +55,21 @@ func spoil(ts *testscript.TestScript, args []string) error {
 	}
 	instancetype := vm.Object["spec"].(map[string]any)["instancetype"].(map[string]any)
 	instancetype["revisionName"] = r.Name
-	there, err := cluster.Create(context.Background(), s.dynamic, vm)
+	there, err := cluster.Create(context.Background(), s.Objects, vm)
 	if err != nil {
 		return err
 	}
 	r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(there, there.GroupVersionKind())}
 	spoiled[args[1]](r)
 	if len(args) < 3 {
-		return s.create(r)
+		return s.CreateRevision(context.Background(), r)
 	}
 	var text bytes.Buffer
 	if err := json.Indent(&text, r.Data.Raw, "", "  "); err != nil {
 		return err
 	}
-	r.Namespace, r.Data.Raw = s.namespace, text.Bytes()
-	_, err = cluster.CreateRevision(context.Background(), s.core, r)
+	r.Namespace, r.Data.Raw = s.Name, text.Bytes()
+	_, err = cluster.CreateRevision(context.Background(), s.Core, r)
 	return err
 }
 

@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/examples/demo/stage"
@@ -24,6 +21,7 @@ var oldVersions = []string{"v1alpha1", "v1alpha2"}
 // demo is one run of the story.
 type demo struct {
 	stage.Stage
+	shop     cluster.Namespace
 	crds     []*apiextensionsv1.CustomResourceDefinition
 	resolved int // references to revisions at the beginning
 }
@@ -51,23 +49,21 @@ var machines = []struct {
 // createRevisions creates the machines, a twin of one, and a snapshot of another, and
 // returns how many revisions there are.
 func (d *demo) createRevisions(ctx context.Context) (int, error) {
-	_, err := d.Clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-	if err != nil {
-		return 0, fmt.Errorf("create namespace %s: %w", namespace, err)
+	d.shop = cluster.Namespace{Name: namespace, Core: d.Clients, Objects: d.Objects}
+	if err := d.shop.Ensure(ctx); err != nil {
+		return 0, err
 	}
 	count := 0
 	for _, m := range machines {
-		n, err := d.createMachine(ctx, m.name, found(m.fixtures))
-		if err != nil {
+		if err := d.shop.CreateMachine(ctx, cluster.Machine{Name: m.name, Running: m.name == runs, Unknown: m.name == lossy}, found(m.fixtures)...); err != nil {
 			return 0, err
 		}
-		count += n
+		count += len(m.fixtures)
 	}
-	if err := d.createTwin(ctx); err != nil {
+	if err := d.shop.CloneMachine(ctx, shares, twin); err != nil {
 		return 0, err
 	}
-	n, err := d.createSnapshot(ctx, "search", "nightly", found([]string{"F1/VirtualMachineInstancetype/labelled"}))
-	return count + n, err
+	return count + 1, d.shop.CreateSnapshot(ctx, "search", "nightly", fixture.Find("F1/VirtualMachineInstancetype/labelled"))
 }
 
 func found(names []string) []fixture.Fixture {
@@ -78,74 +74,7 @@ func found(names []string) []fixture.Fixture {
 	return fixtures
 }
 
-func (d *demo) createMachine(ctx context.Context, name string, fixtures []fixture.Fixture) (int, error) {
-	vm := fixture.VirtualMachine(namespace, name, fixture.InSpec|fixture.InStatus, fixtures...)
-	if name == runs {
-		vm = fixture.Running(vm)
-	}
-	vm, err := cluster.Create(ctx, d.Objects, vm)
-	if err != nil {
-		return 0, err
-	}
-	for _, f := range fixtures {
-		if name == lossy {
-			f.Data = strings.Replace(f.Data, `"spec":{`, `"spec":{"experimental":true,`, 1)
-		}
-		if err := d.createRevision(ctx, f.Revision(vm)); err != nil {
-			return 0, err
-		}
-	}
-	if name == runs {
-		return len(fixtures), d.createRevision(ctx, fixture.StartRevision(vm))
-	}
-	return len(fixtures), nil
-}
-
-func (d *demo) createRevision(ctx context.Context, r *appsv1.ControllerRevision) error {
-	if _, err := d.Clients.AppsV1().ControllerRevisions(r.Namespace).Create(ctx, r, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("create controllerrevision %s: %w", r.Name, err)
-	}
-	return nil
-}
-
-// createTwin creates a clone of a virtual machine, which names the same revisions.
-func (d *demo) createTwin(ctx context.Context) error {
-	original, err := d.Objects.Resource(virtualMachines).Namespace(namespace).Get(ctx, shares, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("read virtual machine %s: %w", shares, err)
-	}
-	clone := &unstructured.Unstructured{Object: map[string]any{"spec": original.Object["spec"], "status": original.Object["status"]}}
-	clone.SetGroupVersionKind(original.GroupVersionKind())
-	clone.SetNamespace(namespace)
-	clone.SetName(twin)
-	_, err = cluster.Create(ctx, d.Objects, clone)
-	return err
-}
-
-func (d *demo) createSnapshot(ctx context.Context, of, name string, fixtures []fixture.Fixture) (int, error) {
-	vm, err := d.Objects.Resource(virtualMachines).Namespace(namespace).Get(ctx, of, metav1.GetOptions{})
-	if err != nil {
-		return 0, fmt.Errorf("read virtual machine %s: %w", of, err)
-	}
-	snapshot, err := cluster.Create(ctx, d.Objects, fixture.Snapshot(vm, name))
-	if err != nil {
-		return 0, err
-	}
-	if _, err := cluster.Create(ctx, d.Objects, fixture.SnapshotContent(vm, name, fixture.InSpec|fixture.InStatus, fixtures...)); err != nil {
-		return 0, err
-	}
-	for _, f := range fixtures {
-		if err := d.createRevision(ctx, f.Revision(snapshot)); err != nil {
-			return 0, err
-		}
-	}
-	return len(fixtures), nil
-}
-
-var (
-	virtualMachines  = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}
-	snapshotContents = schema.GroupVersionResource{Group: "snapshot.kubevirt.io", Version: "v1beta1", Resource: "virtualmachinesnapshotcontents"}
-)
+var snapshotContents = schema.GroupVersionResource{Group: "snapshot.kubevirt.io", Version: "v1beta1", Resource: "virtualmachinesnapshotcontents"}
 
 // references counts the references to revisions that exist, and those to revisions that do not.
 // The demo finds them by the form of the field names alone.
@@ -158,7 +87,7 @@ func (d *demo) references(ctx context.Context) (resolved, dangling int, err erro
 	for _, r := range revisions.Items {
 		there[r.Name] = true
 	}
-	for _, resource := range []schema.GroupVersionResource{virtualMachines, snapshotContents} {
+	for _, resource := range []schema.GroupVersionResource{cluster.VirtualMachines, snapshotContents} {
 		list, err := d.Objects.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return 0, 0, fmt.Errorf("list %s: %w", resource.GroupResource(), err)

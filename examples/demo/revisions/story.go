@@ -2,7 +2,6 @@ package revisions
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/examples/demo/stage"
 	"github.com/godwit-dev/godwit/revision"
@@ -103,15 +101,13 @@ func (d *demo) run(ctx context.Context) error {
 // decide stops the virtual machine and accepts the unknown field.
 func (d *demo) decide(ctx context.Context) error {
 	d.Teller.Chapter(runs + " stops, and the unknown field is accepted")
-	_, err := d.Objects.Resource(virtualMachines).Namespace(namespace).Patch(ctx, runs, types.MergePatchType,
-		[]byte(`{"status":{"printableStatus":"Stopped","created":false,"ready":false}}`), metav1.PatchOptions{}, "status")
-	if err != nil {
-		return stage.Wrong("stop virtual machine %s: %w", runs, err)
+	if err := d.shop.StopMachine(ctx, runs); err != nil {
+		return err
 	}
 	if _, err := d.Program.Show(ctx, stage.ExitPending, "revision", "run", "--all-namespaces", "--yes", "--loss-policy=Allow"); err != nil {
 		return err
 	}
-	_, err = d.claimReferences(ctx)
+	_, err := d.claimReferences(ctx)
 	return err
 }
 
@@ -123,18 +119,12 @@ func (d *demo) endRetention(ctx context.Context) error {
 	if err != nil {
 		return stage.Wrong("list controllerrevisions: %w", err)
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-		revision.UnreferencedAnnotation: time.Now().Add(-revision.DefaultRetention).UTC().Format(time.RFC3339),
-	}}})
-	if err != nil {
-		return err
-	}
 	for _, r := range revisions.Items {
 		if r.Annotations[revision.UnreferencedAnnotation] == "" {
 			continue
 		}
-		if _, err := d.Clients.AppsV1().ControllerRevisions(namespace).Patch(ctx, r.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			return stage.Wrong("set back the annotation of controllerrevision %s: %w", r.Name, err)
+		if err := d.shop.SetUnreferenced(ctx, r.Name, time.Now().Add(-revision.DefaultRetention)); err != nil {
+			return err
 		}
 	}
 	if _, err := d.Program.Show(ctx, stage.ExitOK, "revision", "run", "--all-namespaces", "--yes"); err != nil {

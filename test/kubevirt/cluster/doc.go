@@ -6,5 +6,5 @@
 // keeps no copy. What KubeVirt's operator adds to what its types say, which is the
 // scope, the storage version and the subresource status, is added here.
 //
-// Read crd.go, then object.go.
+// Read crd.go, object.go, and namespace.go.
 package cluster

@@ -47,7 +47,7 @@ func plans(n int) []crdreport.Plan {
 			}}
 		case i%150 == 11:
 			p.State, p.Objects = "Unknown", nil
-			p.Unlisted = &crdreport.Unlisted{Reason: "Timeout", Message: "the API server did not list one object within 10 s", Remedy: "see whether the conversion webhook answers"}
+			p.Unlisted = &crdreport.Unlisted{Problem: render.Problem{Reason: "Timeout", Message: "the API server did not list one object within 10 s", Remedy: "see whether the conversion webhook answers"}}
 		}
 		all[i] = p
 	}
@@ -58,7 +58,7 @@ func plans(n int) []crdreport.Plan {
 func overview() planreport.PlanList {
 	revisions := revisionreport.PlanList{Items: []revisionreport.Plan{
 		{Namespace: "shop", Name: "web-u1.medium", State: revisionreport.StateUpgrade, Version: "v1alpha1", Target: "v1beta1"},
-		{Namespace: "shop", Name: "mail-u1.medium", State: revisionreport.StateDeferred, Version: "v1alpha1", Target: "v1beta1", Reason: "Running", Message: "VirtualMachine mail is running", Remedy: "stop it, or use --on-running=Hold"},
+		{Namespace: "shop", Name: "mail-u1.medium", State: revisionreport.StateDeferred, Version: "v1alpha1", Target: "v1beta1", Problem: render.Problem{Reason: "Running", Message: "VirtualMachine mail is running", Remedy: "stop it, or use --on-running=Hold"}},
 		{Namespace: "shop", Name: "new-u1.medium", State: revisionreport.StateUpToDate, Version: "v1beta1", Target: "v1beta1"},
 	}}
 	named := crdreport.NoDoctorReport()
@@ -71,7 +71,7 @@ func overview() planreport.PlanList {
 	for i, cluster := range []string{"east", "east", "east", "canary"} {
 		rows[i].Cluster = cluster
 	}
-	away := planreport.FailedRow(planreport.Cluster, planreport.Unreachable, planreport.Blocker{
+	away := planreport.FailedRow(planreport.Cluster, planreport.Unreachable, render.Problem{
 		Reason: "Unreadable", Message: "https://10.0.0.1:6443 (context west) can't be reached: no answer in time", Remedy: "check the address with `kubectl config view --minify`",
 	})
 	away.Cluster = "west"

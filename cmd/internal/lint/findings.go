@@ -11,18 +11,17 @@ import (
 
 // markerFinding is one thing to correct in Go source.
 type markerFinding struct {
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Type    string `json:"type"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Type string `json:"type"`
+	render.Cause
 }
 
 // findingList makes the list that `lint markers` prints.
 func findingList(findings []markers.Finding) render.List[markerFinding] {
 	items := make([]markerFinding, len(findings))
 	for i, f := range findings {
-		items[i] = markerFinding{f.File, f.Line, f.Type, f.Reason.String(), f.Message}
+		items[i] = markerFinding{f.File, f.Line, f.Type, render.Cause{Reason: f.Reason.String(), Message: f.Message}}
 	}
 	return render.NewList("MarkerFindingList", items)
 }

@@ -15,15 +15,14 @@ type providerFinding struct {
 	Line    int    `json:"line"`
 	Subject string `json:"subject"`
 	Path    string `json:"path"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
+	render.Cause
 }
 
 // providerList makes the list that `lint provider` prints.
 func providerList(findings []providerlint.Finding) render.List[providerFinding] {
 	items := make([]providerFinding, len(findings))
 	for i, f := range findings {
-		items[i] = providerFinding{f.File, f.Line, f.Subject, f.Path, f.Reason.String(), f.Message}
+		items[i] = providerFinding{f.File, f.Line, f.Subject, f.Path, render.Cause{Reason: f.Reason.String(), Message: f.Message}}
 	}
 	return render.NewList("ProviderFindingList", items)
 }

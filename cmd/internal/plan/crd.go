@@ -99,9 +99,9 @@ func unlistable(plans []storageversion.Plan) (n int64) {
 }
 
 // lackingLists is one blocker for all CRDs whose objects the user may not list.
-func (s *scanner) lackingLists(ctx context.Context, n int64) planreport.Blocker {
+func (s *scanner) lackingLists(ctx context.Context, n int64) render.Problem {
 	user := s.WhoAmI(ctx)
-	return planreport.Blocker{
+	return render.Problem{
 		Reason: render.ReasonForbidden.Name, Message: fmt.Sprintf("%s lacks permissions: list the objects of %s", user, render.CRDs(n)), Remedy: s.Purpose.Remedy(user),
 	}
 }

@@ -52,7 +52,7 @@ var errSlow = errors.New("--cluster-timeout is over")
 // failed is the row of a domain that could not be read. needed are the permissions of the domain.
 func (s *scanner) failed(ctx context.Context, d planreport.Domain, err error, needed []permission.Permission) planreport.Row {
 	if ctx.Err() != nil {
-		return planreport.FailedRow(d, planreport.Unknown, blockerOf(unfinished(ctx)))
+		return planreport.FailedRow(d, planreport.Unknown, problemOf(unfinished(ctx)))
 	}
 	state := planreport.Unknown
 	known := s.Explain(ctx, err)
@@ -62,11 +62,11 @@ func (s *scanner) failed(ctx context.Context, d planreport.Domain, err error, ne
 			known = s.Lacks(s.WhoAmI(ctx), denied)
 		}
 	}
-	return planreport.FailedRow(d, state, blockerOf(known))
+	return planreport.FailedRow(d, state, problemOf(known))
 }
 
-func blockerOf(e *frame.ActionableError) planreport.Blocker {
-	return planreport.Blocker{Reason: e.Reason.String(), Message: e.Message, Remedy: e.Remedy}
+func problemOf(e *frame.ActionableError) render.Problem {
+	return render.Problem{Reason: e.Reason.String(), Message: e.Message, Remedy: e.Remedy}
 }
 
 // unfinished is why a scan has not ended.
@@ -80,13 +80,13 @@ func unfinished(ctx context.Context) *frame.ActionableError {
 // unreachable is the row of a cluster that can't be used.
 func unreachable(ctx context.Context, err error) planreport.Row {
 	if ctx.Err() != nil {
-		return planreport.FailedRow(planreport.Cluster, planreport.Unknown, blockerOf(unfinished(ctx)))
+		return planreport.FailedRow(planreport.Cluster, planreport.Unknown, problemOf(unfinished(ctx)))
 	}
 	var known *frame.ActionableError
 	if !errors.As(err, &known) {
 		known = &frame.ActionableError{Reason: render.ReasonUnreadable, Message: frame.OneLine(err), Remedy: "check the context with `kubectl config view --minify`"}
 	}
-	return planreport.FailedRow(planreport.Cluster, planreport.Unreachable, blockerOf(known))
+	return planreport.FailedRow(planreport.Cluster, planreport.Unreachable, problemOf(known))
 }
 
 // defaultTimeout is enough for 300 CRDs on a busy API server, and for 10,000 VirtualMachines.

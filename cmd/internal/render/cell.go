@@ -31,20 +31,6 @@ type Cell struct {
 	Problems []ObjectProblem
 }
 
-// ObjectProblem is a problem of an object. Object is empty for one of all objects.
-type ObjectProblem struct {
-	Object string `json:"object"`
-	Problem
-}
-
-// Unnamed is the object where the message does not name it.
-func (p ObjectProblem) Unnamed() string {
-	if strings.Contains(p.Message, p.Object) {
-		return ""
-	}
-	return p.Object
-}
-
 // TextCell returns a cell with a text.
 func TextCell[S ~string](s S) Cell { return Cell{Text: string(s)} }
 

@@ -12,7 +12,8 @@
 //
 // # Reading order
 //
-// contract.go has lists and encode.go writes them. reason.go has the reasons of the command line, and problems in words.
+// contract.go has lists and encode.go writes them. reason.go has the reasons of the command line, and problem.go
+// findings in words.
 // style.go has colours, words.go words numbers and lists, and cell.go has the cells of a table. table.go has its columns, and
 // its text. markdown.go writes Markdown, package html HTML, and lines.go what stands below a table. A file uses only files
 // before it.

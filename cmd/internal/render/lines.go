@@ -19,13 +19,26 @@ var (
 	MarkNote = Cell{Text: "·", Tone: Faint}
 )
 
-// Lines are the problem below the name of its object: reason and message, and the remedy on a line of its own.
+// Lines are the cause below the name of its object.
+func (c Cause) Lines(s Style, mark Cell) string {
+	return fmt.Sprintf("  %s %s\n", s.Paint(mark.Tone, mark.Text+" "+OrDash(c.Reason)+":"), c.Message)
+}
+
+// Lines are the problem below the name of its object, with the remedy on a line of its own.
 func (p Problem) Lines(s Style, mark Cell) string {
-	text := fmt.Sprintf("  %s %s\n", s.Paint(mark.Tone, mark.Text+" "+OrDash(p.Reason)+":"), p.Message)
+	text := Cause{p.Reason, p.Message}.Lines(s, mark)
 	if p.Remedy != "" {
 		text += "    → " + p.Remedy + "\n"
 	}
 	return text
+}
+
+// Below is what stands below a table about one row: its name, and lines. It is empty without lines.
+func Below(name, lines string) string {
+	if lines == "" {
+		return ""
+	}
+	return "\n" + name + "\n" + lines
 }
 
 // ObjectName is the name of an object after its namespace, if it has one.
@@ -44,11 +57,7 @@ func FailureLine(s Style, f godwit.Failure) string {
 // FailureLines are the failures of a run over the objects of a CRD or a resource, and the number of objects that are left
 // without a line.
 func FailureLines(s Style, of string, failures []godwit.Failure, counts godwit.Counts) string {
-	if len(failures) == 0 {
-		return ""
-	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "\n%s\n", of)
 	named := int64(0) // objects; a failure of the whole run has the name of the CRD
 	for _, f := range failures {
 		if f.Name != of {
@@ -59,5 +68,5 @@ func FailureLines(s Style, of string, failures []godwit.Failure, counts godwit.C
 	if more := counts.Failed + counts.Deferred - named; named > 0 && more > 0 {
 		fmt.Fprintf(&text, "  … and %s\n", Count(more, "more object", "more objects"))
 	}
-	return text.String()
+	return Below(of, text.String())
 }

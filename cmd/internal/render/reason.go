@@ -1,9 +1,6 @@
 package render
 
-import (
-	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/cmd/internal/remedy"
-)
+import "github.com/godwit-dev/godwit"
 
 // Reasons are those that the command line finds by itself. All others are reasons of the libraries.
 var Reasons godwit.Catalog
@@ -45,34 +42,3 @@ var (
 		Fix:     godwit.Do("fix that one first, or leave it out of the command line"),
 	})
 )
-
-// Problem is a [godwit.Finding] with its fix in words.
-type Problem struct {
-	// Reason is the name of a reason.
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	// Remedy is what to do, with commands where there are.
-	Remedy string `json:"remedy"`
-}
-
-// NewProblem words a finding.
-func NewProblem(f godwit.Finding, w remedy.Writer) Problem {
-	return Problem{Reason: f.Reason.String(), Message: f.Message, Remedy: w.Text(f.Fix)}
-}
-
-// NewProblems words findings.
-func NewProblems(list []godwit.Finding, w remedy.Writer) []Problem {
-	var all []Problem
-	for _, f := range list {
-		all = append(all, NewProblem(f, w))
-	}
-	return all
-}
-
-// Line is the problem in one line.
-func (p Problem) Line() string { return p.Reason + ": " + p.Message + "; " + p.Remedy }
-
-// Failure words a finding as the failure of a CRD or a resource as a whole.
-func Failure(name string, f godwit.Finding, w remedy.Writer) godwit.Failure {
-	return godwit.Failure{Name: name, Finding: godwit.Finding{Reason: f.Reason, Message: f.Message + "; " + w.Text(f.Fix)}}
-}

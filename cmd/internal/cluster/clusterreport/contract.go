@@ -17,27 +17,20 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
-// Finding is why something is not Ready.
-type Finding struct {
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-}
-
 // Check is what a preflight has found for the migration as a whole.
 type Check struct {
 	Name     string             `json:"name"`
 	Decision preflight.Decision `json:"verdict"` //nolint:misspell // the contract's name
-	Finding
-	// Remedy is a command, where there is one. The message says what to do as well.
-	Remedy string `json:"remedy"`
+	// Problem has a remedy where there is a command. The message says what to do as well.
+	render.Problem
 }
 
 // Candidate is what a preflight has found for a cluster.
 type Candidate struct {
 	Name     string             `json:"name"`
 	Decision preflight.Decision `json:"verdict"` //nolint:misspell // the contract's name
-	Reasons  []Finding          `json:"reasons"`
-	AtRisk   []Finding          `json:"atRisk"`
+	Reasons  []render.Cause     `json:"reasons"`
+	AtRisk   []render.Cause     `json:"atRisk"`
 }
 
 // Preflight is the document of a preflight.
@@ -73,9 +66,8 @@ type Cluster struct {
 	Name  string           `json:"name"`
 	State hub.ClusterState `json:"state"`
 	// Hub is where the cluster is registered; empty while that is not proven.
-	Hub     string `json:"hub"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
+	Hub string `json:"hub"`
+	render.Cause
 	// Seconds since the migration has started, until the cluster came to its state. They run while it
 	// is on its way.
 	Seconds float64 `json:"seconds"`
@@ -101,9 +93,8 @@ type Migration struct {
 	To        string    `json:"to"`
 	Phase     api.Phase `json:"phase"`
 	// Settled means that the migration has ended and that nothing of it is left to do.
-	Settled bool   `json:"settled"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
+	Settled bool `json:"settled"`
+	render.Cause
 	// Seconds from the start until nothing was left to do, or until now.
 	Seconds  float64   `json:"seconds"`
 	Counts   Counts    `json:"counts"`
@@ -132,14 +123,14 @@ const (
 func PreflightOf(r preflight.Report, remedy func(preflight.Check) string) Preflight {
 	p := Preflight{APIVersion: render.APIVersion, Kind: preflightKind, From: r.From, To: r.To, Decision: r.Decision(), Checks: []Check{}, Clusters: []Candidate{}}
 	for _, c := range r.Checks {
-		one := Check{Name: c.Name, Decision: c.Decision, Finding: findingOf(c.Finding)}
+		one := Check{c.Name, c.Decision, render.Problem{Reason: c.Reason.String(), Message: c.Message}}
 		if c.Decision != preflight.Ready {
 			one.Remedy = remedy(c)
 		}
 		p.Checks = append(p.Checks, one)
 	}
 	for _, c := range r.Clusters {
-		p.Clusters = append(p.Clusters, Candidate{c.Name, c.Decision, findings(c.Reasons), findings(c.AtRisk)})
+		p.Clusters = append(p.Clusters, Candidate{c.Name, c.Decision, causes(c.Reasons), causes(c.AtRisk)})
 	}
 	return p
 }
@@ -151,14 +142,10 @@ func NoPreflight(from, to string) Preflight {
 	return p
 }
 
-func findingOf(f godwit.Finding) Finding {
-	return Finding{Reason: f.Reason.String(), Message: f.Message}
-}
-
-func findings(list []godwit.Finding) []Finding {
-	all := make([]Finding, len(list))
+func causes(list []godwit.Finding) []render.Cause {
+	all := make([]render.Cause, len(list))
 	for i, f := range list {
-		all[i] = findingOf(f)
+		all[i] = render.NewCause(f)
 	}
 	return all
 }
@@ -188,7 +175,7 @@ func MigrationOf(m *api.ManagedClusterMigration, s hub.State, now time.Time) Mig
 	}
 	d.Seconds = since(m, now)
 	for _, c := range s.Clusters {
-		one := Cluster{Name: c.Name, State: c.State, Hub: hubOf(m, s, c), Message: c.Message, Seconds: since(m, now)}
+		one := Cluster{Name: c.Name, State: c.State, Hub: hubOf(m, s, c), Cause: render.Cause{Message: c.Message}, Seconds: since(m, now)}
 		if final(c.State) && !c.Since.IsZero() {
 			one.Seconds = since(m, c.Since)
 		}

@@ -15,13 +15,13 @@ import (
 var (
 	fullMigration = Migration{
 		APIVersion: render.APIVersion, Kind: migrationKind, Namespace: "shop", Name: "east", From: "hub1", To: "hub2", Phase: api.PhaseFailed, Settled: true,
-		Reason: "ClustersNotMoved", Message: "some were not moved", Seconds: 90, Counts: Counts{4, 3, 2, 1},
-		Clusters: []Cluster{{Name: "c1", State: hub.Restored, Hub: "hub1", Reason: "Denied", Message: "a policy denies c1", Seconds: 40}},
+		Cause: render.Cause{Reason: "ClustersNotMoved", Message: "some were not moved"}, Seconds: 90, Counts: Counts{4, 3, 2, 1},
+		Clusters: []Cluster{{Name: "c1", State: hub.Restored, Hub: "hub1", Cause: render.Cause{Reason: "Denied", Message: "a policy denies c1"}, Seconds: 40}},
 	}
 	fullPreflight = Preflight{
 		APIVersion: render.APIVersion, Kind: preflightKind, From: "hub1", To: "hub2", Decision: preflight.Blocked,
-		Checks:   []Check{{Name: preflight.CheckSourceHub, Decision: preflight.Blocked, Finding: Finding{Reason: "HubNotChecked", Message: "no access"}, Remedy: "grant it"}},
-		Clusters: []Candidate{{Name: "c1", Decision: preflight.AtRisk, Reasons: []Finding{{Reason: "LocalCluster", Message: "it is the hub"}}, AtRisk: []Finding{{Reason: "AddOnStays", Message: "a stays"}}}},
+		Checks:   []Check{{Name: preflight.CheckSourceHub, Decision: preflight.Blocked, Problem: render.Problem{Reason: "HubNotChecked", Message: "no access", Remedy: "grant it"}}},
+		Clusters: []Candidate{{Name: "c1", Decision: preflight.AtRisk, Reasons: []render.Cause{{Reason: "LocalCluster", Message: "it is the hub"}}, AtRisk: []render.Cause{{Reason: "AddOnStays", Message: "a stays"}}}},
 	}
 )
 

@@ -92,7 +92,7 @@ func WriteMigration(w io.Writer, s render.Style, m Migration) error {
 	}
 	for _, c := range shown {
 		if c.Message != "" {
-			fmt.Fprintf(&text, "\n%s\n  %s %s\n", c.Name, s.Paint(render.Bad, "✗ "+render.OrDash(c.Reason)+":"), c.Message)
+			text.WriteString(render.Below(c.Name, c.Lines(s, render.MarkBad)))
 		}
 	}
 	if hidden := len(m.Clusters) - len(shown); hidden > 0 {
@@ -113,7 +113,7 @@ func problem(c Cluster) int {
 func migrationSum(m Migration) string {
 	text := Progress(m)
 	if m.Message != "" {
-		text += "\n" + m.Reason + ": " + m.Message
+		text += "\n" + m.Line()
 	}
 	return text
 }

@@ -81,16 +81,14 @@ func reasonsOf(c Candidate) []string {
 func writeCandidate(text *strings.Builder, s render.Style, c Candidate, checks []Check) {
 	var lines strings.Builder
 	for _, f := range c.Reasons {
-		if !slices.ContainsFunc(checks, func(check Check) bool { return check.Finding == f }) {
-			fmt.Fprintf(&lines, "  %s %s\n", s.Paint(render.Bad, "✗ "+f.Reason+":"), f.Message)
+		if !slices.ContainsFunc(checks, func(check Check) bool { return check.Reason == f.Reason && check.Message == f.Message }) {
+			lines.WriteString(f.Lines(s, render.MarkBad))
 		}
 	}
 	for _, f := range c.AtRisk {
-		fmt.Fprintf(&lines, "  %s %s\n", s.Paint(render.Attention, "! "+f.Reason+":"), f.Message)
+		lines.WriteString(f.Lines(s, render.MarkAttention))
 	}
-	if lines.Len() > 0 {
-		fmt.Fprintf(text, "\n%s\n%s", c.Name, lines.String())
-	}
+	text.WriteString(render.Below(c.Name, lines.String()))
 }
 
 func preflightSum(p Preflight) string {

@@ -1,7 +1,6 @@
 package crdreport
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -71,16 +70,15 @@ func WriteBridges(w io.Writer, s render.Style, items []Bridge) error {
 	var text strings.Builder
 	text.WriteString(bridgeTable.Text(s, items))
 	for _, b := range items {
-		if len(b.Findings) > 0 {
-			fmt.Fprintf(&text, "\n%s\n", b.Name)
-		}
+		var lines strings.Builder
 		for _, f := range slices.Concat(findingsThat(b, true), findingsThat(b, false)) {
 			mark := render.MarkNote
 			if f.Blocks {
 				mark = render.MarkBad
 			}
-			text.WriteString(f.Lines(s, mark))
+			lines.WriteString(f.Lines(s, mark))
 		}
+		text.WriteString(render.Below(b.Name, lines.String()))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
 
 var checkResults = map[string]render.Cell{
@@ -16,12 +17,10 @@ var checkResults = map[string]render.Cell{
 	"Unknown": {Text: "? Unknown", Tone: render.Attention},
 }
 
-// reasonGlyphs mark a reason by the result that it leads to. A note leads to none.
-var reasonGlyphs = map[string]render.Cell{
-	"Safe":    {Text: "·", Tone: render.Faint},
-	"Refused": {Text: "✗", Tone: render.Bad},
-	"Unsafe":  {Text: "✗", Tone: render.Bad},
-	"Unknown": {Text: "?", Tone: render.Attention},
+// reasonMarks mark a reason by the result that it leads to. A note leads to none.
+var reasonMarks = map[releasecheck.Result]render.Cell{
+	releasecheck.Safe: render.MarkNote, releasecheck.Refused: render.MarkBad, releasecheck.Unsafe: render.MarkBad,
+	releasecheck.Unknown: {Text: "?", Tone: render.Attention},
 }
 
 var checkTable = render.Table[Check]{
@@ -40,13 +39,11 @@ func WriteChecks(w io.Writer, s render.Style, checks []Check) error {
 	counts := map[string]int{}
 	for _, c := range checks {
 		counts[c.Result]++
-		for i, r := range c.Reasons {
-			if i == 0 {
-				fmt.Fprintf(&text, "\n%s\n", c.Name)
-			}
-			glyph := reasonGlyphs[string(r.Result)]
-			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.Paint(glyph.Tone, glyph.Text+" "+r.Reason+":"), r.Message, r.Remedy)
+		var lines strings.Builder
+		for _, r := range c.Reasons {
+			lines.WriteString(r.Lines(s, reasonMarks[r.Result]))
 		}
+		text.WriteString(render.Below(c.Name, lines.String()))
 	}
 	fmt.Fprintf(&text, "\n%s: %d safe, %d refused, %d unsafe, %d unknown\n",
 		render.Count(int64(len(checks)), "customresourcedefinition", "customresourcedefinitions"),

@@ -50,10 +50,7 @@ func PlanOf(p storageversion.Plan, w remedy.Writer) Plan {
 // Unlisted says why the API server did not list the objects, as a
 // [storageversion.UnlistedError] does.
 type Unlisted struct {
-	// Reason is one of the documented constants.
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	Remedy  string `json:"remedy"`
+	render.Problem
 	// Transient means that the cause may end without an action of the user: retry.
 	Transient bool `json:"transient"`
 }
@@ -63,7 +60,7 @@ func UnlistedOf(e *storageversion.UnlistedError, w remedy.Writer) *Unlisted {
 	if e == nil {
 		return nil
 	}
-	return &Unlisted{Reason: e.Reason.String(), Message: e.Message, Remedy: w.Text(e.Fix), Transient: e.Transient()}
+	return &Unlisted{render.NewProblem(e.Finding, w), e.Transient()}
 }
 
 // Result is the result of a run for one CRD.
@@ -232,13 +229,11 @@ func CheckList(items []Check) render.List[Check] {
 // Finding is a [releasecheck.Finding] with its fix in words.
 type Finding struct {
 	// Result is what this alone amounts to; Safe makes it a note.
-	Result  releasecheck.Result `json:"result"`
-	Reason  string              `json:"reason"`
-	Message string              `json:"message"`
-	Remedy  string              `json:"remedy"`
+	Result releasecheck.Result `json:"result"`
+	render.Problem
 }
 
 // NewFinding words what a check has found.
 func NewFinding(f releasecheck.Finding, w remedy.Writer) Finding {
-	return Finding{Result: f.Result, Reason: f.Reason.String(), Message: f.Message, Remedy: w.Text(f.Fix)}
+	return Finding{f.Result, render.NewProblem(f.Finding, w)}
 }

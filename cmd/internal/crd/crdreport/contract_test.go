@@ -30,7 +30,7 @@ func TestArraysAreNeverNull(t *testing.T) {
 		},
 		"a plan without a list": {
 			reason: "a program reads the reason and whether to retry",
-			list:   PlanList([]Plan{{State: "Unknown", Unlisted: &Unlisted{Reason: "Throttled", Message: "m", Remedy: "r", Transient: true}}}),
+			list:   PlanList([]Plan{{State: "Unknown", Unlisted: &Unlisted{render.Problem{Reason: "Throttled", Message: "m", Remedy: "r"}, true}}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDPlanList","items":[{"name":"","state":"Unknown","storageVersion":"",` +
 				`"servedVersions":[],"storedVersions":[],"objects":null,"unlisted":{"reason":"Throttled","message":"m","remedy":"r","transient":true},` +
 				`"managedFields":"","blockers":[],"warnings":[],"preflight":null}]}`,
@@ -66,7 +66,7 @@ func TestArraysAreNeverNull(t *testing.T) {
 		},
 		"a check with a reason": {
 			reason: "each reason has a result of its own",
-			list:   CheckList([]Check{{Result: "Safe", Reasons: []Finding{{Result: "Safe", Reason: "NotDryRun"}}}}),
+			list:   CheckList([]Check{{Result: "Safe", Reasons: []Finding{{"Safe", render.Problem{Reason: "NotDryRun"}}}}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[{"name":"","result":"Safe",` +
 				`"removedVersions":[],"reasons":[{"result":"Safe","reason":"NotDryRun","message":"","remedy":""}]}]}`,
 		},

@@ -22,9 +22,9 @@ type Diagnosis struct {
 	Findings []Leftover `json:"findings"`
 }
 
-// Leftover is a [doctor.Finding] with its fix in words.
+// Leftover is a [doctor.Finding] with its fix in words. It embeds no [render.Problem], whose fields are not next to each
+// other in the contract.
 type Leftover struct {
-	// Reason is one of the documented constants.
 	Reason string `json:"reason"`
 	// Broken means that something does not work.
 	Broken bool `json:"broken"`
@@ -34,12 +34,15 @@ type Leftover struct {
 	Remedy  string `json:"remedy"`
 }
 
+// Problem is the leftover without what it is about.
+func (l Leftover) Problem() render.Problem {
+	return render.Problem{Reason: l.Reason, Message: l.Message, Remedy: l.Remedy}
+}
+
 // Unread says why a resource could not be read. What its objects name is unknown.
 type Unread struct {
 	Resource string `json:"resource"`
-	Reason   string `json:"reason"`
-	Message  string `json:"message"`
-	Remedy   string `json:"remedy"`
+	render.Problem
 }
 
 // DoctorReport is what `crd doctor` prints.
@@ -70,9 +73,8 @@ func NewDoctorReport(f doctor.Facts, w remedy.Writer) DoctorReport {
 	for i, d := range diagnoses {
 		items[i] = Diagnosis{Name: d.CRD, State: string(d.State), ServedVersions: render.Present(d.Versions), Findings: []Leftover{}}
 		for _, one := range d.Findings {
-			items[i].Findings = append(items[i].Findings, Leftover{
-				Reason: one.Reason.String(), Broken: one.Broken(), Objects: one.Objects, Message: one.Message, Remedy: w.Text(one.Fix),
-			})
+			p := render.NewProblem(one.Finding, w)
+			items[i].Findings = append(items[i].Findings, Leftover{p.Reason, one.Broken(), one.Objects, p.Message, p.Remedy})
 		}
 	}
 	return DoctorReport{APIVersion: render.APIVersion, Kind: "CRDDoctorReportList", Items: items, Objects: f.Objects, Unread: unreadOf(f.Unread, w)}
@@ -84,7 +86,7 @@ func NoDoctorReport() DoctorReport { return NewDoctorReport(doctor.Facts{}, reme
 func unreadOf(list []ownerreference.Unread, w remedy.Writer) []Unread {
 	all := make([]Unread, len(list))
 	for i, u := range list {
-		all[i] = Unread{Resource: u.Resource, Reason: u.Reason.String(), Message: u.Message, Remedy: w.Text(u.Fix)}
+		all[i] = Unread{u.Resource, render.NewProblem(u.Finding, w)}
 	}
 	return all
 }
@@ -112,16 +114,15 @@ func WriteDoctorReport(w io.Writer, s render.Style, r DoctorReport, all bool, gr
 	var text strings.Builder
 	text.WriteString(doctorTable.Text(s, shown))
 	for _, d := range shown {
-		for i, f := range d.Findings {
-			if i == 0 {
-				fmt.Fprintf(&text, "\n%s\n", d.Name)
-			}
-			glyph := render.Cell{Text: "!", Tone: render.Attention}
+		var lines strings.Builder
+		for _, f := range d.Findings {
+			mark := render.MarkAttention
 			if f.Broken {
-				glyph = render.Cell{Text: "✗", Tone: render.Bad}
+				mark = render.MarkBad
 			}
-			fmt.Fprintf(&text, "  %s %s\n    → %s\n", s.Paint(glyph.Tone, glyph.Text+" "+f.Reason+":"), f.Message, f.Remedy)
+			lines.WriteString(f.Problem().Lines(s, mark))
 		}
+		text.WriteString(render.Below(d.Name, lines.String()))
 	}
 	if len(shown) > 0 {
 		text.WriteString("\n")

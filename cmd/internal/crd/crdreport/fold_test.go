@@ -56,7 +56,7 @@ func TestColumnsOfRunsAddUp(t *testing.T) {
 func planOf(i int, state storageversion.State, stored ...string) Plan {
 	p := Plan{Name: fmt.Sprintf("w%03d.example.com", i), State: string(state), StorageVersion: "v2", StoredVersions: stored}
 	if state == storageversion.StateUnknown {
-		p.Unlisted = &Unlisted{Reason: render.ReasonForbidden.Name, Message: "alice lacks permissions", Remedy: "grant them"}
+		p.Unlisted = &Unlisted{Problem: render.Problem{Reason: render.ReasonForbidden.Name, Message: "alice lacks permissions", Remedy: "grant them"}}
 	}
 	return p
 }

@@ -17,7 +17,7 @@ var (
 	fullProblem = render.Problem{Reason: "TimedOut", Message: "no answer", Remedy: "try again"}
 	fullPlan    = Plan{
 		Name: "widgets.example.com", State: "Blocked", StorageVersion: "v2", ServedVersions: []string{"v1", "v2"}, StoredVersions: []string{"v1"},
-		Objects: new(int64(1200)), Unlisted: &Unlisted{Reason: "TimedOut", Message: "no answer", Remedy: "try again", Transient: true}, ManagedFields: "Stale",
+		Objects: new(int64(1200)), Unlisted: &Unlisted{fullProblem, true}, ManagedFields: "Stale",
 		Blockers: []render.Problem{fullProblem}, Warnings: []render.Problem{{Reason: "Odd", Message: "a warning", Remedy: "read it"}},
 	}
 	fullRun = Run{
@@ -37,7 +37,7 @@ var (
 	}
 	fullAdvice = Advice{advise.Advice{CRD: "widgets.example.com", Version: "v2", Path: "spec.a", Change: advise.FormatChanged, Approach: advise.Undecided, Options: []advise.Approach{advise.Webhook, advise.Validation}, Rationale: "it is\nnarrower | now"}}
 	fullDoctor = DoctorReport{
-		APIVersion: render.APIVersion, Kind: "CRDDoctorReportList", Objects: 12, Unread: []Unread{{Resource: "secrets", Reason: "TimedOut", Message: "no answer", Remedy: "try again"}},
+		APIVersion: render.APIVersion, Kind: "CRDDoctorReportList", Objects: 12, Unread: []Unread{{"secrets", fullProblem}},
 		Items: []Diagnosis{{Name: "widgets.example.com", State: "Stale", ServedVersions: []string{"v2"}, Findings: []Leftover{
 			{Reason: "WebhookNotServed", Broken: true, Objects: 1, Message: "it names v1", Remedy: "name v2"}, {Reason: "TimedOut", Objects: 2, Message: "no answer", Remedy: "try again"},
 		}}},

@@ -150,14 +150,13 @@ func WriteJUnit(w io.Writer, checks []Check) error {
 	for _, c := range checks {
 		one := junitCase{Class: "customresourcedefinition", Name: c.Name, File: c.Source}
 		var notes, reasons []string
-		first := Finding{Reason: c.Result, Message: c.Name + " is " + c.Result}
+		first := render.Problem{Reason: c.Result, Message: c.Name + " is " + c.Result}
 		for _, f := range slices.Backward(c.Reasons) {
-			line := f.Reason + ": " + f.Message + "; " + f.Remedy
 			if f.Result == releasecheck.Safe {
-				notes = append(notes, line)
+				notes = append(notes, f.Line())
 				continue
 			}
-			first, reasons = f, append(reasons, line)
+			first, reasons = f.Problem, append(reasons, f.Line())
 		}
 		slices.Reverse(notes)
 		slices.Reverse(reasons)
@@ -190,7 +189,7 @@ func WriteCheckPage(w io.Writer, checks []Check) error {
 			if i == 0 {
 				fmt.Fprintf(&text, "\n**`%s`**\n\n", c.Name)
 			}
-			fmt.Fprintf(&text, "- %s **%s**: %s\n  - %s\n", reasonGlyphs[string(f.Result)].Text, f.Reason, render.MarkdownText(f.Message), render.MarkdownText(f.Remedy))
+			fmt.Fprintf(&text, "- %s **%s**: %s\n  - %s\n", reasonMarks[f.Result].Text, f.Reason, render.MarkdownText(f.Message), render.MarkdownText(f.Remedy))
 		}
 	}
 	_, err := io.WriteString(w, text.String())

@@ -15,6 +15,7 @@ import (
 	"github.com/joshdk/go-junit"
 	"github.com/xeipuuv/gojsonschema"
 
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/gomodule"
@@ -23,10 +24,10 @@ import (
 // checked is a check with each result, and with text that must be escaped.
 var checked = []Check{
 	{Name: "widgets.example.com", Result: "Refused", RemovedVersions: []string{"v1"}, Source: "config/crd bases/widgets.yaml", Reasons: []Finding{
-		{Result: releasecheck.Safe, Reason: "NoteOfTest", Message: "a note", Remedy: "read it"},
-		{Result: releasecheck.Refused, Reason: releasecheck.ReasonStoredVersionRemoved.Name, Message: `status.storedVersions has "v1" <&|>`, Remedy: "godwit crd run widgets.example.com"},
+		{Result: releasecheck.Safe, Problem: render.Problem{Reason: "NoteOfTest", Message: "a note", Remedy: "read it"}},
+		{Result: releasecheck.Refused, Problem: render.Problem{Reason: releasecheck.ReasonStoredVersionRemoved.Name, Message: `status.storedVersions has "v1" <&|>`, Remedy: "godwit crd run widgets.example.com"}},
 	}},
-	{Name: "gadgets.example.com", Result: "Unknown", Reasons: []Finding{{Result: releasecheck.Unknown, Reason: "Forbidden", Message: "alice may not", Remedy: "grant it"}}},
+	{Name: "gadgets.example.com", Result: "Unknown", Reasons: []Finding{{Result: releasecheck.Unknown, Problem: render.Problem{Reason: "Forbidden", Message: "alice may not", Remedy: "grant it"}}}},
 	{Name: "geese.example.com", Result: "Safe", Source: "https://example.com/geese.yaml"},
 }
 

@@ -60,7 +60,7 @@ func WritePlans(w io.Writer, s render.Style, plans []Plan, all bool) error {
 func (p Plan) explain(text *strings.Builder, s render.Style) {
 	var lines strings.Builder
 	if unknown := p.unknown(); unknown != nil {
-		fmt.Fprintf(&lines, "  %s %s\n    → %s\n", s.Paint(render.Bad, "? "+unknown.Reason+":"), unknown.Message, unknown.Remedy)
+		lines.WriteString(unknown.Lines(s, render.MarkUnknown))
 	}
 	for _, b := range p.Blockers {
 		lines.WriteString(b.Lines(s, render.MarkBad))
@@ -71,9 +71,7 @@ func (p Plan) explain(text *strings.Builder, s render.Style) {
 		}
 		lines.WriteString(b.Lines(s, render.MarkAttention))
 	}
-	if lines.Len() > 0 {
-		fmt.Fprintf(text, "\n%s\n%s", p.Name, lines.String())
-	}
+	text.WriteString(render.Below(p.Name, lines.String()))
 }
 
 // Folded counts CRDs without a row in a table.

@@ -34,11 +34,11 @@ func TestText(t *testing.T) {
 					},
 					{
 						Name: "f.example.com", State: "Unknown", StorageVersion: "v1", StoredVersions: []string{"v1"},
-						Unlisted: &Unlisted{Reason: "Throttled", Message: "too many requests", Remedy: "plan again"},
+						Unlisted: &Unlisted{Problem: render.Problem{Reason: "Throttled", Message: "too many requests", Remedy: "plan again"}},
 					},
 					{
 						Name: "g.example.com", State: "Unknown", StorageVersion: "v1", StoredVersions: []string{"v1"},
-						Unlisted: &Unlisted{Reason: "Forbidden", Message: "said for all at once", Remedy: "elsewhere"},
+						Unlisted: &Unlisted{Problem: render.Problem{Reason: "Forbidden", Message: "said for all at once", Remedy: "elsewhere"}},
 					},
 					{Name: "e.example.com", State: "Clean", StorageVersion: "v1", Warnings: []render.Problem{{Reason: "Some", Message: "a", Remedy: "b"}}},
 				}, false)
@@ -101,17 +101,17 @@ widgets.example.com
 		"checks": {
 			reason: "CRDs that must not be released come first, a note has its own glyph, and a safe CRD without reasons is only in the table",
 			write: func(w io.Writer) error {
-				note := Finding{Result: "Safe", Reason: "NotDryRun", Message: "not asked", Remedy: "ask"}
+				note := Finding{Result: "Safe", Problem: render.Problem{Reason: "NotDryRun", Message: "not asked", Remedy: "ask"}}
 				return WriteChecks(w, render.Style{}, []Check{
 					{Name: "a.example.com", Result: "Safe"},
 					{Name: "b.example.com", Result: "Unknown", RemovedVersions: []string{"v1"}, Reasons: []Finding{
-						{Result: "Unknown", Reason: "Forbidden", Message: "alice may not", Remedy: "kubectl"}, note,
+						{Result: "Unknown", Problem: render.Problem{Reason: "Forbidden", Message: "alice may not", Remedy: "kubectl"}}, note,
 					}},
 					{Name: "c.example.com", Result: "Unsafe", RemovedVersions: []string{"v1", "v2"}, Reasons: []Finding{
-						{Result: "Unsafe", Reason: "NoServedVersion", Message: "none", Remedy: "serve"},
+						{Result: "Unsafe", Problem: render.Problem{Reason: "NoServedVersion", Message: "none", Remedy: "serve"}},
 					}},
 					{Name: "d.example.com", Result: "Refused", Reasons: []Finding{
-						{Result: "Refused", Reason: "NoStorageVersion", Message: "none", Remedy: "set one"},
+						{Result: "Refused", Problem: render.Problem{Reason: "NoStorageVersion", Message: "none", Remedy: "set one"}},
 					}},
 				})
 			},

@@ -38,13 +38,13 @@ func (all builders) of(cluster string) *builder {
 func (b *builder) object(d planreport.Domain, name string) *Object {
 	k := objectKey{d, name}
 	if b.objects[k] == nil {
-		b.objects[k] = &Object{Domain: d, Name: name, Blockers: []planreport.Blocker{}}
+		b.objects[k] = &Object{Domain: d, Name: name, Blockers: []render.ObjectProblem{}}
 	}
 	return b.objects[k]
 }
 
 // planned is what a plan says about an object.
-func (o *Object) planned(s planreport.State, blockers []planreport.Blocker) {
+func (o *Object) planned(s planreport.State, blockers []render.ObjectProblem) {
 	if o.Before == "" && o.Result == "" {
 		o.Before = s
 	}
@@ -52,7 +52,7 @@ func (o *Object) planned(s planreport.State, blockers []planreport.Blocker) {
 }
 
 // ran is what a run says about an object.
-func (o *Object) ran(result, detail string, after planreport.State, blockers []planreport.Blocker) {
+func (o *Object) ran(result, detail string, after planreport.State, blockers []render.ObjectProblem) {
 	o.Result, o.Detail, o.After, o.Blockers = result, detail, after, render.Present(blockers)
 }
 

@@ -63,9 +63,9 @@ type Object struct {
 	Result string `json:"result"`
 	Detail string `json:"detail"`
 	// Proof is what the last verification or check says, and empty without one.
-	Proof    string               `json:"proof"`
-	After    planreport.State     `json:"after"`
-	Blockers []planreport.Blocker `json:"blockers"`
+	Proof    string                 `json:"proof"`
+	After    planreport.State       `json:"after"`
+	Blockers []render.ObjectProblem `json:"blockers"`
 }
 
 // Document is a file that was read.
@@ -82,9 +82,8 @@ type Document struct {
 
 // Unread is a file that was not read.
 type Unread struct {
-	File    string `json:"file"`
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
+	File string `json:"file"`
+	render.Cause
 }
 
 // Reasons are those of evidence that can't be read.

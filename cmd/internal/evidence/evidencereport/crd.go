@@ -45,14 +45,10 @@ func addCRDRuns(all builders, f File) (int, error) {
 	return len(l.Items), nil
 }
 
-func failures(list []godwit.Failure) []planreport.Blocker {
-	var all []planreport.Blocker
+func failures(list []godwit.Failure) []render.ObjectProblem {
+	var all []render.ObjectProblem
 	for _, f := range list {
-		name := f.Name
-		if f.Namespace != "" {
-			name = f.Namespace + "/" + name
-		}
-		all = append(all, planreport.Blocker{Object: name, Reason: f.Reason.String(), Message: f.Message})
+		all = append(all, render.ObjectProblem{Object: render.ObjectName(f.Namespace, f.Name), Problem: render.Problem{Reason: f.Reason.String(), Message: f.Message}})
 	}
 	return all
 }
@@ -93,7 +89,7 @@ func addChecks(all builders, f File) (int, error) {
 		if c.Result != "Safe" {
 			o.After = planreport.Blocked
 			for _, r := range c.Reasons {
-				o.Blockers = append(o.Blockers, planreport.Blocker{Reason: r.Reason, Message: r.Message, Remedy: r.Remedy})
+				o.Blockers = append(o.Blockers, render.ObjectProblem{Problem: r.Problem})
 			}
 		} else if o.After == "" {
 			o.After = planreport.Clean

@@ -16,6 +16,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/evidence/evidencereport"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcereport"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
 )
@@ -131,7 +132,7 @@ func TestPlansOfSeveralClusters(t *testing.T) {
 		return all
 	}
 	now := time.Unix(1_790_000_000, 0)
-	away := planreport.FailedRow(planreport.Cluster, planreport.Unreachable, planreport.Blocker{Reason: "Unreadable"})
+	away := planreport.FailedRow(planreport.Cluster, planreport.Unreachable, render.Problem{Reason: "Unreadable"})
 	away.Cluster = "west"
 	reports := evidencereport.Gather([]evidencereport.File{
 		file(t, "1-plan.json", planreport.NewPlanList(append(rows("Ready", "Ready"), away), "v1.0.0", now)),
@@ -189,7 +190,7 @@ func TestPreflight(t *testing.T) {
 	preflightOf := func(name string, d preflight.Decision) evidencereport.File {
 		p := clusterreport.NoPreflight("hub1", "hub2")
 		p.Decision = d
-		p.Checks = []clusterreport.Check{{Name: "Heartbeat", Decision: d, Finding: clusterreport.Finding{Reason: "HeartbeatStale", Message: "an hour ago"}}}
+		p.Checks = []clusterreport.Check{{Name: "Heartbeat", Decision: d, Problem: render.Problem{Reason: "HeartbeatStale", Message: "an hour ago"}}}
 		return file(t, name, p.At(time.Unix(1_780_000_000, 0)))
 	}
 	m := clusterreport.NoMigration("ns", "east")
@@ -273,7 +274,7 @@ func TestRescuesAndDiagnoses(t *testing.T) {
 		"undone":   {[]evidencereport.File{rescued(crdreport.Undone)}, evidencereport.Incomplete, planreport.Blocked},
 		"broken":   {[]evidencereport.File{diagnosis("e/1", true)}, evidencereport.Incomplete, planreport.Blocked},
 		"repaired": {[]evidencereport.File{diagnosis("e/1", true), diagnosis("e/2", false)}, evidencereport.Complete, planreport.Clean},
-		"unread":   {[]evidencereport.File{diagnosis("e/1", false, crdreport.Unread{Resource: "secrets", Reason: "Forbidden"})}, evidencereport.Incomplete, planreport.NotChecked},
+		"unread":   {[]evidencereport.File{diagnosis("e/1", false, crdreport.Unread{Resource: "secrets", Problem: render.Problem{Reason: "Forbidden"}})}, evidencereport.Incomplete, planreport.NotChecked},
 	} {
 		if r := one(t, c.files...); r.Result != c.want || r.Objects[0].After != c.after {
 			t.Errorf("%s: %s, after %s, want %s, %s", reason, r.Result, r.Objects[0].After, c.want, c.after)

@@ -11,10 +11,7 @@ import (
 
 // nameOf names a managed resource by its kind, since the documents have no CRD.
 func nameOf(kind, namespace, name string) string {
-	if namespace != "" {
-		name = namespace + "/" + name
-	}
-	return kind + "/" + name
+	return kind + "/" + render.ObjectName(namespace, name)
 }
 
 // nameStates are the states of managed resources that a plan is about. A plan for a rename knows the
@@ -33,9 +30,9 @@ func addNamePlan(all builders, f File) (int, error) {
 		if !known {
 			state = planreport.Unknown
 		}
-		var blockers []planreport.Blocker
+		var blockers []render.ObjectProblem
 		if state == planreport.Blocked {
-			blockers = []planreport.Blocker{{Reason: p.Reason, Message: p.Message, Remedy: p.Remedy}}
+			blockers = render.Of("", p.Problem)
 		}
 		all.of(f.Cluster).object(planreport.ExternalNames, nameOf(p.Kind, p.Namespace, p.Name)).planned(state, blockers)
 	}
@@ -58,9 +55,9 @@ func addNameRun(all builders, f File) (int, error) {
 		if !known {
 			after = planreport.Blocked
 		}
-		var blockers []planreport.Blocker
+		var blockers []render.ObjectProblem
 		if r.Reason != "" && after != planreport.Clean {
-			blockers = []planreport.Blocker{{Reason: r.Reason, Message: r.Message, Remedy: r.Remedy}}
+			blockers = render.Of("", r.Problem)
 		}
 		all.of(f.Cluster).object(planreport.ExternalNames, nameOf(r.Kind, r.Namespace, r.Name)).
 			ran(string(r.Phase), fmt.Sprintf("%q, before %q", r.After, r.Before), after, blockers)

@@ -36,18 +36,18 @@ type header struct {
 
 func (f File) header() (header, *Unread) {
 	if f.Err != nil {
-		return header{}, &Unread{f.Name, ReasonFileUnreadable.Name, f.Err.Error()}
+		return header{}, &Unread{f.Name, render.Cause{Reason: ReasonFileUnreadable.Name, Message: f.Err.Error()}}
 	}
 	var h header
 	if err := json.Unmarshal(f.Text, &h); err != nil {
-		return h, &Unread{f.Name, ReasonFileUnreadable.Name, fmt.Sprintf("the file is not the JSON output of a command: %v", err)}
+		return h, &Unread{f.Name, render.Cause{Reason: ReasonFileUnreadable.Name, Message: fmt.Sprintf("the file is not the JSON output of a command: %v", err)}}
 	}
 	if h.Kind == "" {
-		return h, &Unread{f.Name, ReasonKindUnknown.Name, "the document has no kind"}
+		return h, &Unread{f.Name, render.Cause{Reason: ReasonKindUnknown.Name, Message: "the document has no kind"}}
 	}
 	group, _, _ := strings.Cut(render.APIVersion, "/")
 	if h.APIVersion != render.APIVersion && strings.HasPrefix(h.APIVersion, group+"/") {
-		return h, &Unread{f.Name, ReasonNewerFormat.Name, fmt.Sprintf("the document has apiVersion %q, and this release of Godwit reads %s: %s", h.APIVersion, render.APIVersion, format.Do)}
+		return h, &Unread{f.Name, render.Cause{Reason: ReasonNewerFormat.Name, Message: fmt.Sprintf("the document has apiVersion %q, and this release of Godwit reads %s: %s", h.APIVersion, render.APIVersion, format.Do)}}
 	}
 	return h, nil
 }

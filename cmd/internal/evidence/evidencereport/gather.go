@@ -53,7 +53,7 @@ func Gather(files []File) []Report {
 func (all builders) add(f File) {
 	h, unread := f.header()
 	if unread == nil && kinds[h.Kind] == nil {
-		unread = &Unread{f.Name, ReasonKindUnknown.Name, fmt.Sprintf("a report contains no document of kind %s", h.Kind)}
+		unread = &Unread{f.Name, render.Cause{Reason: ReasonKindUnknown.Name, Message: fmt.Sprintf("a report contains no document of kind %s", h.Kind)}}
 	}
 	if unread != nil {
 		b := all.of(f.Cluster)
@@ -65,7 +65,7 @@ func (all builders) add(f File) {
 	if err != nil {
 		maps.DeleteFunc(all, func(name string, _ *builder) bool { return clusters[name] == nil })
 		b := all.of(f.Cluster)
-		b.report.Unread = append(b.report.Unread, Unread{f.Name, ReasonFileUnreadable.Name, fmt.Sprintf("the document of kind %s can't be read: %v", h.Kind, err)})
+		b.report.Unread = append(b.report.Unread, Unread{f.Name, render.Cause{Reason: ReasonFileUnreadable.Name, Message: fmt.Sprintf("the document of kind %s can't be read: %v", h.Kind, err)}})
 		return
 	}
 	d := Document{File: f.Name, Kind: h.Kind, Time: f.Time.UTC(), TimeOf: "File", Items: items, DurationSeconds: h.DurationSeconds}

@@ -24,15 +24,15 @@ func addPreflight(all builders, f File) (int, error) {
 	if !known {
 		state = planreport.Unknown
 	}
-	var blockers []planreport.Blocker
+	var blockers []render.ObjectProblem
 	for _, c := range p.Checks {
 		if c.Decision != preflight.Ready {
-			blockers = append(blockers, planreport.Blocker{Object: c.Name, Reason: c.Reason, Message: c.Message, Remedy: c.Remedy})
+			blockers = append(blockers, render.ObjectProblem{Object: c.Name, Problem: c.Problem})
 		}
 	}
 	for _, c := range p.Clusters {
 		for _, found := range append(c.Reasons, c.AtRisk...) {
-			blockers = append(blockers, planreport.Blocker{Object: c.Name, Reason: found.Reason, Message: found.Message})
+			blockers = append(blockers, render.ObjectProblem{Object: c.Name, Problem: render.Problem{Reason: found.Reason, Message: found.Message}})
 		}
 	}
 	all.of(f.Cluster).object(planreport.Hubs, betweenHubs(p.From, p.To)).planned(state, blockers)

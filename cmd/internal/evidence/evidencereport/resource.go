@@ -25,12 +25,8 @@ func addResourcePlans(all builders, f File) (int, error) {
 		if !known {
 			state = planreport.Unknown
 		}
-		var blockers []planreport.Blocker
-		for _, b := range p.Blockers {
-			blockers = append(blockers, planreport.Blocker{Reason: b.Reason, Message: b.Message, Remedy: b.Remedy})
-		}
 		if o := all.of(f.Cluster).object(planreport.Resources, p.Name); o.Result == "" || state != planreport.Ready {
-			o.planned(state, blockers)
+			o.planned(state, render.Of("", p.Blockers...))
 		}
 	}
 	return len(l.Items), nil

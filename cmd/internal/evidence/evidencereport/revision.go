@@ -2,6 +2,7 @@ package evidencereport
 
 import (
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
 )
 
@@ -27,10 +28,10 @@ func addRevisionRun(all builders, f File) (int, error) {
 	n := 0
 	for r := range l.Items.All() {
 		n++
-		after := planreport.RevisionState(revisionreport.Plan{State: r.Phase, Reason: r.Reason})
-		var blockers []planreport.Blocker
+		after := planreport.RevisionState(revisionreport.Plan{State: r.Phase, Problem: r.Problem})
+		var blockers []render.ObjectProblem
 		if r.Reason != "" && after != planreport.Clean {
-			blockers = []planreport.Blocker{{Reason: r.Reason, Message: r.Message, Remedy: r.Remedy}}
+			blockers = render.Of("", r.Problem)
 		}
 		detail := ""
 		if r.Replacement != "" {

@@ -18,7 +18,7 @@ func WriteText(w io.Writer, s render.Style, reports []Report) error {
 			complete++
 		}
 		for _, u := range r.Unread {
-			fmt.Fprintf(&text, "\n%s\n  %s %s\n", u.File, s.Paint(render.Bad, "✗ "+u.Reason+":"), u.Message)
+			text.WriteString(render.Below(u.File, u.Lines(s, render.MarkBad)))
 		}
 	}
 	fmt.Fprintf(&text, "\n%s: %d complete\n", render.Count(int64(len(reports)), "cluster", "clusters"), complete)

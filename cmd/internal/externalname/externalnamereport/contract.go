@@ -5,8 +5,7 @@
 package externalnamereport
 
 import (
-	"strings"
-
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/externalname/fleet"
@@ -23,12 +22,9 @@ type Plan struct {
 	Current  string `json:"current"`
 	Proposed string `json:"proposed"`
 	// Owner is the field manager of the current name.
-	Owner   string       `json:"owner"`
-	Action  fleet.Action `json:"action"`
-	Reason  string       `json:"reason"`
-	Message string       `json:"message"`
-	// Remedy says what to do, with a command where there is one. It is empty if there is nothing to do.
-	Remedy string `json:"remedy"`
+	Owner  string       `json:"owner"`
+	Action fleet.Action `json:"action"`
+	render.Problem
 	// SourcePatch is a manifest with the new name, for the source of a name that a GitOps tool or a
 	// Composition owns.
 	SourcePatch string `json:"sourcePatch"`
@@ -47,9 +43,7 @@ type Run struct {
 	Phase     fleet.Phase `json:"phase"`
 	Before    string      `json:"before"`
 	After     string      `json:"after"`
-	Reason    string      `json:"reason"`
-	Message   string      `json:"message"`
-	Remedy    string      `json:"remedy"`
+	render.Problem
 
 	resource string
 }
@@ -69,7 +63,7 @@ func PlanList(kind fleet.Kind, items []fleet.Item, w remedy.Writer) render.List[
 	for i, one := range items {
 		all[i] = Plan{
 			Kind: kind.Kind, Namespace: one.Namespace, Name: one.Name, Class: one.Class, Form: one.Form, Current: one.Current, Proposed: one.Proposed,
-			Owner: one.Owner.Manager, Action: one.Action, Reason: one.Reason.String(), Message: one.Message, Remedy: remedyOf(one, w), SourcePatch: one.SourcePatch,
+			Owner: one.Owner.Manager, Action: one.Action, Problem: problemOf(one, w), SourcePatch: one.SourcePatch,
 			resource: resource,
 		}
 	}
@@ -82,7 +76,7 @@ func RunList(kind fleet.Kind, results []fleet.Result, w remedy.Writer) render.Li
 	for i, one := range results {
 		all[i] = Run{
 			Kind: kind.Kind, Namespace: one.Namespace, Name: one.Name, Phase: one.Phase, Before: one.Current, After: after(one),
-			Reason: one.Reason.String(), Message: one.Message, Remedy: remedyOf(one.Item, w), resource: resource,
+			Problem: problemOf(one.Item, w), resource: resource,
 		}
 	}
 	return render.NewList(runKind, all)
@@ -97,21 +91,11 @@ func after(one fleet.Result) string {
 	return one.Current
 }
 
-// remedyOf is the fix of the library, or that of the reason.
-func remedyOf(i fleet.Item, w remedy.Writer) string {
-	if len(i.Fix) > 0 {
-		return w.Text(i.Fix)
+// problemOf has the fix of the library, or that of the reason.
+func problemOf(i fleet.Item, w remedy.Writer) render.Problem {
+	f := godwit.Finding{Reason: i.Reason, Message: i.Message, Fix: i.Fix}
+	if len(i.Fix) == 0 && i.Reason != nil && i.Reason.UserAction {
+		f.Fix = i.Reason.Fix
 	}
-	if i.Reason != nil && i.Reason.UserAction {
-		return w.Text(i.Reason.Fix)
-	}
-	return ""
-}
-
-// lower makes a sentence a part of one.
-func lower(sentence string) string {
-	if sentence == "" {
-		return ""
-	}
-	return strings.ToLower(sentence[:1]) + strings.TrimSuffix(sentence[1:], ".")
+	return render.NewProblem(f, w)
 }

@@ -14,10 +14,10 @@ import (
 var (
 	fullPlan = Plan{
 		Kind: "Member", Namespace: "shop", Name: "anna", Class: fleet.Legacy, Form: "upper", Current: " ANNA", Proposed: "anna", Owner: "argocd", Action: fleet.Skip,
-		Reason: "NotOurs", Message: "another client owns the name", Remedy: "change it there", SourcePatch: "metadata: {}",
+		Problem: render.Problem{Reason: "NotOurs", Message: "another client owns the name", Remedy: "change it there"}, SourcePatch: "metadata: {}",
 	}
 	fullRun = Run{
-		Kind: "Member", Namespace: "shop", Name: "anna", Phase: fleet.PhaseDeferred, Before: "ANNA", After: "ANNA", Reason: "NotPaused", Message: "the provider did not pause", Remedy: "see its logs",
+		Kind: "Member", Namespace: "shop", Name: "anna", Phase: fleet.PhaseDeferred, Before: "ANNA", After: "ANNA", Problem: render.Problem{Reason: "NotPaused", Message: "the provider did not pause", Remedy: "see its logs"},
 	}
 	fullReady = Readiness{Kind: "Member", Decision: ready.Decision{Namespace: "shop", Name: "anna", Ready: true, Reason: ready.NoDifference, Message: "it is the same", Command: "kubectl patch"}}
 )

@@ -48,8 +48,7 @@ func WritePlan(w io.Writer, s render.Style, items []Plan) error {
 		if p.Reason == "" || p.Action == fleet.None {
 			continue
 		}
-		problem := render.Problem{Reason: p.Reason, Message: p.Message, Remedy: p.Remedy}
-		fmt.Fprintf(&text, "\n%s\n%s", render.ObjectName(p.Namespace, p.Name), problem.Lines(s, render.MarkBad))
+		text.WriteString(render.Below(render.ObjectName(p.Namespace, p.Name), p.Lines(s, render.MarkBad)))
 	}
 	if len(shown) > 0 {
 		text.WriteString("\n")

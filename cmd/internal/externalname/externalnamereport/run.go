@@ -63,8 +63,7 @@ func WriteRun(w io.Writer, s render.Style, items []Run) error {
 		if mark.Tone == render.Attention {
 			mark = render.MarkAttention
 		}
-		problem := render.Problem{Reason: r.Reason, Message: r.Message, Remedy: r.Remedy}
-		fmt.Fprintf(&text, "\n%s\n%s", render.ObjectName(r.Namespace, r.Name), problem.Lines(s, mark))
+		text.WriteString(render.Below(render.ObjectName(r.Namespace, r.Name), r.Lines(s, mark)))
 	}
 	if len(shown) > 0 {
 		text.WriteString("\n")

@@ -91,25 +91,15 @@ func (c *Counts) Add(s State) {
 	}
 }
 
-// Blocker is why a row or an object is not Clean, and what to do.
-type Blocker struct {
-	// Object is the name of the object, and empty for a blocker of the domain as a whole.
-	Object string `json:"object"`
-	// Reason is one of the documented constants.
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	// Remedy is what to do, with commands where there are.
-	Remedy string `json:"remedy"`
-}
-
 // Object is a CRD, a ControllerRevision, a managed resource or a migration of managed clusters.
 type Object struct {
 	// Name has the namespace before a slash, if there is one.
 	Name  string `json:"name"`
 	State State  `json:"state"`
 	// Detail is what the domain says about the object, such as its versions.
-	Detail   string    `json:"detail"`
-	Blockers []Blocker `json:"blockers"`
+	Detail string `json:"detail"`
+	// Blockers are why the object is not Clean, and what to do.
+	Blockers []render.ObjectProblem `json:"blockers"`
 	// Next is the next command. It is empty if there is nothing to do.
 	Next string `json:"next"`
 }
@@ -122,8 +112,8 @@ type Row struct {
 	// State is that of the most severe object.
 	State  State  `json:"state"`
 	Counts Counts `json:"counts"`
-	// Blockers are those of the domain as a whole, and those of its objects.
-	Blockers []Blocker `json:"blockers"`
+	// Blockers are why the row is not Clean: those of the domain as a whole, and those of its objects.
+	Blockers []render.ObjectProblem `json:"blockers"`
 	// Next is the next command. It is empty if there is nothing to do.
 	Next string `json:"next"`
 	// Objects are the first objects, the most severe ones first. Counts contains all.

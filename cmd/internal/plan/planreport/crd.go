@@ -45,11 +45,9 @@ func crdObject(p crdreport.Plan, hint Hint) Object {
 	if s, known := crdStates[p.State]; known {
 		o.State = s
 	}
-	for _, b := range p.Blockers {
-		o.Blockers = append(o.Blockers, Blocker{Reason: b.Reason, Message: b.Message, Remedy: b.Remedy})
-	}
+	o.Blockers = render.Of("", p.Blockers...)
 	if p.Unlisted != nil && len(o.Blockers) == 0 {
-		o.Blockers = append(o.Blockers, Blocker{Reason: p.Unlisted.Reason, Message: p.Unlisted.Message, Remedy: p.Unlisted.Remedy})
+		o.Blockers = render.Of("", p.Unlisted.Problem)
 	}
 	if o.State == Unknown && p.Unlisted != nil && p.Unlisted.Reason == render.ReasonForbidden.Name {
 		o.State = NotChecked

@@ -2,6 +2,7 @@ package planreport
 
 import (
 	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/externalname/fleet"
 )
 
@@ -43,7 +44,7 @@ func nameObject(crd string, p externalnamereport.Plan, hint Hint) Object {
 	}
 	switch o.State {
 	case Blocked:
-		o.Blockers = []Blocker{{Reason: p.Reason, Message: p.Message, Remedy: p.Remedy}}
+		o.Blockers = render.Of("", p.Problem)
 		o.Next = hint("externalname plan --resource=" + crd + " --name=name")
 	case Ready:
 		o.Detail += ", " + p.Message

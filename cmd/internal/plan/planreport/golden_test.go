@@ -22,7 +22,7 @@ func twoClusters() planreport.PlanList {
 	}
 	named := crdreport.NoDoctorReport()
 	named.Items = []crdreport.Diagnosis{{Name: "crd0", State: "Clean", ServedVersions: []string{"v1"}}}
-	away := planreport.FailedRow(planreport.Cluster, planreport.Unreachable, planreport.Blocker{Reason: "Unreadable", Message: "no answer in time", Remedy: "check the address"})
+	away := planreport.FailedRow(planreport.Cluster, planreport.Unreachable, render.Problem{Reason: "Unreadable", Message: "no answer in time", Remedy: "check the address"})
 	rows := []planreport.Row{planreport.CRDRow(plans, hint), planreport.ReferenceRow(named, hint, ""), away}
 	rows[0].Cluster, rows[1].Cluster, rows[2].Cluster = "east", "east", "west_1"
 	return planreport.NewPlanList(rows, "v1.0.0", time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC), "Built-in resources have no row")

@@ -6,6 +6,7 @@ import (
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
 // Migration is a migration of managed clusters, without its clusters.
@@ -54,7 +55,7 @@ func migrationObject(m Migration, retried bool, hint Hint) Object {
 		o.Next = status
 	}
 	if o.State == Blocked {
-		o.Blockers = []Blocker{{Reason: m.Reason, Message: m.Message, Remedy: "see which clusters were not moved, and why: " + status}}
+		o.Blockers = render.Of("", render.Problem{Reason: m.Reason, Message: m.Message, Remedy: "see which clusters were not moved, and why: " + status})
 	}
 	return o
 }

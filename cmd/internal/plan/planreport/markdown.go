@@ -23,7 +23,7 @@ func WriteMarkdown(w io.Writer, l PlanList) error {
 		}
 		fmt.Fprintf(&text, "\n## %s: %s\n\n", render.MarkdownText(r.Cluster), r.Domain)
 		for _, b := range r.Blockers {
-			fmt.Fprintf(&text, "- **%s** %s", b.Reason, render.MarkdownText(b.sentence()))
+			fmt.Fprintf(&text, "- **%s** %s", b.Reason, render.MarkdownText(b.Sentence()))
 			if b.Remedy != "" {
 				fmt.Fprintf(&text, "\n\n  %s\n", render.MarkdownCode(b.Remedy))
 			} else {

@@ -19,7 +19,7 @@ func ReferenceRow(d crdreport.DoctorReport, hint Hint, grant string) Row {
 	}
 	r := rowOf(References, objects)
 	if unread != nil {
-		r.Blockers = append([]Blocker{*unread}, r.Blockers...)
+		r.Blockers = append(render.Of("", *unread), r.Blockers...)
 		if Severity(lacking) < Severity(r.State) {
 			r.State = lacking
 		}
@@ -37,7 +37,7 @@ func ReferenceRow(d crdreport.DoctorReport, hint Hint, grant string) Row {
 func referenceObject(d crdreport.Diagnosis, lacking State, hint Hint) Object {
 	o := Object{Name: d.Name, State: Clean, Detail: "serves " + render.Words(d.ServedVersions)}
 	for _, f := range d.Findings {
-		o.Blockers = append(o.Blockers, Blocker{Reason: f.Reason, Message: f.Message, Remedy: f.Remedy})
+		o.Blockers = append(o.Blockers, render.ObjectProblem{Problem: f.Problem()})
 	}
 	switch {
 	case slices.ContainsFunc(d.Findings, func(f crdreport.Leftover) bool { return f.Broken }):
@@ -54,7 +54,7 @@ func referenceObject(d crdreport.Diagnosis, lacking State, hint Hint) Object {
 }
 
 // unreadBlocker is one blocker for all resources that could not be read, and the state of what they may name.
-func unreadBlocker(unread []crdreport.Unread, grant string) (*Blocker, State) {
+func unreadBlocker(unread []crdreport.Unread, grant string) (*render.Problem, State) {
 	if len(unread) == 0 {
 		return nil, Unknown
 	}
@@ -69,10 +69,10 @@ func unreadBlocker(unread []crdreport.Unread, grant string) (*Blocker, State) {
 	const most = 3
 	list := strings.Join(names[:min(len(names), most)], ", ")
 	if forbidden == len(unread) {
-		return &Blocker{Reason: render.ReasonForbidden.Name, Remedy: grant,
+		return &render.Problem{Reason: render.ReasonForbidden.Name, Remedy: grant,
 			Message: fmt.Sprintf("the user may not list %s, such as %s: what their objects name is not known", render.Count(int64(len(names)), "resource", "resources"), list)}, NotChecked
 	}
 	first := unread[slices.IndexFunc(unread, func(u crdreport.Unread) bool { return u.Reason != render.ReasonForbidden.Name })]
-	return &Blocker{Reason: first.Reason, Remedy: first.Remedy,
+	return &render.Problem{Reason: first.Reason, Remedy: first.Remedy,
 		Message: fmt.Sprintf("%s could not be read, such as %s: %s", render.Count(int64(len(names)), "resource", "resources"), first.Resource, first.Message)}, Unknown
 }

@@ -3,6 +3,8 @@ package planreport
 import (
 	"slices"
 	"strings"
+
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
 // Left is a resource that an interrupted run has begun with.
@@ -37,10 +39,10 @@ func ResourceRow(left []Left, hint Hint) Row {
 	}
 	r := rowOf(Resources, objects)
 	r.Next = next
-	r.Blockers = []Blocker{{
+	r.Blockers = render.Of("", render.Problem{
 		Reason:  ReasonInterruptedRun.Name,
 		Message: "a run over " + strings.Join(names, ", ") + ", and perhaps others that its command line named, was interrupted: objects are left as they were",
 		Remedy:  "run the same command again, as in: " + next,
-	}}
+	})
 	return r
 }

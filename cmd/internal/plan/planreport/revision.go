@@ -41,7 +41,7 @@ func revisionObject(p revisionreport.Plan, hint Hint) Object {
 		o.Detail += ", of " + p.Owner.Kind + " " + p.Owner.Name
 	}
 	if p.Reason != "" && o.State != Clean {
-		o.Blockers = []Blocker{{Reason: p.Reason, Message: p.Message, Remedy: p.Remedy}}
+		o.Blockers = render.Of("", p.Problem)
 	}
 	switch o.State {
 	case Ready:

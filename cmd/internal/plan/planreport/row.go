@@ -35,34 +35,21 @@ func rowOf(d Domain, objects []Object) Row {
 }
 
 // FailedRow is a domain that could not be read, or a cluster that did not answer.
-func FailedRow(d Domain, s State, b Blocker) Row {
-	return Row{Domain: d, State: s, Blockers: []Blocker{b}}
+func FailedRow(d Domain, s State, why render.Problem) Row {
+	return Row{Domain: d, State: s, Blockers: render.Of("", why)}
 }
 
 // Lacking is the row with one blocker for all missing permissions, in place of one for each object.
-func (r Row) Lacking(one Blocker) Row {
-	forbidden := func(b Blocker) bool { return b.Reason == render.ReasonForbidden.Name }
-	r.Blockers = append([]Blocker{one}, slices.DeleteFunc(r.Blockers, forbidden)...)
+func (r Row) Lacking(one render.Problem) Row {
+	forbidden := func(b render.ObjectProblem) bool { return b.Reason == render.ReasonForbidden.Name }
+	r.Blockers = append(render.Of("", one), slices.DeleteFunc(r.Blockers, forbidden)...)
 	return r
 }
 
-// problem is the blocker for a cell.
-func (b Blocker) problem() render.ObjectProblem {
-	return render.ObjectProblem{Object: b.Object, Problem: render.Problem{Reason: b.Reason, Message: b.Message, Remedy: b.Remedy}}
-}
-
-// sentence is the message, after the object where the message does not name it.
-func (b Blocker) sentence() string {
-	if object := b.problem().Unnamed(); object != "" {
-		return object + ": " + b.Message
-	}
-	return b.Message
-}
-
-// Reasons are the reasons of the blockers of a row, each once.
-func (r Row) Reasons() []string {
+// reasonsOf are the reasons of blockers, each once.
+func reasonsOf(blockers []render.ObjectProblem) []string {
 	var all []string
-	for _, b := range r.Blockers {
+	for _, b := range blockers {
 		if !slices.Contains(all, b.Reason) {
 			all = append(all, b.Reason)
 		}

@@ -77,13 +77,13 @@ func TestRescueIsTheNextCommand(t *testing.T) {
 func TestForbiddenListIsNotChecked(t *testing.T) {
 	plans := crds("Clean", "Unknown", "Unknown")
 	for i := 1; i < 3; i++ {
-		plans[i].Unlisted = &crdreport.Unlisted{Reason: render.ReasonForbidden.Name, Message: "may not list"}
+		plans[i].Unlisted = &crdreport.Unlisted{Problem: render.Problem{Reason: render.ReasonForbidden.Name, Message: "may not list"}}
 	}
-	r := planreport.CRDRow(plans, hint).Lacking(planreport.Blocker{Reason: render.ReasonForbidden.Name, Message: "all"})
+	r := planreport.CRDRow(plans, hint).Lacking(render.Problem{Reason: render.ReasonForbidden.Name, Message: "all"})
 	if r.State != planreport.NotChecked || r.Counts != (planreport.Counts{Clean: 1, Unknown: 2}) {
 		t.Errorf("the row is %s %+v, want NotChecked with 2 unknown", r.State, r.Counts)
 	}
-	if diff := cmp.Diff([]planreport.Blocker{{Reason: render.ReasonForbidden.Name, Message: "all"}}, r.Blockers); diff != "" {
+	if diff := cmp.Diff(render.Of("", render.Problem{Reason: render.ReasonForbidden.Name, Message: "all"}), r.Blockers); diff != "" {
 		t.Errorf("blockers (-want +got):\n%s", diff)
 	}
 }
@@ -103,7 +103,7 @@ func TestRevisionRow(t *testing.T) {
 			t.Errorf("%s: the row is %s with %d objects, want %s with 1", state, r.State, r.Counts.Total(), want)
 		}
 	}
-	missing := revisionreport.PlanList{Items: []revisionreport.Plan{{State: revisionreport.StateUpToDate, Reason: revision.ReasonUnconfirmed.Name}}}
+	missing := revisionreport.PlanList{Items: []revisionreport.Plan{{State: revisionreport.StateUpToDate, Problem: render.Problem{Reason: revision.ReasonUnconfirmed.Name}}}}
 	if r := planreport.RevisionRow(missing, hint); r.State != planreport.Unknown {
 		t.Errorf("a revision that was not read again is %s, want Unknown", r.State)
 	}
@@ -174,7 +174,7 @@ func TestRowsAreBounded(t *testing.T) {
 // TestMarkdownOfOthers: text of a cluster has no meaning in Markdown, and a command stays as it is.
 func TestMarkdownOfOthers(t *testing.T) {
 	rows := []planreport.Row{{Cluster: "a|b", Domain: planreport.CRDs, State: planreport.Blocked, Next: "godwit crd plan 'a`b'",
-		Blockers: []planreport.Blocker{{Reason: "Odd", Message: "<b>*x*</b> [l](u)", Remedy: "run: x -p '[{\"a\": 1}]'"}}}}
+		Blockers: render.Of("", render.Problem{Reason: "Odd", Message: "<b>*x*</b> [l](u)", Remedy: "run: x -p '[{\"a\": 1}]'"})}}
 	var out bytes.Buffer
 	if err := planreport.WriteMarkdown(&out, planreport.NewPlanList(rows, "v1", time.Time{})); err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestReferenceRow(t *testing.T) {
 	}
 	unread := func(d crdreport.DoctorReport, reasons ...string) crdreport.DoctorReport {
 		for _, r := range reasons {
-			d.Unread = append(d.Unread, crdreport.Unread{Resource: "secrets", Reason: r, Message: "no", Remedy: "see why"})
+			d.Unread = append(d.Unread, crdreport.Unread{Resource: "secrets", Problem: render.Problem{Reason: r, Message: "no", Remedy: "see why"}})
 		}
 		for i := range d.Items {
 			if d.Items[i].State == "Clean" {

@@ -19,12 +19,10 @@ var states = map[State]render.Cell{
 // StateCell is a state with its colour and its mark. It is empty for no state.
 func StateCell(s State) render.Cell { return states[s] }
 
-// BlockersCell are the reasons of blockers.
-func BlockersCell(blockers []Blocker) render.Cell {
-	c := render.WordsCell(Row{Blockers: blockers}.Reasons())
-	for _, b := range blockers {
-		c.Problems = append(c.Problems, b.problem())
-	}
+// BlockersCell has the reasons of blockers.
+func BlockersCell(blockers []render.ObjectProblem) render.Cell {
+	c := render.WordsCell(reasonsOf(blockers))
+	c.Problems = blockers
 	return c
 }
 

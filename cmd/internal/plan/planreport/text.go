@@ -39,19 +39,15 @@ func explain(text *strings.Builder, s render.Style, r Row) {
 	if !s.Wide {
 		shown = shown[:min(len(shown), maxBlockers)]
 	}
-	if len(shown) == 0 {
-		return
-	}
-	fmt.Fprintf(text, "\n%s %s\n", r.Cluster, r.Domain)
+	var lines strings.Builder
 	for _, b := range shown {
-		fmt.Fprintf(text, "  %s %s\n", s.Paint(states[r.State].Tone, "✗ "+b.Reason+":"), b.sentence())
-		if b.Remedy != "" {
-			fmt.Fprintf(text, "    → %s\n", b.Remedy)
-		}
+		b.Message = b.Sentence()
+		lines.WriteString(b.Lines(s, render.Cell{Text: render.MarkBad.Text, Tone: states[r.State].Tone}))
 	}
 	if more := int64(len(r.Blockers) - len(shown)); more > 0 {
-		fmt.Fprintf(text, "  … and %s; -o wide shows all\n", render.Count(more, "more blocker", "more blockers"))
+		fmt.Fprintf(&lines, "  … and %s; -o wide shows all\n", render.Count(more, "more blocker", "more blockers"))
 	}
+	text.WriteString(render.Below(r.Cluster+" "+string(r.Domain), lines.String()))
 }
 
 // Sum is the number of clusters and of rows by state, in one line.

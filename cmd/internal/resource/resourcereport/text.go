@@ -42,12 +42,11 @@ func WritePlans(w io.Writer, s render.Style, plans []Plan) error {
 	var text strings.Builder
 	text.WriteString(planTable.Text(s, plans))
 	for _, p := range plans {
-		for i, b := range p.Blockers {
-			if i == 0 {
-				fmt.Fprintf(&text, "\n%s\n", p.Name)
-			}
-			text.WriteString(b.Lines(s, render.MarkBad))
+		var lines strings.Builder
+		for _, b := range p.Blockers {
+			lines.WriteString(b.Lines(s, render.MarkBad))
 		}
+		text.WriteString(render.Below(p.Name, lines.String()))
 	}
 	_, err := fmt.Fprintf(w, "%s\n%s\n", text.String(), planSum(plans))
 	return err

@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/revision"
@@ -50,11 +51,7 @@ type Plan struct {
 	State      State                      `json:"state"`
 	References []revision.ReferenceStatus `json:"references"`
 	Losses     []string                   `json:"losses"`
-	Reason     string                     `json:"reason"`
-	Message    string                     `json:"message"`
-	// Remedy says what to do, with a command where there is one. It is empty if there is
-	// nothing to do.
-	Remedy string `json:"remedy"`
+	render.Problem
 	// Replacement is the new revision, and empty before it is created.
 	Replacement string `json:"replacement"`
 	// RetainedUntil is null if no revision is retained, or if it is retained without a limit.
@@ -82,11 +79,7 @@ type Run struct {
 	Owner       reference.Owner `json:"owner"`
 	Phase       State           `json:"phase"`
 	Replacement string          `json:"replacement"`
-	Reason      string          `json:"reason"`
-	Message     string          `json:"message"`
-	// Remedy says what to do, with a command where there is one. It is empty if there is
-	// nothing to do.
-	Remedy        string     `json:"remedy"`
+	render.Problem
 	RetainedUntil *time.Time `json:"retainedUntil"`
 }
 
@@ -94,12 +87,16 @@ type Run struct {
 func NewRun(one revision.Result, w remedy.Writer) Run {
 	r := Run{
 		Namespace: one.Namespace, Name: one.Name, Owner: one.Owner, Phase: stateOf(one), Replacement: one.Replacement,
-		Reason: one.Reason.String(), Message: one.Message, Remedy: w.Text(one.Fix()),
+		Problem: problemOf(one.Item, w),
 	}
 	if one.Phase == revision.Retained || one.Phase == revision.RolledBack { // otherwise the old revision is deleted, or is still in use
 		r.RetainedUntil = orNull(one.Until)
 	}
 	return r
+}
+
+func problemOf(i revision.Item, w remedy.Writer) render.Problem {
+	return render.NewProblem(godwit.Finding{Reason: i.Reason, Message: i.Message, Fix: i.Fix()}, w)
 }
 
 // remedied reports whether the text has the message and the remedy of a revision.
@@ -123,7 +120,7 @@ func NewPlanList(items []revision.Item, inventory *revision.Inventory, w remedy.
 	for _, i := range items {
 		l.Items = append(l.Items, Plan{
 			Namespace: i.Namespace, Name: i.Name, UID: i.UID, Owner: i.Owner, Version: i.Version, Form: i.Form, Target: i.Target,
-			Action: i.Action, State: stateOf(revision.Result{Item: i}), References: render.Present(i.References), Losses: render.Present(i.Losses), Reason: i.Reason.String(), Message: i.Message, Remedy: w.Text(i.Fix()),
+			Action: i.Action, State: stateOf(revision.Result{Item: i}), References: render.Present(i.References), Losses: render.Present(i.Losses), Problem: problemOf(i, w),
 			Replacement: i.Replacement, RetainedUntil: orNull(i.Until),
 		})
 	}

@@ -17,10 +17,10 @@ var (
 	fullPlan = Plan{
 		Namespace: "shop", Name: "web-u1", UID: "1-2", Owner: reference.Owner{Kind: "VirtualMachine", Name: "web"}, Version: "v1", Form: "Object", Target: "v2",
 		Action: revision.Deferred, State: StateDeferred, References: []revision.ReferenceStatus{{Kind: "VirtualMachine", Namespace: "shop", Name: "web", Path: "/spec/a", State: revision.ReferenceOld}},
-		Losses: []string{"spec.b"}, Reason: "Running", Message: "it runs", Remedy: "stop it", Replacement: "web-u2",
+		Losses: []string{"spec.b"}, Problem: render.Problem{Reason: "Running", Message: "it runs", Remedy: "stop it"}, Replacement: "web-u2",
 	}
 	fullRun = Run{
-		Namespace: "shop", Name: "web-u1", Owner: fullPlan.Owner, Phase: StateFailed, Replacement: "web-u2", Reason: "Refused", Message: "a policy denies it", Remedy: "change it",
+		Namespace: "shop", Name: "web-u1", Owner: fullPlan.Owner, Phase: StateFailed, Replacement: "web-u2", Problem: render.Problem{Reason: "Refused", Message: "a policy denies it", Remedy: "change it"},
 	}
 	fullPlans = PlanList{
 		APIVersion: render.APIVersion, Kind: "RevisionPlanList", Items: []Plan{fullPlan}, VersionCounts: []revision.VersionCount{{Version: "v1", Form: "Object", Count: 1}},

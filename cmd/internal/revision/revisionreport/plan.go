@@ -68,7 +68,7 @@ func writePlans(text *strings.Builder, s render.Style, items []Plan) {
 		if p.Action == revision.Blocked {
 			mark = render.MarkBad
 		}
-		fmt.Fprintf(text, "\n%s/%s\n%s", p.Namespace, p.Name, p.problem().Lines(s, mark))
+		text.WriteString(render.Below(render.ObjectName(p.Namespace, p.Name), p.Lines(s, mark)))
 	}
 }
 

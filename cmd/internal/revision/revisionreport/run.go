@@ -37,7 +37,7 @@ func WriteRun(w io.Writer, s render.Style, r RunReport) error {
 		if one.Phase == StateFailed || one.Phase == StateBlocked {
 			mark = render.MarkBad
 		}
-		fmt.Fprintf(&text, "\n%s/%s\n%s", one.Namespace, one.Name, one.problem().Lines(s, mark))
+		text.WriteString(render.Below(render.ObjectName(one.Namespace, one.Name), one.Lines(s, mark)))
 	}
 	if len(shown) > 0 {
 		text.WriteString("\n")

@@ -65,14 +65,6 @@ func (p Plan) UnderWay() bool {
 	return p.State.problem() || p.State == StateRetained || p.State == StateRolledBack
 }
 
-func (p Plan) problem() render.Problem {
-	return render.Problem{Reason: p.Reason, Message: p.Message, Remedy: p.Remedy}
-}
-
-func (r Run) problem() render.Problem {
-	return render.Problem{Reason: r.Reason, Message: r.Message, Remedy: r.Remedy}
-}
-
 // Waits reports whether a rollback waits for a referrer.
 func Waits(r revision.Result) bool {
 	return r.Phase == revision.Pending && (r.Reason == revision.ReasonRunning || r.Reason == revision.ReasonReferrerNotReady)

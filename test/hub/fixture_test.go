@@ -280,6 +280,18 @@ func (s site) mustWait(want string, pass func() (cluster.Result, error)) {
 	}
 }
 
+// untilFailed repeats a pass until it fails for the site, as an agent does: a kind that is not served is final once the hub has
+// said so for some seconds.
+func (s site) untilFailed(pass func() (cluster.Result, error)) func() (cluster.Result, error) {
+	return func() (r cluster.Result, err error) {
+		for ended := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+			if r, err = pass(); err != nil || len(r.Failed) > 0 || time.Now().After(ended) {
+				return r, err
+			}
+		}
+	}
+}
+
 // mustFail fails the test unless the action fails for the site, for a reason and with a text.
 func (s site) mustFail(reason *godwit.Reason, want string, pass func() (cluster.Result, error)) {
 	s.t.Helper()

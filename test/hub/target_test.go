@@ -32,7 +32,12 @@ func (s site) target(c client.Client) target.Hub {
 }
 
 func (s site) receive(c client.Client, arrived []message.Resources) func() (cluster.Result, error) {
-	return func() (cluster.Result, error) { return s.target(c).ReceiveResources(s.t.Context(), arrived) }
+	confirmations := new(cluster.Confirmations) // of one command
+	return func() (cluster.Result, error) {
+		on := s.target(c)
+		on.Confirmations = confirmations
+		return on.ReceiveResources(s.t.Context(), arrived)
+	}
 }
 
 // moving returns a site that has nothing on the hub, and the objects that arrive for it.
@@ -187,7 +192,8 @@ func TestReceiveRefuses(t *testing.T) {
 			s, arrived := moving(t)
 			tc.change(s, &arrived[0])
 			before := s.objects()
-			s.mustFail(tc.reason, "", s.receive(s.c, arrived))
+			receive := s.receive(s.c, arrived)
+			s.mustFail(tc.reason, "", s.untilFailed(receive))
 			if after := s.objects(); tc.reason == cluster.ReasonRefusedObject && len(after) > 0 {
 				t.Errorf("the target has applied %v", after)
 			} else if before["Secret/bmc"] != "" && after["Secret/bmc"] != before["Secret/bmc"] {

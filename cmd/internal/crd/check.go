@@ -146,7 +146,7 @@ func check(ctx context.Context, checker *releasecheck.Checker, r manifest.Releas
 func (s *session) wordCheck(ctx context.Context, c releasecheck.Check) crdreport.Check {
 	item := crdreport.Check{Name: c.Name, Result: string(c.Result), RemovedVersions: c.RemovedVersions}
 	for _, f := range c.Reasons {
-		if f.Reason == storageversion.ReasonForbidden {
+		if render.IsForbidden(f.Reason) {
 			f.Fix = godwit.Do(s.Purpose.Remedy(s.WhoAmI(ctx)))
 		}
 		item.Reasons = append(item.Reasons, crdreport.NewFinding(f, s.remedies))
@@ -223,7 +223,7 @@ func (s *session) unreadReferences(ctx context.Context, f doctor.Facts, read boo
 		return nil
 	}
 	u := f.Unread[0]
-	if u.Reason == storageversion.ReasonForbidden {
+	if render.IsForbidden(u.Reason) {
 		p := s.Purpose
 		p.Command, p.Scope = crdpermission.Doctor, nil
 		u.Fix = godwit.Do(p.Remedy(s.WhoAmI(ctx)))

@@ -31,7 +31,7 @@ func isList(p permission.Permission) bool { return slices.Contains(p.Verbs, "lis
 
 // unlistable reports whether only a missing permission prevents the list of the objects.
 func (f finding) unlistable() bool {
-	return f.problem == nil && f.facts.Unlisted != nil && f.facts.Unlisted.Reason == storageversion.ReasonForbidden
+	return f.problem == nil && f.facts.Unlisted != nil && render.IsForbidden(f.facts.Unlisted.Reason)
 }
 
 // nameLacking adds to each finding one error for all missing permissions, with one command.
@@ -61,7 +61,7 @@ func (s *session) nameLacking(ctx context.Context, findings []finding) {
 // onlyLacks reports whether only missing permissions block a run.
 func (f finding) onlyLacks() bool {
 	return f.lacks != nil && (f.plan.State == storageversion.StateUnknown ||
-		f.plan.State == storageversion.Blocked && len(f.plan.Blockers) == 1 && f.plan.Blockers[0].Reason == storageversion.ReasonForbidden)
+		f.plan.State == storageversion.Blocked && len(f.plan.Blockers) == 1 && render.IsForbidden(f.plan.Blockers[0].Reason))
 }
 
 // planWithout plans as if all permissions were granted. The objects stay uncounted, and a CRD
@@ -95,7 +95,7 @@ func (s *session) lackingForCleanup(ctx context.Context, p passage, blockers []g
 
 // oneForbidden replaces the blockers for single permissions by one blocker.
 func oneForbidden(blockers []godwit.Finding, one godwit.Finding) []godwit.Finding {
-	forbidden := func(b godwit.Finding) bool { return b.Reason == storageversion.ReasonForbidden }
+	forbidden := func(b godwit.Finding) bool { return render.IsForbidden(b.Reason) }
 	at := slices.IndexFunc(blockers, forbidden)
 	if at < 0 {
 		return blockers
@@ -106,7 +106,7 @@ func oneForbidden(blockers []godwit.Finding, one godwit.Finding) []godwit.Findin
 
 // renamed replaces the message and the remedy of a forbidden list.
 func renamed(u *storageversion.UnlistedError, lacks *frame.ActionableError) *storageversion.UnlistedError {
-	if u == nil || u.Reason != storageversion.ReasonForbidden {
+	if u == nil || !render.IsForbidden(u.Reason) {
 		return u
 	}
 	named := *u

@@ -168,7 +168,7 @@ func (p *references) repair(ctx context.Context, o ownerreference.Owners, depend
 	repairer := &ownerreference.Repairer{Scanner: p.scanner, Owners: o, Existing: existing, DryRun: p.dryRun == frame.DryRunServer}
 	done, err := repairer.Run(ctx, repairable, nil)
 	e.take(done)
-	if slices.ContainsFunc(done.Failures, func(f godwit.Failure) bool { return f.Reason == storageversion.ReasonForbidden }) {
+	if slices.ContainsFunc(done.Failures, func(f godwit.Failure) bool { return render.IsForbidden(f.Reason) }) {
 		p.sayLacking(ctx, repairable)
 	}
 	return err

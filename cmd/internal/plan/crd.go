@@ -71,7 +71,7 @@ func (s *scanner) planCRD(ctx context.Context, surroundings *storageversion.Surr
 // that there is work. Without that, nothing is known.
 func planWithout(facts storageversion.Facts) storageversion.Plan {
 	plan := storageversion.PlanFor(facts, storageversion.Policy{})
-	if facts.Unlisted == nil || facts.Unlisted.Reason != storageversion.ReasonForbidden || plan.Trimmed {
+	if facts.Unlisted == nil || !render.IsForbidden(facts.Unlisted.Reason) || plan.Trimmed {
 		return plan
 	}
 	known := facts
@@ -91,7 +91,7 @@ func (s *scanner) items(plans []storageversion.Plan) []crdreport.Plan {
 
 func unlistable(plans []storageversion.Plan) (n int64) {
 	for _, p := range plans {
-		if p.Unlisted != nil && p.Unlisted.Reason == storageversion.ReasonForbidden {
+		if p.Unlisted != nil && render.IsForbidden(p.Unlisted.Reason) {
 			n++
 		}
 	}

@@ -42,3 +42,6 @@ var (
 		Fix:     godwit.Do("fix that one first, or leave it out of the command line"),
 	})
 )
+
+// IsForbidden reports whether a permission is missing: for a command as a whole, or for one request of a library.
+func IsForbidden(r *godwit.Reason) bool { return r.String() == ReasonForbidden.Name }

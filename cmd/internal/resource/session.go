@@ -222,7 +222,7 @@ func (s *session) nameLacking(ctx context.Context, findings []finding, sel *sele
 	var lacks *frame.ActionableError
 	for i := range findings {
 		b := findings[i].plan.Blockers
-		if len(b) == 0 || b[0].Reason != storageversion.ReasonForbidden {
+		if len(b) == 0 || !render.IsForbidden(b[0].Reason) {
 			continue
 		}
 		if lacks == nil {

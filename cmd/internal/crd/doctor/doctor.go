@@ -150,7 +150,7 @@ func observe(ctx context.Context, a *frame.App, d *doctor.Doctor, subjects []doc
 }
 
 func forbidden(unread []ownerreference.Unread) bool {
-	return slices.ContainsFunc(unread, func(u ownerreference.Unread) bool { return u.Reason == storageversion.ReasonForbidden })
+	return slices.ContainsFunc(unread, func(u ownerreference.Unread) bool { return render.IsForbidden(u.Reason) })
 }
 
 func code(r crdreport.DoctorReport) frame.Code {

@@ -5,6 +5,7 @@ import "github.com/godwit-dev/godwit"
 // ConditionReasons are those of conditions that a provider sets by package crossplane.
 var ConditionReasons godwit.Catalog
 
+// Reasons of conditions.
 var (
 	ReasonDiffers = ConditionReasons.Declare(godwit.Reason{
 		Name: "Differs", UserAction: true,

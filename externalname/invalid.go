@@ -10,6 +10,7 @@ import (
 // Reasons are those of invalid names.
 var Reasons godwit.Catalog
 
+// Reasons of an [InvalidError].
 var (
 	ReasonEmpty = Reasons.Declare(godwit.Reason{
 		Name: "Empty", UserAction: true,

@@ -27,6 +27,7 @@ type Options struct {
 // Reasons are those of findings.
 var Reasons godwit.Catalog
 
+// Reasons of findings.
 var (
 	Missing = Reasons.Declare(godwit.Reason{
 		Name: "Missing", UserAction: true,

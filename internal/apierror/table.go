@@ -12,7 +12,7 @@ import (
 type Treatment string
 
 const (
-	// Retry means that the same request may succeed within a minute, though nobody changes anything.
+	// Retry means that the same request may succeed within a minute, without a change by a user.
 	Retry Treatment = "Retry"
 	// Confirm means that a missing permission or a missing kind fails in the same way as an API server that has just
 	// started. The failure is final when the server confirms it: see the callers.

@@ -190,6 +190,7 @@ var (
 // StepReasons are those of a [Step], and of the conditions of a CRDMigration.
 var StepReasons godwit.Catalog
 
+// Reasons of a [Step].
 var (
 	ReasonSucceeded = StepReasons.Declare(godwit.Reason{
 		Name:    "Succeeded",

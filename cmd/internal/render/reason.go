@@ -5,6 +5,7 @@ import "github.com/godwit-dev/godwit"
 // Reasons are those that the command line finds by itself. All others are reasons of the libraries.
 var Reasons godwit.Catalog
 
+// Reasons that the command line finds by itself.
 var (
 	ReasonNotFound = Reasons.Declare(godwit.Reason{
 		Name: "NotFound", UserAction: true,

@@ -5,6 +5,7 @@ import "github.com/godwit-dev/godwit"
 // Reasons are those of conditions that only the manager decides.
 var Reasons godwit.Catalog
 
+// Reasons that only the manager decides.
 var (
 	ReasonMigrating = Reasons.Declare(godwit.Reason{
 		Name:    "Migrating",

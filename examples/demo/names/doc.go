@@ -1,0 +1,2 @@
+// Package names is the story of external names of a Crossplane provider.
+package names

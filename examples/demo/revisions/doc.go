@@ -1,0 +1,2 @@
+// Package revisions is the story of KubeVirt's ControllerRevisions.
+package revisions

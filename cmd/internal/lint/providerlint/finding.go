@@ -1,8 +1,10 @@
 package providerlint
 
-import "github.com/godwit-dev/godwit"
+import (
+	"fmt"
 
-import "fmt"
+	"github.com/godwit-dev/godwit"
+)
 
 // Reasons are those of findings.
 var Reasons godwit.Catalog

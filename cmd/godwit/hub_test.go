@@ -163,7 +163,7 @@ func finishMigration(ts *testscript.TestScript, args []string) error {
 		name, is, _ := strings.Cut(arg, "=")
 		one := hub.Cluster{Name: name, State: hub.ClusterState(is), Since: now}
 		if one.State != hub.Moved {
-			one.FailedIn, one.Message = api.PhaseRegistering, "NotInTime: "+name+" was waiting for a lease"
+			one.FailedIn, one.Failure = api.PhaseRegistering, hub.Failure{Reason: "NotInTime", Message: name + " was waiting for a lease"}
 		}
 		state.Clusters = append(state.Clusters, one)
 	}

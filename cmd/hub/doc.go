@@ -23,7 +23,7 @@
 //
 // # Reading order
 //
-// text.go bounds messages. state.go has the nouns, turns.go the protocol as a table, and due.go the
+// text.go bounds messages, and failure.go has the reason and the message of a failure. state.go has the nouns, turns.go the protocol as a table, and due.go the
 // effects that a state calls for. event.go has the events. report.go records what parties report,
 // phase.go begins and ends phases, registering.go decides on each cluster of phase Registering, and
 // step.go is [Step]. status.go shows a state to users, shard.go stores it, and overlap.go compares

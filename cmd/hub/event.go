@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"encoding/json"
 	"time"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
@@ -58,13 +59,53 @@ type Report struct {
 	// Reason is one of the documented constants, for errors of the manager.
 	Reason string
 	// Error is why the party can't do its task for any cluster.
-	Error         string
-	ClusterErrors map[string]string
+	Error         Failure
+	ClusterErrors map[string]Failure
 	// Clusters are those that a placement selects.
 	Clusters []string
 	// Done are the clusters that have reached what the command is for: registered,
 	// returned or deleted.
 	Done []string
+}
+
+// storedReport is a report as an agent stores it.
+type storedReport struct {
+	At             time.Time
+	Party          Party
+	Stage          api.Phase
+	Attempt        int64
+	Finished       bool
+	Reason         string
+	Error          string
+	ErrorReason    string `json:",omitempty"`
+	ClusterErrors  map[string]string
+	ClusterReasons map[string]string `json:",omitempty"`
+	Clusters       []string
+	Done           []string
+}
+
+// MarshalJSON writes texts, and reasons beside them.
+func (e Report) MarshalJSON() ([]byte, error) {
+	stored := storedReport{
+		At: e.At, Party: e.Party, Stage: e.Stage, Attempt: e.Attempt, Finished: e.Finished, Reason: e.Reason,
+		Error: e.Error.String(), ErrorReason: e.Error.Reason, Clusters: e.Clusters, Done: e.Done,
+	}
+	stored.ClusterErrors, stored.ClusterReasons = Texts(e.ClusterErrors)
+	return json.Marshal(stored)
+}
+
+// UnmarshalJSON reads what MarshalJSON has written, also without reasons.
+func (e *Report) UnmarshalJSON(text []byte) error {
+	var stored storedReport
+	if err := json.Unmarshal(text, &stored); err != nil {
+		return err
+	}
+	*e = Report{
+		At: stored.At, Party: stored.Party, Stage: stored.Stage, Attempt: stored.Attempt, Finished: stored.Finished, Reason: stored.Reason,
+		Error: ReadFailure(stored.ErrorReason, stored.Error), ClusterErrors: ReadFailures(stored.ClusterErrors, stored.ClusterReasons),
+		Clusters: stored.Clusters, Done: stored.Done,
+	}
+	return nil
 }
 
 func (e Tick) at() time.Time { return e.At }

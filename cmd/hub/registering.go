@@ -12,16 +12,14 @@ import (
 func (s *State) advanceRegistering(now time.Time) bool {
 	for _, t := range s.turn() {
 		r := s.record(t.party)
-		s.returnUnregistered(func(c Cluster) string {
+		s.returnUnregistered(func(c Cluster) Failure {
 			switch {
-			case r.Error != "":
+			case r.Error != (Failure{}):
 				return r.Error
-			case r.ClusterErrors[c.Name] != "":
-				return r.ClusterErrors[c.Name]
-			case r.Finished && slices.Contains(t.actions, AwaitRegistration):
-				return "the target hub did not report the registration of the cluster"
+			case r.Finished && slices.Contains(t.actions, AwaitRegistration) && r.ClusterErrors[c.Name] == (Failure{}):
+				return Failure{Message: "the target hub did not report the registration of the cluster"}
 			}
-			return ""
+			return r.ClusterErrors[c.Name]
 		})
 	}
 	if s.any(Selected) {
@@ -43,8 +41,8 @@ func (s *State) settleRegistering(now time.Time) {
 	switch {
 	case !s.any(Registered):
 		message := "no cluster was registered at the target hub"
-		if i := slices.IndexFunc(s.Clusters, func(c Cluster) bool { return c.Message != "" }); i >= 0 {
-			message += ", such as " + s.Clusters[i].Name + ": " + s.Clusters[i].Message
+		if i := slices.IndexFunc(s.Clusters, func(c Cluster) bool { return c.Failure != (Failure{}) }); i >= 0 {
+			message += ", such as " + s.Clusters[i].Name + ": " + s.Clusters[i].Failure.String()
 		}
 		s.fail(api.ReasonNotRegistered.Name, message, now)
 	default:
@@ -56,14 +54,14 @@ func (s *State) settleRegistering(now time.Time) {
 }
 
 // returnUnregistered makes those clusters return to the source hub that are not registered and
-// for which message is not empty.
-func (s *State) returnUnregistered(message func(Cluster) string) {
+// that have failed.
+func (s *State) returnUnregistered(failed func(Cluster) Failure) {
 	for i, c := range s.Clusters {
 		if c.State != Selected {
 			continue
 		}
-		if m := message(c); m != "" {
-			s.Clusters[i].State, s.Clusters[i].FailedIn, s.Clusters[i].Message = Returning, api.PhaseRegistering, clip(m)
+		if f := failed(c); f != (Failure{}) {
+			s.Clusters[i].State, s.Clusters[i].FailedIn, s.Clusters[i].Failure = Returning, api.PhaseRegistering, f.clip()
 		}
 	}
 }

@@ -22,20 +22,20 @@ func (s *State) report(e Report) {
 	r := s.record(e.Party)
 	r.Started, r.Unsent = true, ""
 	r.Finished = e.Finished
-	r.Error = clip(e.Error)
+	r.Error = e.Error.clip()
 	r.ClusterErrors = nil
 	s.applyResult(t, e)
-	for name, message := range e.ClusterErrors {
+	for name, failed := range e.ClusterErrors {
 		if i, ok := s.cluster(name); ok {
 			if r.ClusterErrors == nil {
-				r.ClusterErrors = map[string]string{}
+				r.ClusterErrors = map[string]Failure{}
 			}
-			r.ClusterErrors[name] = clip(message)
-			s.Clusters[i].FailedIn, s.Clusters[i].Message = s.Stage, clip(message)
+			r.ClusterErrors[name] = failed.clip()
+			s.Clusters[i].FailedIn, s.Clusters[i].Failure = s.Stage, failed.clip()
 		}
 	}
 	if r.Finished && !r.failed() {
-		r.Error = s.unreached(t)
+		r.Error = Failure{Message: s.unreached(t)}
 	}
 	s.setRecord(e.Party, r)
 	if e.Reason != "" && r.failed() {
@@ -45,7 +45,7 @@ func (s *State) report(e Report) {
 
 // applyResult changes the states of the clusters that a report names.
 func (s *State) applyResult(t task, e Report) {
-	if slices.Contains(t.actions, ValidateSource) && e.Finished && s.Placement != "" && e.Error == "" {
+	if slices.Contains(t.actions, ValidateSource) && e.Finished && s.Placement != "" && e.Error == (Failure{}) {
 		s.selectClusters(e.Clusters)
 		s.Clusters = s.Clusters[:min(len(s.Clusters), maxClusters+1)] // one too many is enough to refuse them
 	}
@@ -58,7 +58,7 @@ func (s *State) applyResult(t task, e Report) {
 			if next := s.reached(a, s.Clusters[i].State); next != s.Clusters[i].State {
 				s.Clusters[i].State = next
 				if next == Registered || next == Moved {
-					s.Clusters[i].FailedIn, s.Clusters[i].Message = "", ""
+					s.Clusters[i].FailedIn, s.Clusters[i].Failure = "", Failure{}
 				}
 				break // one report takes a cluster one step
 			}
@@ -109,8 +109,8 @@ func (s State) wrongSelection() string {
 func (s State) failure() string {
 	for _, t := range s.turn() {
 		r := s.record(t.party)
-		if r.Error != "" {
-			return r.Error
+		if r.Error != (Failure{}) {
+			return r.Error.String()
 		}
 		if names := slices.Sorted(maps.Keys(r.ClusterErrors)); r.Finished && len(names) > 0 {
 			return fmt.Sprintf("phase %s failed on %s for cluster %s: %s", s.Stage, t.party, firstNames(names), r.ClusterErrors[names[0]])

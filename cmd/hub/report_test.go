@@ -49,14 +49,14 @@ func TestOneOfTen(t *testing.T) {
 	r.answer(Source)
 	r.report(Target, func(e *Report) {
 		e.Done = names[:9]
-		e.ClusterErrors = map[string]string{"c9": "its request is not approved"}
+		e.ClusterErrors = map[string]Failure{"c9": {"SigningRequestDenied", "its request is not approved"}}
 	})
 	r.until(api.PhaseCompleted)
 	if s := r.state; len(s.in(Moved)) != 9 || len(s.in(Restored)) != 1 || !s.Settled() || s.Reason != api.ReasonPartiallyRegistered.Name || s.RollbackStage != "" {
 		t.Errorf("moved %v, restored %v, reason %s, rollback of %q", s.in(Moved), s.in(Restored), s.Reason, s.RollbackStage)
 	}
 	failures := r.state.Failures()
-	if len(failures) != 1 || failures[0].Cluster != "c9" || failures[0].Phase != api.PhaseRegistering || failures[0].Message != "its request is not approved" {
+	if len(failures) != 1 || failures[0].Cluster != "c9" || failures[0].Phase != api.PhaseRegistering || failures[0].Message != "SigningRequestDenied: its request is not approved" {
 		t.Errorf("failures are %+v, want c9 with its reason", failures)
 	}
 }
@@ -112,7 +112,7 @@ func (r *run) wait(silent api.Phase, partial bool) {
 // registerOne answers in Registering as far as c1 is concerned.
 func (r *run) registerOne() {
 	if r.state.Turn == 0 {
-		r.report(Target, func(e *Report) { e.Done = []string{"c1"}; e.ClusterErrors = map[string]string{"c2": "no"} })
+		r.report(Target, func(e *Report) { e.Done = []string{"c1"}; e.ClusterErrors = map[string]Failure{"c2": {Message: "no"}} })
 		return
 	}
 	r.report(Target, func(e *Report) { e.Finished = false; e.Done = []string{"c1"} })

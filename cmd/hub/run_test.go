@@ -55,7 +55,7 @@ func (r *run) answer(p Party) {
 
 func (r *run) fail(p Party, message string) {
 	r.t.Helper()
-	r.report(p, func(e *Report) { e.Error = message })
+	r.report(p, func(e *Report) { e.Error = Failure{Message: message} })
 }
 
 // until answers everything until a phase is reached.
@@ -127,11 +127,11 @@ func (r *run) describe() string {
 	if s.Message != "" && s.Phase != api.PhaseCleaning {
 		fmt.Fprintf(&b, "message: %s\n", s.Message)
 	}
-	if slices.ContainsFunc(s.Clusters, func(c Cluster) bool { return c.State != Selected || c.Message != "" }) {
+	if slices.ContainsFunc(s.Clusters, func(c Cluster) bool { return c.State != Selected || c.Failure != (Failure{}) }) {
 		for _, c := range s.Clusters {
 			fmt.Fprintf(&b, "cluster %s: %s", c.Name, c.State)
-			if c.Message != "" {
-				fmt.Fprintf(&b, " (%s: %s)", c.FailedIn, c.Message)
+			if c.Failure != (Failure{}) {
+				fmt.Fprintf(&b, " (%s: %s)", c.FailedIn, c.Failure)
 			}
 			b.WriteString("\n")
 		}

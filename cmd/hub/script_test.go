@@ -108,7 +108,7 @@ func (r *run) scriptedReport(d *datadriven.TestData) {
 		for _, arg := range d.CmdArgs[1:] {
 			switch arg.Key {
 			case "error":
-				e.Error = strings.Join(arg.Vals, " ")
+				e.Error = Failure{Message: strings.Join(arg.Vals, " ")}
 			case "reason":
 				e.Reason = arg.Vals[0]
 			case "done":
@@ -117,9 +117,9 @@ func (r *run) scriptedReport(d *datadriven.TestData) {
 				// The parser reads () as one empty value.
 				e.Clusters = slices.DeleteFunc(arg.Vals, func(name string) bool { return name == "" })
 			case "failed":
-				e.ClusterErrors = map[string]string{}
+				e.ClusterErrors = map[string]Failure{}
 				for _, name := range arg.Vals {
-					e.ClusterErrors[name] = fmt.Sprintf("no luck with %s", name)
+					e.ClusterErrors[name] = Failure{Message: fmt.Sprintf("no luck with %s", name)}
 				}
 			default:
 				r.t.Fatalf("%s: unknown argument %s", d.Pos, arg.Key)

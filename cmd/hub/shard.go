@@ -40,17 +40,41 @@ type storedCluster struct {
 	State    ClusterState `json:"state"`
 	FailedIn api.Phase    `json:"failedIn,omitempty"`
 	Message  string       `json:"message,omitempty"`
+	Reason   string       `json:"reason,omitempty"`
 	Since    time.Time    `json:"since,omitzero"`
 }
 
 type storedRecord struct {
-	Attempt       int64             `json:"attempt"`
-	Sent          int               `json:"sent,omitempty"`
-	Unsent        string            `json:"unsent,omitempty"`
-	Started       bool              `json:"started,omitempty"`
-	Finished      bool              `json:"finished,omitempty"`
-	Error         string            `json:"error,omitempty"`
-	ClusterErrors map[string]string `json:"clusterErrors,omitempty"`
+	Attempt        int64             `json:"attempt"`
+	Sent           int               `json:"sent,omitempty"`
+	Unsent         string            `json:"unsent,omitempty"`
+	Started        bool              `json:"started,omitempty"`
+	Finished       bool              `json:"finished,omitempty"`
+	Error          string            `json:"error,omitempty"`
+	Reason         string            `json:"reason,omitempty"`
+	ClusterErrors  map[string]string `json:"clusterErrors,omitempty"`
+	ClusterReasons map[string]string `json:"clusterReasons,omitempty"`
+}
+
+func storeCluster(c Cluster) storedCluster {
+	return storedCluster{c.Name, c.State, c.FailedIn, c.Failure.String(), c.Reason, c.Since}
+}
+
+func (c storedCluster) restore() Cluster {
+	return Cluster{c.Name, c.State, c.FailedIn, ReadFailure(c.Reason, c.Message), c.Since}
+}
+
+func storeRecord(r Record) storedRecord {
+	stored := storedRecord{Attempt: r.Attempt, Sent: r.Sent, Unsent: r.Unsent, Started: r.Started, Finished: r.Finished, Error: r.Error.String(), Reason: r.Error.Reason}
+	stored.ClusterErrors, stored.ClusterReasons = Texts(r.ClusterErrors)
+	return stored
+}
+
+func (r storedRecord) restore() Record {
+	return Record{
+		Attempt: r.Attempt, Sent: r.Sent, Unsent: r.Unsent, Started: r.Started, Finished: r.Finished,
+		Error: ReadFailure(r.Reason, r.Error), ClusterErrors: ReadFailures(r.ClusterErrors, r.ClusterReasons),
+	}
 }
 
 // Shards returns what is stored about single clusters, and the records, in as many
@@ -76,7 +100,7 @@ func (s State) shard(part []Cluster) map[string]string {
 	clusters := make([]storedCluster, len(part))
 	names := make(map[string]bool, len(part))
 	for i, c := range part {
-		clusters[i] = storedCluster(c)
+		clusters[i] = storeCluster(c)
 		names[c.Name] = true
 	}
 	data := map[string]string{clustersKey: encode(clusters), format.Key: strconv.Itoa(format.Current)}
@@ -94,21 +118,13 @@ func (s State) shard(part []Cluster) map[string]string {
 		return strings.Compare(a.String(), b.String())
 	})
 	for _, k := range keys {
-		r := storedRecord(s.Records[k])
-		var own map[string]string
-		for name, message := range r.ClusterErrors {
-			if names[name] {
-				if own == nil {
-					own = map[string]string{}
-				}
-				own[name] = message
-			}
-		}
-		r.ClusterErrors = own
-		text := encode(r)
+		r := s.Records[k]
+		r.ClusterErrors = maps.Clone(r.ClusterErrors)
+		maps.DeleteFunc(r.ClusterErrors, func(name string, _ Failure) bool { return !names[name] })
+		text := encode(storeRecord(r))
 		if total+len(text) > maxShardBytes {
 			r.ClusterErrors = nil
-			text = encode(r)
+			text = encode(storeRecord(r))
 		}
 		total += len(text)
 		data[k.String()] = text
@@ -198,7 +214,7 @@ func (s *State) addShard(data map[string]string, first bool) error {
 		return fmt.Errorf("read key %s: %w", clustersKey, err)
 	}
 	for _, c := range clusters {
-		s.Clusters = append(s.Clusters, Cluster(c))
+		s.Clusters = append(s.Clusters, c.restore())
 	}
 	records := map[Key]Record{}
 	for name, text := range data {
@@ -213,7 +229,7 @@ func (s *State) addShard(data map[string]string, first bool) error {
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
 			return fmt.Errorf("read key %s: %w", name, err)
 		}
-		records[key] = Record(r)
+		records[key] = r.restore()
 	}
 	if first {
 		s.Records = records
@@ -232,14 +248,14 @@ func (s *State) mergeRecords(others map[Key]Record) {
 			delete(s.Records, key)
 			continue
 		}
-		older, errors := mine, []map[string]string{mine.ClusterErrors, other.ClusterErrors}
+		older, errors := mine, []map[string]Failure{mine.ClusterErrors, other.ClusterErrors}
 		if !sameRecord(mine, other) {
 			errors = errors[:1]
 			if olderThan(other, mine) {
 				older, errors = other, errors[1:]
 			}
 		}
-		merged := map[string]string{}
+		merged := map[string]Failure{}
 		for _, e := range errors {
 			maps.Copy(merged, e)
 		}

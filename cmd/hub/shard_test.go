@@ -46,12 +46,12 @@ func randomEvent(random *rand.Rand, s State) Event {
 		r.Done = pick()
 	}
 	if random.IntN(40) == 0 {
-		r.Error = "no luck"
+		r.Error = Failure{"RequestRefused", "no luck"}
 	}
 	if random.IntN(40) == 0 {
-		r.ClusterErrors = map[string]string{}
+		r.ClusterErrors = map[string]Failure{}
 		for _, name := range pick() {
-			r.ClusterErrors[name] = "no luck"
+			r.ClusterErrors[name] = Failure{"NotInTime", "no luck"}
 		}
 	}
 	switch random.IntN(40) {
@@ -172,16 +172,16 @@ func TestShardSize(t *testing.T) {
 	s := New(spec)
 	s.Records = map[Key]Record{}
 	for i, c := range s.Clusters {
-		s.Clusters[i].Message = clip(strings.Repeat(`"\`, 1000))
+		s.Clusters[i].Failure = Failure{strings.Repeat("R", 63), strings.Repeat(`"\`, 1000)}.clip()
 		for n, stage := range stages {
 			for _, p := range []Party{Manager, Source, Target} {
 				k := Key{p, stage}
 				r := s.Records[k]
 				r.Attempt = int64(n)
 				if r.ClusterErrors == nil {
-					r.ClusterErrors = map[string]string{}
+					r.ClusterErrors = map[string]Failure{}
 				}
-				r.ClusterErrors[c.Name] = s.Clusters[i].Message
+				r.ClusterErrors[c.Name] = s.Clusters[i].Failure
 				s.Records[k] = r
 			}
 		}
@@ -213,7 +213,7 @@ func FuzzRestore(f *testing.F) {
 	s := Step(New(specOf(2)), Start{At: epoch})
 	for _, e := range []Event{
 		Report{Party: Manager, Finished: true},
-		Report{Party: Source, Finished: true, ClusterErrors: map[string]string{"c0001": "no"}},
+		Report{Party: Source, Finished: true, ClusterErrors: map[string]Failure{"c0001": {"NotInTime", "no"}}},
 	} {
 		data := s.Shards("m")[0].Data
 		f.Add(string(s.Phase), string(s.Stage), int32(s.Turn), s.Attempt, data["clusters"], data["manager-validating"])

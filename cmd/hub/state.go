@@ -54,8 +54,8 @@ type Cluster struct {
 	State ClusterState
 	// FailedIn is the stage in which the cluster failed, empty if it did not.
 	FailedIn api.Phase
-	// Message says why.
-	Message string
+	// Failure is why.
+	Failure
 	// Since is when the cluster came to its state, by the clock of the manager. It is zero for a
 	// cluster that is Selected.
 	Since time.Time
@@ -84,12 +84,12 @@ type Record struct {
 	// Finished means that the party will do no more.
 	Finished bool
 	// Error is why the party can't do its task for any cluster.
-	Error string
+	Error Failure
 	// ClusterErrors are the clusters for which it can't.
-	ClusterErrors map[string]string
+	ClusterErrors map[string]Failure
 }
 
-func (r Record) failed() bool { return r.Error != "" || len(r.ClusterErrors) > 0 }
+func (r Record) failed() bool { return r.Error != (Failure{}) || len(r.ClusterErrors) > 0 }
 
 // Timeouts of a migration.
 type Timeouts struct {

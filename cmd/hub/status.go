@@ -24,7 +24,7 @@ func (s State) Counts() api.ClusterCounts {
 		switch {
 		case c.State == Registered, c.State == Moved:
 			counts.Moved++
-		case c.State != Selected, c.Message != "":
+		case c.State != Selected, c.Failure != (Failure{}):
 			counts.Failed++
 		}
 		if c.State == Restored {
@@ -38,8 +38,8 @@ func (s State) Counts() api.ClusterCounts {
 func (s State) Failures() []api.ClusterFailure {
 	var failures []api.ClusterFailure
 	for _, c := range s.Clusters {
-		if c.Message != "" && len(failures) < maxFailures {
-			failures = append(failures, api.ClusterFailure{Cluster: c.Name, Phase: c.FailedIn, Message: c.Message})
+		if c.Failure != (Failure{}) && len(failures) < maxFailures {
+			failures = append(failures, api.ClusterFailure{Cluster: c.Name, Phase: c.FailedIn, Message: c.Failure.String()})
 		}
 	}
 	return failures

@@ -135,7 +135,7 @@ func (s *State) expire(now time.Time) {
 	late := fmt.Sprintf("%s did not finish phase %s within %s", s.waitsFor(), s.Stage, s.timeout())
 	switch s.Phase {
 	case api.PhaseRegistering:
-		s.returnUnregistered(func(Cluster) string { return late })
+		s.returnUnregistered(func(Cluster) Failure { return Failure{Message: late} })
 		s.settleRegistering(now)
 	case api.PhaseRollbacking:
 		s.end(api.PhaseFailed, now)

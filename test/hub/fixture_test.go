@@ -3,7 +3,6 @@ package hub_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -268,7 +267,7 @@ func (s site) finish(pass func() (cluster.Result, error)) cluster.Result {
 func (s site) done(pass func() (cluster.Result, error)) {
 	s.t.Helper()
 	if r := s.finish(pass); !slices.Equal(r.Done, []string{s.name}) || len(r.Failed) > 0 {
-		s.t.Fatalf("done %v, failed %v", r.Done, slices.Sorted(maps.Values(r.Failed)))
+		s.t.Fatalf("done %v, failed %v", r.Done, r.Failed)
 	}
 }
 
@@ -276,7 +275,7 @@ func (s site) done(pass func() (cluster.Result, error)) {
 func (s site) mustWait(want string, pass func() (cluster.Result, error)) {
 	s.t.Helper()
 	if r, err := pass(); err != nil || !strings.Contains(r.Waiting[s.name], want) {
-		s.t.Fatalf("waiting %q, failed %q, done %v, %v; want to wait for %q", r.Waiting, r.Failed, r.Done, err, want)
+		s.t.Fatalf("waiting %q, failed %v, done %v, %v; want to wait for %q", r.Waiting, r.Failed, r.Done, err, want)
 	}
 }
 
@@ -296,7 +295,7 @@ func (s site) untilFailed(pass func() (cluster.Result, error)) func() (cluster.R
 func (s site) mustFail(reason *godwit.Reason, want string, pass func() (cluster.Result, error)) {
 	s.t.Helper()
 	r, err := pass()
-	if message := r.Failed[s.name]; err != nil || !strings.HasPrefix(message, reason.Name+": ") || !strings.Contains(message, want) {
-		s.t.Fatalf("failed %q, waiting %q, done %v, %v; want %s with %q", r.Failed, r.Waiting, r.Done, err, reason, want)
+	if failed := r.Failed[s.name]; err != nil || failed == nil || failed.Reason != reason || !strings.Contains(failed.Message, want) {
+		s.t.Fatalf("failed %v, waiting %q, done %v, %v; want %s with %q", r.Failed, r.Waiting, r.Done, err, reason, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
@@ -183,7 +184,7 @@ func (a *Agent) receiveCommand(ctx context.Context, topic string, e message.Enve
 // sayNewer reports that the agent does nothing for a migration of a newer release.
 func (a *Agent) sayNewer(ctx context.Context, c command, why error) {
 	m := &migration{uid: c.header.Migration}
-	report := hub.Report{Party: c.role, Stage: c.Stage, Attempt: c.Attempt, Finished: true, Error: why.Error()}
+	report := hub.Report{Party: c.role, Stage: c.Stage, Attempt: c.Attempt, Finished: true, Error: failureOf(cluster.Explain(why))}
 	if err := a.send(ctx, m, progress{report: report}); err != nil && ctx.Err() == nil {
 		// The manager asks again.
 		logr.FromContextOrDiscard(ctx).Error(err, "Could not send a report", "migration", m.uid)

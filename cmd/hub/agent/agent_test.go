@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
@@ -57,13 +58,13 @@ func newIdentity(t *testing.T) message.Identity {
 // Matrix: H23.
 func TestLargestReportFits(t *testing.T) {
 	names := clusters(mostClusters)
-	p := progress{report: hub.Report{Stage: api.PhaseCleaning, Attempt: 30, Finished: true, ClusterErrors: map[string]string{}}}
+	p := progress{report: hub.Report{Stage: api.PhaseCleaning, Attempt: 30, Finished: true, ClusterErrors: map[string]hub.Failure{}}}
 	for i, name := range names {
 		if i%2 == 0 {
 			p.report.Done = append(p.report.Done, name)
 			continue
 		}
-		p.report.ClusterErrors[name] = strings.Repeat("ä", 400)
+		p.report.ClusterErrors[name] = hub.Failure{Reason: "BootstrapRoleNotFound", Message: strings.Repeat("ä", 400)}
 	}
 	to := &sink{}
 	own := newIdentity(t)
@@ -98,9 +99,9 @@ func TestLargestTaskFits(t *testing.T) {
 	for _, action := range []hub.Action{hub.RemovePauses, hub.RevertBootstrap, hub.AwaitReturn, hub.DeleteMoved} {
 		command.Orders = append(command.Orders, hub.Order{Action: action, Clusters: names})
 	}
-	report := hub.Report{Stage: command.Stage, Attempt: command.Attempt, Finished: true, ClusterErrors: map[string]string{}}
+	report := hub.Report{Stage: command.Stage, Attempt: command.Attempt, Finished: true, ClusterErrors: map[string]hub.Failure{}}
 	for i, name := range names {
-		report.ClusterErrors[name] = fmt.Sprintf("Timeout: the cluster %s has not renewed its lease %d", name, i)
+		report.ClusterErrors[name] = hub.Failure{Reason: "Timeout", Message: fmt.Sprintf("the cluster %s has not renewed its lease %d", name, i)}
 	}
 	want := task{
 		Role: hub.Source, Inbox: hub.Inbox{Last: command}.Answer(report),
@@ -130,7 +131,7 @@ func TestLargestTaskFits(t *testing.T) {
 // Matrix: H60.
 func TestKeepsKey(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	failed := &hub.Report{Finished: true, ClusterErrors: map[string]string{"c1": "Timeout"}}
+	failed := &hub.Report{Finished: true, ClusterErrors: map[string]hub.Failure{"c1": {Message: "Timeout"}}}
 	cases := map[string]struct {
 		reason string
 		stage  api.Phase
@@ -219,7 +220,7 @@ func TestWhatFailsIsNotDone(t *testing.T) {
 		r := newResult()
 		for _, name := range names {
 			if script[action] == name {
-				r.Failed[name] = "RequestRefused: no"
+				r.Failed[name] = &cluster.Error{Reason: cluster.ReasonAPI, Message: "no"}
 				continue
 			}
 			r.Done = append(r.Done, name)
@@ -230,7 +231,7 @@ func TestWhatFailsIsNotDone(t *testing.T) {
 	if want := []string{"StopAccepting[c1 c2]", "DeleteCreated[c1]"}; !slices.Equal(executed, want) {
 		t.Errorf("executed %v, want %v", executed, want)
 	}
-	if r := w.migration.stored.task.Inbox.Report; r == nil || !r.Finished || !slices.Equal(r.Done, []string{"c1"}) || r.ClusterErrors["c2"] == "" || r.Error != "" {
+	if r := w.migration.stored.task.Inbox.Report; r == nil || !r.Finished || !slices.Equal(r.Done, []string{"c1"}) || r.ClusterErrors["c2"] == (hub.Failure{}) || r.Error != (hub.Failure{}) {
 		t.Errorf("the report is %+v, want c1 done and c2 failed", r)
 	}
 }
@@ -246,10 +247,10 @@ func TestLate(t *testing.T) {
 	w.task.Until = time.Now().Add(-time.Second)
 	w.execute(logr.NewContext(t.Context(), logr.Discard()))
 	r := w.migration.stored.task.Inbox.Report
-	if c3 := r.ClusterErrors["c3"]; !strings.HasPrefix(c3, "ObjectsNotArrived: ") {
+	if c3 := r.ClusterErrors["c3"]; c3.Reason != "ObjectsNotArrived" {
 		t.Errorf("c3 has failed with %q, want a reason for objects that have not arrived", c3)
 	}
-	if !slices.Equal(r.Done, []string{"c1"}) || r.ClusterErrors["c2"] != "NotInTime: AwaitRegistration: its CSR is not approved" {
+	if !slices.Equal(r.Done, []string{"c1"}) || r.ClusterErrors["c2"] != (hub.Failure{Reason: "NotInTime", Message: "AwaitRegistration: its CSR is not approved"}) {
 		t.Errorf("the report is %+v, want c1 done, and c2 failed with what it waits for", r)
 	}
 }
@@ -261,7 +262,7 @@ func TestUnknownAction(t *testing.T) {
 	w := scripted(t, hub.Source, []hub.Order{{Action: "TurnAround"}}, nil)
 	w.passOf = w.sourcePass
 	w.execute(logr.NewContext(t.Context(), logr.Discard()))
-	if r := w.migration.stored.task.Inbox.Report; r == nil || !strings.Contains(r.Error, "ActionUnknown") || !strings.Contains(r.Error, "upgrade the agent") {
+	if r := w.migration.stored.task.Inbox.Report; r == nil || r.Error.Reason != "ActionUnknown" || !strings.Contains(r.Error.Message, "upgrade the agent") {
 		t.Errorf("the report is %+v", r)
 	}
 }
@@ -279,7 +280,7 @@ func TestRetries(t *testing.T) {
 		}), true
 	}
 	w.execute(logr.NewContext(t.Context(), logr.Discard()))
-	if r := w.migration.stored.task.Inbox.Report; attempts != 3 || r == nil || r.Error != "" {
+	if r := w.migration.stored.task.Inbox.Report; attempts != 3 || r == nil || r.Error != (hub.Failure{}) {
 		t.Errorf("%d attempts, and the report is %+v", attempts, r)
 	}
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -73,7 +74,7 @@ func (w *work) sendMissing(ctx context.Context, missing []message.Gap) {
 		clusters := slices.DeleteFunc(slices.Clone(o.Clusters), func(name string) bool { return !names[name] })
 		log.Info("Send again what the target has not got", "clusters", len(clusters))
 		if r, err := w.sendResources(missing)(ctx, clusters); err != nil || len(r.Failed)+len(r.Waiting) > 0 {
-			log.Info("Could not send all that the target has not got; it asks again", "error", err, "failed", r.Failed, "waiting", r.Waiting)
+			log.Info("Could not send all that the target has not got; it asks again", "error", err, "failed", fmt.Sprint(r.Failed), "waiting", r.Waiting)
 		}
 	}
 }

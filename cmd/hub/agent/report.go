@@ -28,11 +28,12 @@ const (
 // statusOf is a report as it travels.
 func statusOf(p progress, key *message.OpeningKey) message.StatusBundle {
 	b := message.StatusBundle{
-		Finished: p.report.Finished, ErrMessage: p.report.Error, ManagedClusters: p.report.Clusters,
-		ClusterErrors: p.report.ClusterErrors, Done: p.report.Done,
+		Finished: p.report.Finished, ErrMessage: p.report.Error.String(), ErrReason: p.report.Error.Reason,
+		ManagedClusters: p.report.Clusters, Done: p.report.Done,
 		FailedClusters:  slices.Sorted(maps.Keys(p.report.ClusterErrors)),
 		BootstrapSecret: p.bootstrap, Missing: p.missing[:min(len(p.missing), maxMissing)],
 	}
+	b.ClusterErrors, b.ClusterReasons = hub.Texts(p.report.ClusterErrors)
 	if key != nil {
 		b.SealingKey = key.Key().Bytes()
 	}
@@ -53,7 +54,8 @@ func (a *Agent) send(ctx context.Context, m *migration, p progress) error {
 		b.ErrMessage = clip(b.ErrMessage, clipped[0])
 		b.ClusterErrors = clipAll(b.ClusterErrors, length)
 		if i > 0 {
-			b.FailedClusters = nil // the names are in ClusterErrors as well
+			// The names are in ClusterErrors as well, whose texts begin with the reasons.
+			b.FailedClusters, b.ClusterReasons = nil, nil
 		}
 		data, err := message.Encode(b)
 		if err != nil {

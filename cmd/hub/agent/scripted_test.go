@@ -15,7 +15,9 @@ import (
 
 type result = cluster.Result
 
-func newResult() result { return result{Waiting: map[string]string{}, Failed: map[string]string{}} }
+func newResult() result {
+	return result{Waiting: map[string]string{}, Failed: map[string]*cluster.Error{}}
+}
 
 // scripted is the execution of a command whose passes a test plays. Its client has no objects,
 // and keeps the Secret.

@@ -55,7 +55,7 @@ func needsKey(stage api.Phase) bool {
 // keepsKey reports whether the key of the migration may be needed yet.
 func (t task) keepsKey(now time.Time) bool {
 	r := t.Inbox.Report
-	failed := r != nil && r.Finished && (r.Error != "" || len(r.ClusterErrors) > 0)
+	failed := r != nil && r.Finished && (r.Error != (hub.Failure{}) || len(r.ClusterErrors) > 0)
 	switch {
 	case !needsKey(t.Inbox.Last.Stage):
 		return false

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -60,7 +61,7 @@ func (a *Agent) newWork(m *migration) *work {
 	}
 	return &work{
 		Agent: a, migration: m, task: s.task, key: s.key, last: byCluster, done: map[string]bool{},
-		progress: progress{report: hub.Report{Party: s.task.Role, Stage: last.Stage, Attempt: last.Attempt, ClusterErrors: map[string]string{}}},
+		progress: progress{report: hub.Report{Party: s.task.Role, Stage: last.Stage, Attempt: last.Attempt, ClusterErrors: map[string]hub.Failure{}}},
 	}
 }
 
@@ -76,7 +77,7 @@ func (w *work) execute(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			w.progress.report.Error = cluster.Explain(err).Error()
+			w.progress.report.Error = failureOf(cluster.Explain(err))
 			break
 		}
 	}
@@ -163,7 +164,7 @@ func (w *work) take(ctx context.Context, i int, r cluster.Result) {
 	}
 	slices.Sort(report.Done)
 	for name, why := range r.Failed {
-		report.ClusterErrors[name] = why
+		report.ClusterErrors[name] = failureOf(why)
 		advanced = true
 	}
 	if advanced {
@@ -185,10 +186,15 @@ func (w *work) late(action hub.Action, left []string, r cluster.Result, err erro
 			if waits == notArrived {
 				reason = cluster.ReasonNotArrived
 			}
-			w.progress.report.ClusterErrors[name] = cluster.Fail(reason, "%s: %s", action, waits).Error()
+			w.progress.report.ClusterErrors[name] = hub.Failure{Reason: reason.Name, Message: fmt.Sprintf("%s: %s", action, waits)}
 		}
 	}
 	return nil
+}
+
+// failureOf is a failure as it is reported.
+func failureOf(err *cluster.Error) hub.Failure {
+	return hub.Failure{Reason: err.Reason.Name, Message: err.Message}
 }
 
 // publish says what the execution has come to. A report that is lost is repeated by the next.

@@ -3,8 +3,10 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,7 +24,7 @@ type Result struct {
 	// Waiting says what a cluster waits for. The pass is to be repeated for it.
 	Waiting map[string]string
 	// Failed says why the action can't be done for a cluster, and what to do.
-	Failed map[string]string
+	Failed map[string]*Error
 }
 
 // Add adds the result of other clusters.
@@ -36,7 +38,7 @@ func (r *Result) Add(other Result) {
 // Fail says that the action failed for a cluster, which was done until now.
 func (r *Result) Fail(name string, err error) {
 	r.Done = slices.DeleteFunc(r.Done, func(done string) bool { return done == name })
-	r.Failed[name] = Explain(err).Error()
+	r.Failed[name] = Explain(err)
 }
 
 // Each runs one pass of an action over clusters. The action returns what the cluster waits
@@ -46,7 +48,7 @@ func (h Hub) Each(ctx context.Context, names []string, act func(ctx context.Cont
 	var (
 		mutex sync.Mutex
 		group sync.WaitGroup
-		r     = Result{Waiting: map[string]string{}, Failed: map[string]string{}}
+		r     = Result{Waiting: map[string]string{}, Failed: map[string]*Error{}}
 		slots = make(chan struct{}, workers)
 	)
 	for _, name := range names {
@@ -59,7 +61,7 @@ func (h Hub) Each(ctx context.Context, names []string, act func(ctx context.Cont
 			defer mutex.Unlock()
 			switch {
 			case final:
-				r.Failed[name] = Explain(err).Error()
+				r.Failed[name] = Explain(err)
 			case err != nil:
 				r.Waiting[name] = err.Error()
 			case waits != "":
@@ -77,14 +79,14 @@ func (h Hub) Each(ctx context.Context, names []string, act func(ctx context.Cont
 // RefuseNewer is the failure of what a newer release of Godwit has stored.
 func RefuseNewer(err error) error { return Fail(ReasonNewerFormat, "%v; %s", err, format.Do) }
 
-// Explain gives an error that has no reason one.
-func Explain(err error) error {
+// Explain gives an error that repetition does not fix its reason. The message of an [Error] has what its callers put before it.
+func Explain(err error) *Error {
 	var failure *Error
 	switch {
 	case errors.As(err, &failure):
-		return err
+		return &Error{failure.Reason, strings.Replace(err.Error(), failure.Error(), failure.Message, 1)}
 	case meta.IsNoMatchError(err):
-		return Fail(ReasonKindNotServed, "%v: install its CRD on this hub", err)
+		return &Error{ReasonKindNotServed, fmt.Sprintf("%v: install its CRD on this hub", err)}
 	}
-	return Fail(ReasonAPI, "%v", err)
+	return &Error{ReasonAPI, err.Error()}
 }

@@ -101,7 +101,7 @@ func (r *Reconciler) command(ctx context.Context, m migration, e hub.Effect) (hu
 	switch {
 	case p != nil && hub.StageNumber(e.Stage) < hub.StageNumber(api.PhaseRegistering):
 		return hub.Report{
-			At: r.Clock.Now(), Party: e.Party, Stage: e.Stage, Attempt: e.Attempt, Finished: true, Reason: p.reason, Error: p.message,
+			At: r.Clock.Now(), Party: e.Party, Stage: e.Stage, Attempt: e.Attempt, Finished: true, Reason: p.reason, Error: hub.Failure{Message: p.message},
 		}, nil
 	case p != nil:
 		return hub.Unsent{At: r.Clock.Now(), Key: e.Key, Message: p.message}, nil //nolint:nilerr // the event has the error
@@ -119,13 +119,13 @@ func (r *Reconciler) result(ctx context.Context, e hub.Effect, waits string, p *
 	late := !now.Before(e.Until)
 	switch {
 	case err != nil && (late || r.final(ctx, err)):
-		report.Error = err.Error()
+		report.Error = failureOf(err)
 	case err != nil:
 		return nil, err
 	case p != nil:
-		report.Reason, report.Error = p.reason, p.message
+		report.Reason, report.Error = p.reason, hub.Failure{Message: p.message}
 	case waits != "" && late:
-		report.Reason, report.Error = api.ReasonTimeout.Name, "the time of phase "+string(e.Stage)+" is over: "+waits
+		report.Reason, report.Error = api.ReasonTimeout.Name, hub.Failure{Message: "the time of phase " + string(e.Stage) + " is over: " + waits}
 	case waits != "":
 		log.FromContext(ctx).V(1).Info("An action of the manager waits", "action", e.Orders[0].Action, "for", waits)
 		return nil, nil

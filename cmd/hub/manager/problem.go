@@ -3,7 +3,9 @@ package manager
 import (
 	"errors"
 
+	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/kafka"
 )
 
@@ -39,4 +41,13 @@ func problemOf(err error, final bool) *problem {
 		return &problem{api.ReasonFailed.Name, err.Error()}
 	}
 	return nil
+}
+
+// failureOf is an error of an action of the manager as it is reported.
+func failureOf(err error) hub.Failure {
+	if !errors.As(err, new(*cluster.Error)) {
+		return hub.Failure{Message: err.Error()}
+	}
+	known := cluster.Explain(err)
+	return hub.Failure{Reason: known.Reason.Name, Message: known.Message}
 }

@@ -64,11 +64,15 @@ type BootstrapRequest struct {
 
 // StatusBundle is a report of an agent.
 type StatusBundle struct {
-	Finished        bool              `json:"finished"`
-	ErrMessage      string            `json:"errMessage,omitempty"`
-	ManagedClusters []string          `json:"managedClusters,omitempty"`
-	ClusterErrors   map[string]string `json:"clusterErrors,omitempty"`
-	FailedClusters  []string          `json:"failedClusters,omitempty"`
+	Finished bool `json:"finished"`
+	// ErrMessage is the text of a failure, and ErrReason its reason.
+	ErrMessage      string   `json:"errMessage,omitempty"`
+	ErrReason       string   `json:"errReason,omitempty"`
+	ManagedClusters []string `json:"managedClusters,omitempty"`
+	// ClusterErrors are the texts of failures by cluster, and ClusterReasons their reasons.
+	ClusterErrors  map[string]string `json:"clusterErrors,omitempty"`
+	ClusterReasons map[string]string `json:"clusterReasons,omitempty"`
+	FailedClusters []string          `json:"failedClusters,omitempty"`
 	// Done are the clusters that have reached what the command is for.
 	Done []string `json:"done,omitempty"`
 	// SealingKey of the hub, in every report until the hub needs to open nothing more.
@@ -119,16 +123,17 @@ type Gap struct {
 func (b StatusBundle) Report(h Header, p hub.Party, now time.Time) hub.Report {
 	r := hub.Report{
 		At: now, Party: p, Stage: h.Stage, Attempt: h.Attempt, Finished: b.Finished,
-		Error: b.ErrMessage, Clusters: b.ManagedClusters, Done: b.Done, ClusterErrors: b.ClusterErrors,
+		Error: hub.ReadFailure(b.ErrReason, b.ErrMessage), Clusters: b.ManagedClusters, Done: b.Done,
+		ClusterErrors: hub.ReadFailures(b.ClusterErrors, b.ClusterReasons),
 	}
 	for _, name := range b.FailedClusters {
 		if _, ok := r.ClusterErrors[name]; ok {
 			continue
 		}
 		if r.ClusterErrors == nil {
-			r.ClusterErrors = map[string]string{}
+			r.ClusterErrors = map[string]hub.Failure{}
 		}
-		r.ClusterErrors[name] = "the hub reports that the cluster failed, and not why"
+		r.ClusterErrors[name] = hub.Failure{Message: "the hub reports that the cluster failed, and not why"}
 	}
 	return r
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
 // Decision says what a preflight has found.
@@ -38,15 +37,6 @@ func Worst(all ...Decision) Decision {
 
 func finding(reason *godwit.Reason, message string) godwit.Finding {
 	return godwit.Finding{Reason: reason, Message: message}
-}
-
-// findingOf reads the text of an error of packages source and target, which begins with its reason.
-func findingOf(text string) godwit.Finding {
-	name, message, _ := strings.Cut(text, ": ")
-	if reason := cluster.Reasons.Find(name); reason != nil {
-		return finding(reason, message)
-	}
-	return godwit.Finding{Message: text}
 }
 
 // Names of checks that are not of single clusters.

@@ -3,8 +3,6 @@ package preflight
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
@@ -42,17 +40,5 @@ func TestDecisionOfReport(t *testing.T) {
 	r.Checks = append(r.Checks, Check{Decision: Blocked})
 	if got := r.Decision(); got != Blocked {
 		t.Errorf("the decision is %s, want the worst, Blocked", got)
-	}
-}
-
-func TestFindingOf(t *testing.T) {
-	for text, want := range map[string]godwit.Finding{
-		"LocalCluster: c1 is the source hub itself: remove it": {Reason: cluster.ReasonLocal, Message: "c1 is the source hub itself: remove it"},
-		"no reason: here": {Message: "no reason: here"},
-		"nothing":         {Message: "nothing"},
-	} {
-		if diff := cmp.Diff(want, findingOf(text)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", text, diff)
-		}
 	}
 }

@@ -80,9 +80,9 @@ func (r *Report) merge(result cluster.Result) error {
 	for _, name := range slices.Sorted(maps.Keys(result.Waiting)) {
 		return fmt.Errorf("read cluster %s: %s", name, result.Waiting[name])
 	}
-	for name, text := range result.Failed {
+	for name, failed := range result.Failed {
 		c := r.cluster(name)
-		c.Reasons = append(c.Reasons, findingOf(text))
+		c.Reasons = append(c.Reasons, finding(failed.Reason, failed.Message))
 	}
 	return nil
 }

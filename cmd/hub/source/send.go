@@ -38,7 +38,7 @@ type Parcel struct {
 // A cluster is done when the transport has all of them.
 func (h Hub) SendResources(ctx context.Context, p Parcel, send Send) (cluster.Result, error) {
 	h.Hub = h.Pass()
-	total := cluster.Result{Waiting: map[string]string{}, Failed: map[string]string{}}
+	total := cluster.Result{Waiting: map[string]string{}, Failed: map[string]*cluster.Error{}}
 	for names := range slices.Chunk(p.Clusters, chunk) {
 		r, err := h.sendChunk(ctx, p, names, send)
 		total.Add(r)

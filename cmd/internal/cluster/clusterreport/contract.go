@@ -5,7 +5,6 @@
 package clusterreport
 
 import (
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -175,12 +174,9 @@ func MigrationOf(m *api.ManagedClusterMigration, s hub.State, now time.Time) Mig
 	}
 	d.Seconds = since(m, now)
 	for _, c := range s.Clusters {
-		one := Cluster{Name: c.Name, State: c.State, Hub: hubOf(m, s, c), Cause: render.Cause{Message: c.Message}, Seconds: since(m, now)}
+		one := Cluster{Name: c.Name, State: c.State, Hub: hubOf(m, s, c), Cause: render.Cause{Reason: c.Reason, Message: c.Message}, Seconds: since(m, now)}
 		if final(c.State) && !c.Since.IsZero() {
 			one.Seconds = since(m, c.Since)
-		}
-		if reason, rest, ok := strings.Cut(c.Message, ": "); ok && !strings.Contains(reason, " ") {
-			one.Reason, one.Message = reason, rest
 		}
 		d.Clusters = append(d.Clusters, one)
 	}

@@ -63,7 +63,7 @@ func TestWriteMigration(t *testing.T) {
 	m := started(api.PhaseRegistering)
 	s := hub.State{Phase: api.PhaseRegistering, Stage: api.PhaseRegistering, Clusters: []hub.Cluster{
 		{Name: "c1", State: hub.Registered, Since: began.Add(40 * time.Second)},
-		{Name: "c2", State: hub.Returning, Message: "SigningRequestDenied: a policy denies c2"},
+		{Name: "c2", State: hub.Returning, Failure: hub.Failure{Reason: "SigningRequestDenied", Message: "a policy denies c2"}},
 	}}
 	m.Status.Conditions = []metav1.Condition{{Type: api.ConditionReconciling, Status: metav1.ConditionTrue, Reason: api.ReasonInProgress.Name, Message: "the migration is in phase Registering"}}
 	d := MigrationOf(m, s, began.Add(90*time.Second))

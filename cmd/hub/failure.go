@@ -1,0 +1,65 @@
+package hub
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Failure is why a party can't do its task, for one cluster or for all. The zero value means that it can.
+type Failure struct {
+	// Reason is the name of a documented reason. It is empty if the message is the manager's own.
+	Reason  string
+	Message string
+}
+
+// String is what messages, conditions and other programs have of a failure.
+func (f Failure) String() string {
+	if f.Reason == "" {
+		return f.Message
+	}
+	return f.Reason + ": " + f.Message
+}
+
+// reasonName is the form of a reason. What an agent sends as one has any form.
+var reasonName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+
+// ReadFailure reads a failure of what was stored or sent of it: its text, and the reason beside it. A program that does not
+// know the field for the reason has written the text alone, which begins with the reason.
+func ReadFailure(reason, text string) Failure {
+	if reason == "" {
+		reason, _, _ = strings.Cut(text, ": ")
+	}
+	if message, ok := strings.CutPrefix(text, reason+": "); ok && reasonName.MatchString(reason) {
+		return Failure{reason, message}
+	}
+	return Failure{Message: text}
+}
+
+// Texts are failures as they are stored and sent: texts by cluster, and the reasons beside them.
+func Texts(failures map[string]Failure) (texts, reasons map[string]string) {
+	for name, f := range failures {
+		if texts == nil {
+			texts, reasons = map[string]string{}, map[string]string{}
+		}
+		texts[name] = f.String()
+		if f.Reason != "" {
+			reasons[name] = f.Reason
+		}
+	}
+	return texts, reasons
+}
+
+// ReadFailures is the inverse of [Texts].
+func ReadFailures(texts, reasons map[string]string) map[string]Failure {
+	if texts == nil {
+		return nil
+	}
+	failures := make(map[string]Failure, len(texts))
+	for name, text := range texts {
+		failures[name] = ReadFailure(reasons[name], text)
+	}
+	return failures
+}
+
+// clip returns the failure of an agent with a text of one line and bounded length.
+func (f Failure) clip() Failure { return ReadFailure(f.Reason, clip(f.String())) }

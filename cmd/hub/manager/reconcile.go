@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
@@ -155,11 +156,11 @@ func (r *Reconciler) hasRead(ctx context.Context, m migration) (bool, error) {
 
 // explain writes into the status what keeps the manager from resuming. It ends where only another release resumes.
 func (r *Reconciler) explain(ctx context.Context, key types.NamespacedName, err error) error {
-	why := summary{api.ConditionStalled, api.ReasonStateLost.Name, fmt.Sprint(err) + ". Restore the ConfigMaps from a backup"}
+	why := status.Summary{State: status.StateStalled, Reason: api.ReasonStateLost.Name, Message: fmt.Sprint(err) + ". Restore the ConfigMaps from a backup"}
 	newer := errors.As(err, new(*format.NewerError))
 	switch {
 	case newer:
-		why.reason, why.message = api.ReasonNewerFormat.Name, err.Error()
+		why.Reason, why.Message = api.ReasonNewerFormat.Name, err.Error()
 	case !errors.Is(err, errStateLost):
 		return client.IgnoreNotFound(err)
 	}
@@ -168,7 +169,7 @@ func (r *Reconciler) explain(ctx context.Context, key types.NamespacedName, err 
 		return client.IgnoreNotFound(failed)
 	}
 	before := m.DeepCopy()
-	setConditions(m, nil, why, r.Clock.Now())
+	why.Apply(conditioned{m})
 	if newer && equality.Semantic.DeepEqual(before.Status, m.Status) {
 		return nil
 	}
@@ -176,7 +177,7 @@ func (r *Reconciler) explain(ctx context.Context, key types.NamespacedName, err 
 		return errors.Join(err, failed)
 	}
 	if newer {
-		r.event(m, corev1.EventTypeWarning, why.reason, why.message)
+		r.event(m, corev1.EventTypeWarning, why.Reason, why.Message)
 		return nil
 	}
 	return err

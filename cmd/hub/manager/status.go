@@ -8,79 +8,76 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
-// summary is which of Ready, Reconciling and Stalled is True, and why.
-type summary struct{ condition, reason, message string }
-
-func summaryOf(s hub.State) summary {
+func summaryOf(s hub.State) status.Summary {
+	reconciling := func(reason *godwit.Reason, message string) status.Summary {
+		return status.Summary{State: status.StateReconciling, Reason: reason.Name, Message: message}
+	}
+	warns := func(reason *godwit.Reason, message string) status.Summary {
+		return status.Summary{State: status.StateReconciling, Reason: reason.Name, Message: message, Warning: true}
+	}
 	switch unsent := s.Unsent(); {
 	case unsent != "":
-		return summary{api.ConditionReconciling, api.ReasonCommandNotSent.Name, "phase " + string(s.Phase) + ": " + unsent}
+		return warns(api.ReasonCommandNotSent, "phase "+string(s.Phase)+": "+unsent)
 	case s.Phase == api.PhasePending && s.WaitingFor != "":
-		return summary{api.ConditionReconciling, api.ReasonWaiting.Name, "migration " + s.WaitingFor + " moves one of the clusters; this one starts when it has ended"}
+		return reconciling(api.ReasonWaiting, "migration "+s.WaitingFor+" moves one of the clusters; this one starts when it has ended")
 	case s.Phase == api.PhaseFailed && s.Settled():
-		return summary{api.ConditionStalled, s.Reason, s.Message}
+		return status.Summary{State: status.StateStalled, Reason: s.Reason, Message: s.Message}
 	case s.Phase == api.PhaseFailed:
-		return summary{api.ConditionReconciling, api.ReasonIncomplete.Name, "the migration failed, and its rollback is not finished: see condition " + api.ConditionRolledBack + ". " + s.Message}
+		return warns(api.ReasonIncomplete, "the migration failed, and its rollback is not finished: see condition "+api.ConditionRolledBack+". "+s.Message)
 	case s.Phase == api.PhaseCompleted && !s.Settled():
-		return summary{api.ConditionReconciling, api.ReasonIncomplete.Name, "the clusters have moved, and the cleanup is not finished: see condition " + api.ConditionCleaned}
+		return warns(api.ReasonIncomplete, "the clusters have moved, and the cleanup is not finished: see condition "+api.ConditionCleaned)
 	case s.Phase == api.PhaseCompleted && s.Reason == api.ReasonPartiallyRegistered.Name:
-		return summary{api.ConditionStalled, s.Reason, "some clusters were not registered at the target hub, and are back at the source hub: see status.failures"}
+		return status.Summary{State: status.StateStalled, Reason: s.Reason, Message: "some clusters were not registered at the target hub, and are back at the source hub: see status.failures"}
 	case s.Phase == api.PhaseCompleted:
-		return summary{api.ConditionReady, api.ReasonSucceeded.Name, "every cluster has moved"}
+		return status.Summary{State: status.StateReady, Reason: api.ReasonSucceeded.Name, Message: "every cluster has moved"}
 	}
-	return summary{api.ConditionReconciling, api.ReasonInProgress.Name, "the migration is in phase " + string(s.Phase)}
+	return reconciling(api.ReasonInProgress, "the migration is in phase "+string(s.Phase))
 }
 
 // fill writes a state into the status.
 func fill(m *api.ManagedClusterMigration, s hub.State, shards int, now time.Time) {
-	status := &m.Status
-	status.ObservedGeneration = m.Generation
-	status.Phase = s.Phase
-	status.Progress = s.Progress(shards)
+	m.Status.Phase = s.Phase
+	m.Status.Progress = s.Progress(shards)
 	counts := s.Counts()
-	status.Counts = &counts
-	status.Failures = s.Failures()
-	if status.StartTime == nil && s.Phase != api.PhasePending {
-		status.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
+	m.Status.Counts = &counts
+	m.Status.Failures = s.Failures()
+	if m.Status.StartTime == nil && s.Phase != api.PhasePending {
+		m.Status.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
 	switch {
 	case !s.Settled():
-		status.CompletionTime = nil
-	case status.CompletionTime == nil:
-		status.CompletionTime = &metav1.Time{Time: now.Truncate(time.Second)}
+		m.Status.CompletionTime = nil
+	case m.Status.CompletionTime == nil:
+		m.Status.CompletionTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
-	conditions := s.Conditions()
-	setConditions(m, conditions, summaryOf(s), now)
-	status.Conditions = slices.DeleteFunc(status.Conditions, func(c metav1.Condition) bool {
-		return !slices.Contains(kstatus, c.Type) && meta.FindStatusCondition(conditions, c.Type) == nil
+	o, conditions := conditioned{m}, s.Conditions()
+	m.Status.Conditions = slices.DeleteFunc(m.Status.Conditions, func(c metav1.Condition) bool {
+		return meta.FindStatusCondition(conditions, c.Type) == nil && !slices.Contains(kstatus, c.Type)
 	})
+	for _, c := range conditions {
+		status.SetCondition(o, c.Type, c.Status == metav1.ConditionTrue, c.Reason, c.Message)
+	}
+	summaryOf(s).Apply(o)
 }
 
 // kstatus are the conditions of which one is True.
-var kstatus = []string{api.ConditionReady, api.ConditionReconciling, api.ConditionStalled}
+var kstatus = []string{status.Ready, status.Reconciling, status.Stalled}
 
-// setConditions sets conditions, and those of the summary.
-func setConditions(m *api.ManagedClusterMigration, conditions []metav1.Condition, sum summary, now time.Time) {
-	for _, kind := range kstatus {
-		status := metav1.ConditionFalse
-		if kind == sum.condition {
-			status = metav1.ConditionTrue
-		}
-		conditions = append(conditions, metav1.Condition{Type: kind, Status: status, Reason: sum.reason, Message: sum.message})
-	}
-	for _, c := range conditions {
-		c.ObservedGeneration = m.Generation
-		if known := meta.FindStatusCondition(m.Status.Conditions, c.Type); known == nil || known.Status != c.Status {
-			c.LastTransitionTime = metav1.Time{Time: now.Truncate(time.Second)}
-		}
-		meta.SetStatusCondition(&m.Status.Conditions, c)
-	}
-}
+// conditioned is a migration as package status writes it.
+type conditioned struct{ *api.ManagedClusterMigration }
+
+// Conditions implements status.Object.
+func (c conditioned) Conditions() *[]metav1.Condition { return &c.Status.Conditions }
+
+// ObservedGeneration implements status.Object.
+func (c conditioned) ObservedGeneration() *int64 { return &c.Status.ObservedGeneration }
 
 // announce records events and metrics of a change that was written.
 func (r *Reconciler) announce(m *api.ManagedClusterMigration, before, after hub.State, now time.Time) {
@@ -115,16 +112,9 @@ func Announcements(before, after hub.State) []Announcement {
 	case entered && after.Phase == api.PhaseCompleted && !after.Settled():
 		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonIncomplete.Name, cleaned(after)})
 	case entered, !before.Settled() && after.Settled():
-		all = append(all, Announcement{eventType(sum), sum.reason, sum.message})
+		all = append(all, Announcement{sum.EventType(), sum.Reason, sum.Message})
 	}
 	return all
-}
-
-func eventType(s summary) string {
-	if s.condition == api.ConditionStalled || s.reason == api.ReasonIncomplete.Name || s.reason == api.ReasonCommandNotSent.Name {
-		return corev1.EventTypeWarning
-	}
-	return corev1.EventTypeNormal
 }
 
 // cleaned says what the cleanup waits for.

@@ -8,5 +8,5 @@
 // # Reading order
 //
 // crd.go, crdpatch.go, grant.go and event.go are pure. limit.go, transport.go and clock.go are what requests pass, client.go
-// sends them, page.go lists whole objects, and access.go reviews permissions. A file uses only files before it.
+// sends them, page.go lists whole objects, mapper.go finds kinds, and access.go reviews permissions. A file uses only files before it.
 package kube

@@ -9,9 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
 	"github.com/godwit-dev/godwit/cmd/hub/agent"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/fault"
 )
@@ -81,13 +87,43 @@ func (r *restarts) in(phase api.Phase) {
 	r.phases = append(r.phases, phase)
 	var group sync.WaitGroup
 	for _, plane := range r.planes {
+		restarted := make(chan struct{})
 		group.Go(func() {
+			defer close(restarted)
 			if err := plane.RestartAPIServer(r.t.Context()); err != nil && r.t.Context().Err() == nil {
 				r.t.Error(err)
 			}
 		})
+		group.Go(func() { r.findKinds(plane, restarted) })
 	}
 	group.Wait()
+}
+
+// findKinds looks for a kind of a CRD, each time by a mapper that knows none, until the server was restarted. Discovery does not list
+// the kind for a second or two, which must not pass for a hub that does not serve it: its objects would stay behind.
+func (r *restarts) findKinds(plane *controlplane.ControlPlane, restarted <-chan struct{}) {
+	config := plane.Config()
+	clients, err := rest.HTTPClientFor(config)
+	if err != nil {
+		r.t.Error(err)
+		return
+	}
+	for found := false; ; pause(r.t.Context(), 20*time.Millisecond) {
+		mapper, err := kube.NewMapper(config, clients)
+		if err == nil {
+			_, err = mapper.RESTMapping(schema.GroupKind{Group: clusterv1.GroupName, Kind: "ManagedCluster"})
+		}
+		if found = err == nil; meta.IsNoMatchError(err) {
+			r.t.Errorf("%v", err)
+		}
+		select {
+		case <-restarted:
+			if found || r.t.Context().Err() != nil {
+				return
+			}
+		default:
+		}
+	}
 }
 
 // interrupted is the transport of an agent whose API server restarts when the first command of a phase arrives.

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 	workv1 "open-cluster-management.io/api/work/v1"
@@ -66,10 +67,22 @@ func dial(ctx context.Context, a *frame.App, command permission.Command, scope p
 	config := *connected.Config
 	config.QPS = -1
 	config.Wrap(c.clock.RoundTripper)
-	if c.client, err = client.New(&config, client.Options{Scheme: scheme}); err != nil {
+	if c.client, err = newClient(&config, scheme); err != nil {
 		return nil, c.explain(ctx, err)
 	}
 	return c, nil
+}
+
+func newClient(config *rest.Config, scheme *runtime.Scheme) (client.Client, error) {
+	clients, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := kube.NewMapper(config, clients)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(config, client.Options{Scheme: scheme, HTTPClient: clients, Mapper: mapper})
 }
 
 // dialGlobal connects to the global hub, which must serve our kind.

@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // Options of a process.
@@ -80,6 +82,7 @@ func (o Options) WithoutEndpoints() Options {
 func (o Options) Manager(scheme *runtime.Scheme, lease string) manager.Options {
 	m := manager.Options{
 		Scheme:                        scheme,
+		MapperProvider:                kube.NewMapper,
 		HealthProbeBindAddress:        o.HealthAddress,
 		PprofBindAddress:              o.PprofAddress,
 		LeaderElection:                o.LeaderElection && lease != "",

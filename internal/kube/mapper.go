@@ -1,0 +1,72 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/godwit-dev/godwit/internal/apierror"
+)
+
+// readyTimeout bounds the request for the readiness, since a mapper has no context.
+const readyTimeout = 10 * time.Second
+
+// NewMapper returns a mapper that finds kinds by discovery, when they are needed. It says that the API server does not serve a
+// kind only when the server is ready: for a second or two after its start, discovery lists no CRDs, or some. Its signature
+// is that of MapperProvider in the options of controller-runtime.
+func NewMapper(cfg *rest.Config, clients *http.Client) (meta.RESTMapper, error) {
+	mapper, err := apiutil.NewDynamicRESTMapper(cfg, clients)
+	if err != nil {
+		return nil, fmt.Errorf("make a mapper: %w", err)
+	}
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, clients)
+	if err != nil {
+		return nil, fmt.Errorf("make a mapper: %w", err)
+	}
+	return readyMapper{mapper, d.RESTClient()}, nil
+}
+
+type readyMapper struct {
+	meta.RESTMapper
+	server rest.Interface
+}
+
+// RESTMapping implements meta.RESTMapper.
+func (m readyMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	return whenReady(m, kind, func() (*meta.RESTMapping, error) { return m.RESTMapper.RESTMapping(kind, versions...) })
+}
+
+// RESTMappings implements meta.RESTMapper.
+func (m readyMapper) RESTMappings(kind schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+	return whenReady(m, kind, func() ([]*meta.RESTMapping, error) { return m.RESTMapper.RESTMappings(kind, versions...) })
+}
+
+// whenReady looks for a kind again that was not found, since the server may have become ready meanwhile.
+func whenReady[T any](m readyMapper, kind schema.GroupKind, find func() (T, error)) (T, error) {
+	found, err := find()
+	if !meta.IsNoMatchError(err) {
+		return found, err
+	}
+	if err := m.ready(); err != nil {
+		return found, fmt.Errorf("find kind %s: the API server is not ready: %w", kind, err)
+	}
+	return find()
+}
+
+// ready returns why the server is not ready. One that does not tell counts as ready.
+func (m readyMapper) ready() error {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	err := Do(ctx, m.server.Get().AbsPath("/readyz")).Error()
+	if apierror.TreatmentOf(err) != apierror.Retry {
+		return nil
+	}
+	return err
+}

@@ -43,6 +43,14 @@ func (b *builder) object(d planreport.Domain, name string) *Object {
 	return b.objects[k]
 }
 
+// stateIn is the state of a row for a word of a domain. A word that this release does not know has another one.
+func stateIn[W comparable](states map[W]planreport.State, word W, unknown planreport.State) planreport.State {
+	if s, known := states[word]; known {
+		return s
+	}
+	return unknown
+}
+
 // planned is what a plan says about an object.
 func (o *Object) planned(s planreport.State, blockers []render.ObjectProblem) {
 	if o.Before == "" && o.Result == "" {
@@ -58,6 +66,18 @@ func (o *Object) ran(result, detail string, after planreport.State, blockers []r
 
 // notProven is the proof of an object that is not proven.
 const notProven = "NotProven"
+
+// verified is what a verification says about an object.
+func (o *Object) verified(proven bool, proof string) {
+	if proven {
+		o.Proof, o.After = proof, cmp.Or(o.After, planreport.Clean)
+		return
+	}
+	o.Proof = notProven
+	if o.After == planreport.Clean || o.After == "" {
+		o.After = planreport.Ready
+	}
+}
 
 // wrote adds a version of godwit that wrote a document.
 func (b *builder) wrote(version string) {

@@ -12,16 +12,9 @@ import (
 // noCommands words no next command: a report is about what was done.
 func noCommands(string) string { return "" }
 
-func addCRDPlans(all builders, f File) (int, error) {
-	l, err := decode[render.List[crdreport.Plan]](f)
-	if err != nil {
-		return 0, err
-	}
-	for _, p := range l.Items {
-		row := planreport.CRDRow([]crdreport.Plan{p}, noCommands)
-		all.of(f.Cluster).object(planreport.CRDs, p.Name).planned(row.State, row.Blockers)
-	}
-	return len(l.Items), nil
+func (b *builder) crdPlan(p crdreport.Plan) {
+	row := planreport.CRDRow([]crdreport.Plan{p}, noCommands)
+	b.object(planreport.CRDs, p.Name).planned(row.State, row.Blockers)
 }
 
 // runStates are the states that a run leaves.
@@ -30,19 +23,9 @@ var runStates = map[crdreport.Result]planreport.State{
 	crdreport.Partial: planreport.Blocked, crdreport.Failed: planreport.Blocked, crdreport.Blocked: planreport.Blocked,
 }
 
-func addCRDRuns(all builders, f File) (int, error) {
-	l, err := decode[render.List[crdreport.Run]](f)
-	if err != nil {
-		return 0, err
-	}
-	for _, r := range l.Items {
-		after, known := runStates[r.Result]
-		if !known {
-			after = planreport.Unknown
-		}
-		all.of(f.Cluster).object(planreport.CRDs, r.Name).ran(string(r.Result), crdreport.Summary(r), after, failures(r.Failures))
-	}
-	return len(l.Items), nil
+func (b *builder) crdRun(r crdreport.Run) {
+	after := stateIn(runStates, r.Result, planreport.Unknown)
+	b.object(planreport.CRDs, r.Name).ran(string(r.Result), crdreport.Summary(r), after, failures(r.Failures))
 }
 
 func failures(list []godwit.Failure) []render.ObjectProblem {
@@ -53,47 +36,24 @@ func failures(list []godwit.Failure) []render.ObjectProblem {
 	return all
 }
 
-func addVerifications(all builders, f File) (int, error) {
-	l, err := decode[render.List[crdreport.Verification]](f)
-	if err != nil {
-		return 0, err
-	}
-	for _, v := range l.Items {
-		o := all.of(f.Cluster).object(planreport.CRDs, v.Name)
-		o.Proof = notProven
-		switch {
-		case v.Proven():
-			o.Proof = fmt.Sprintf("Proven: %s in etcd at %s", render.Count(v.Objects, "object", "objects"), v.StorageVersion)
-			if o.After == "" {
-				o.After = planreport.Clean
-			}
-		case o.After == planreport.Clean || o.After == "":
-			o.After = planreport.Ready
-		}
-	}
-	return len(l.Items), nil
+func (b *builder) verification(v crdreport.Verification) {
+	proof := fmt.Sprintf("Proven: %s in etcd at %s", render.Count(v.Objects, "object", "objects"), v.StorageVersion)
+	b.object(planreport.CRDs, v.Name).verified(v.Proven(), proof)
 }
 
-func addChecks(all builders, f File) (int, error) {
-	l, err := decode[render.List[crdreport.Check]](f)
-	if err != nil {
-		return 0, err
+func (b *builder) check(c crdreport.Check) {
+	o := b.object(planreport.CRDs, c.Name)
+	if o.Proof == "" {
+		o.Proof = "Release: " + c.Result
+	} else {
+		o.Proof += "; release: " + c.Result
 	}
-	for _, c := range l.Items {
-		o := all.of(f.Cluster).object(planreport.CRDs, c.Name)
-		if o.Proof == "" {
-			o.Proof = "Release: " + c.Result
-		} else {
-			o.Proof += "; release: " + c.Result
+	if c.Result != "Safe" {
+		o.After = planreport.Blocked
+		for _, r := range c.Reasons {
+			o.Blockers = append(o.Blockers, render.ObjectProblem{Problem: r.Problem})
 		}
-		if c.Result != "Safe" {
-			o.After = planreport.Blocked
-			for _, r := range c.Reasons {
-				o.Blockers = append(o.Blockers, render.ObjectProblem{Problem: r.Problem})
-			}
-		} else if o.After == "" {
-			o.After = planreport.Clean
-		}
+	} else if o.After == "" {
+		o.After = planreport.Clean
 	}
-	return len(l.Items), nil
 }

@@ -20,23 +20,13 @@ var nameStates = map[fleet.Action]planreport.State{
 	fleet.None: planreport.Clean, fleet.Rename: planreport.Ready, fleet.Resume: planreport.Ready, fleet.Skip: planreport.Blocked,
 }
 
-func addNamePlan(all builders, f File) (int, error) {
-	l, err := decode[render.List[externalnamereport.Plan]](f)
-	if err != nil {
-		return 0, err
+func (b *builder) namePlan(p externalnamereport.Plan) {
+	state := stateIn(nameStates, p.Action, planreport.Unknown)
+	var blockers []render.ObjectProblem
+	if state == planreport.Blocked {
+		blockers = render.Of("", p.Problem)
 	}
-	for _, p := range l.Items {
-		state, known := nameStates[p.Action]
-		if !known {
-			state = planreport.Unknown
-		}
-		var blockers []render.ObjectProblem
-		if state == planreport.Blocked {
-			blockers = render.Of("", p.Problem)
-		}
-		all.of(f.Cluster).object(planreport.ExternalNames, nameOf(p.Kind, p.Namespace, p.Name)).planned(state, blockers)
-	}
-	return len(l.Items), nil
+	b.object(planreport.ExternalNames, nameOf(p.Kind, p.Namespace, p.Name)).planned(state, blockers)
 }
 
 // phaseStates are the states that a run leaves.
@@ -45,22 +35,12 @@ var phaseStates = map[fleet.Phase]planreport.State{
 	fleet.PhaseInterrupted: planreport.Ready, fleet.PhaseDeferred: planreport.Ready,
 }
 
-func addNameRun(all builders, f File) (int, error) {
-	l, err := decode[render.List[externalnamereport.Run]](f)
-	if err != nil {
-		return 0, err
+func (b *builder) nameRun(r externalnamereport.Run) {
+	after := stateIn(phaseStates, r.Phase, planreport.Blocked)
+	var blockers []render.ObjectProblem
+	if r.Reason != "" && after != planreport.Clean {
+		blockers = render.Of("", r.Problem)
 	}
-	for _, r := range l.Items {
-		after, known := phaseStates[r.Phase]
-		if !known {
-			after = planreport.Blocked
-		}
-		var blockers []render.ObjectProblem
-		if r.Reason != "" && after != planreport.Clean {
-			blockers = render.Of("", r.Problem)
-		}
-		all.of(f.Cluster).object(planreport.ExternalNames, nameOf(r.Kind, r.Namespace, r.Name)).
-			ran(string(r.Phase), fmt.Sprintf("%q, before %q", r.After, r.Before), after, blockers)
-	}
-	return len(l.Items), nil
+	b.object(planreport.ExternalNames, nameOf(r.Kind, r.Namespace, r.Name)).
+		ran(string(r.Phase), fmt.Sprintf("%q, before %q", r.After, r.Before), after, blockers)
 }

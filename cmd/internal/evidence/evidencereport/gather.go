@@ -17,23 +17,37 @@ type adder func(all builders, f File) (items int, err error)
 // kinds are the documents that a report contains.
 var kinds = map[string]adder{
 	planreport.Kind:              addPlan,
-	"CRDPlanList":                addCRDPlans,
-	"CRDRunReportList":           addCRDRuns,
-	"CRDVerifyReportList":        addVerifications,
-	"CRDCheckList":               addChecks,
-	"CRDRescueList":              addRescues,
+	"CRDPlanList":                each((*builder).crdPlan),
+	"CRDRunReportList":           each((*builder).crdRun),
+	"CRDVerifyReportList":        each((*builder).verification),
+	"CRDCheckList":               each((*builder).check),
+	"CRDRescueList":              each((*builder).rescue),
 	"CRDDoctorReportList":        addDiagnoses,
-	"ResourcePlanList":           addResourcePlans,
-	"ResourceRunReportList":      addResourceRuns,
-	"ResourceVerifyReportList":   addResourceVerifications,
+	"ResourcePlanList":           each((*builder).resourcePlan),
+	"ResourceRunReportList":      each((*builder).resourceRun),
+	"ResourceVerifyReportList":   each((*builder).resourceVerification),
 	"RevisionPlanList":           addRevisionPlan,
 	"RevisionRunReport":          addRevisionRun,
-	"ExternalNamePlanList":       addNamePlan,
-	"ExternalNameRunList":        addNameRun,
+	"ExternalNamePlanList":       each((*builder).namePlan),
+	"ExternalNameRunList":        each((*builder).nameRun),
 	"ClusterPreflight":           addPreflight,
 	"ClusterMigrationReport":     addMigration,
-	"ClusterMigrationReportList": addMigrations,
+	"ClusterMigrationReportList": each((*builder).migration),
 	"VersionList":                addVersions,
+}
+
+// each adds every item of a list to the report of the cluster whose file it is.
+func each[T any](add func(*builder, T)) adder {
+	return func(all builders, f File) (int, error) {
+		l, err := decode[render.List[T]](f)
+		if err != nil {
+			return 0, err
+		}
+		for _, one := range l.Items {
+			add(all.of(f.Cluster), one)
+		}
+		return len(l.Items), nil
+	}
 }
 
 // Gather makes a report for each cluster. Files count in the order of their names: the first plan is

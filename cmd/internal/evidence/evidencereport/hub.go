@@ -20,10 +20,7 @@ func addPreflight(all builders, f File) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	state, known := decisionStates[p.Decision]
-	if !known {
-		state = planreport.Unknown
-	}
+	state := stateIn(decisionStates, p.Decision, planreport.Unknown)
 	var blockers []render.ObjectProblem
 	for _, c := range p.Checks {
 		if c.Decision != preflight.Ready {
@@ -49,17 +46,6 @@ func addMigration(all builders, f File) (int, error) {
 	}
 	all.of(f.Cluster).migration(m)
 	return len(m.Clusters), nil
-}
-
-func addMigrations(all builders, f File) (int, error) {
-	l, err := decode[render.List[clusterreport.Migration]](f)
-	if err != nil {
-		return 0, err
-	}
-	for _, m := range l.Items {
-		all.of(f.Cluster).migration(m)
-	}
-	return len(l.Items), nil
 }
 
 // migration is what a report says about a migration of managed clusters. The document of one migration

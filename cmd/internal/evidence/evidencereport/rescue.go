@@ -11,20 +11,10 @@ var rescueStates = map[crdreport.Result]planreport.State{
 	crdreport.Rescued: planreport.Clean, crdreport.Healthy: planreport.Clean, crdreport.Ready: planreport.Ready,
 }
 
-func addRescues(all builders, f File) (int, error) {
-	l, err := decode[render.List[crdreport.Rescue]](f)
-	if err != nil {
-		return 0, err
-	}
-	for _, r := range l.Items {
-		after, known := rescueStates[r.Result]
-		if !known {
-			after = planreport.Blocked
-		}
-		detail := render.Number(r.Objects.Migrated) + " migrated of " + render.Count(r.Objects.Total, "object", "objects")
-		all.of(f.Cluster).object(planreport.CRDs, r.Name).ran(string(r.Result), detail, after, failures(r.Failures))
-	}
-	return len(l.Items), nil
+func (b *builder) rescue(r crdreport.Rescue) {
+	after := stateIn(rescueStates, r.Result, planreport.Blocked)
+	detail := render.Number(r.Objects.Migrated) + " migrated of " + render.Count(r.Objects.Total, "object", "objects")
+	b.object(planreport.CRDs, r.Name).ran(string(r.Result), detail, after, failures(r.Failures))
 }
 
 // addDiagnoses adds what names versions of CRDs that are not served. The last document about a CRD counts.

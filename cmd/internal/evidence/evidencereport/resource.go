@@ -14,22 +14,12 @@ import (
 // resourceStates are the states that a plan of built-in resources is about.
 var resourceStates = map[string]planreport.State{"Clean": planreport.Clean, "Ready": planreport.Ready, "Blocked": planreport.Blocked}
 
-// addResourcePlans adds the state before a run. A plan after it says nothing: a resource with objects is always Ready.
-func addResourcePlans(all builders, f File) (int, error) {
-	l, err := decode[render.List[resourcereport.Plan]](f)
-	if err != nil {
-		return 0, err
+// resourcePlan adds the state before a run. A plan after it says nothing: a resource with objects is always Ready.
+func (b *builder) resourcePlan(p resourcereport.Plan) {
+	state := stateIn(resourceStates, p.State, planreport.Unknown)
+	if o := b.object(planreport.Resources, p.Name); o.Result == "" || state != planreport.Ready {
+		o.planned(state, render.Of("", p.Blockers...))
 	}
-	for _, p := range l.Items {
-		state, known := resourceStates[p.State]
-		if !known {
-			state = planreport.Unknown
-		}
-		if o := all.of(f.Cluster).object(planreport.Resources, p.Name); o.Result == "" || state != planreport.Ready {
-			o.planned(state, render.Of("", p.Blockers...))
-		}
-	}
-	return len(l.Items), nil
 }
 
 // rewriteStates are the states that a run over built-in resources leaves.
@@ -38,41 +28,13 @@ var rewriteStates = map[resourcereport.Result]planreport.State{
 	resourcereport.Partial: planreport.Blocked, resourcereport.Failed: planreport.Blocked, resourcereport.Blocked: planreport.Blocked,
 }
 
-func addResourceRuns(all builders, f File) (int, error) {
-	l, err := decode[render.List[resourcereport.Run]](f)
-	if err != nil {
-		return 0, err
-	}
-	for _, r := range l.Items {
-		after, known := rewriteStates[r.Result]
-		if !known {
-			after = planreport.Unknown
-		}
-		all.of(f.Cluster).object(planreport.Resources, r.Name).ran(string(r.Result), resourcereport.Summary(r), after, failures(r.Failures))
-	}
-	return len(l.Items), nil
+func (b *builder) resourceRun(r resourcereport.Run) {
+	after := stateIn(rewriteStates, r.Result, planreport.Unknown)
+	b.object(planreport.Resources, r.Name).ran(string(r.Result), resourcereport.Summary(r), after, failures(r.Failures))
 }
 
-func addResourceVerifications(all builders, f File) (int, error) {
-	l, err := decode[render.List[resourcereport.Verification]](f)
-	if err != nil {
-		return 0, err
-	}
-	for _, v := range l.Items {
-		o := all.of(f.Cluster).object(planreport.Resources, v.Name)
-		o.Proof = notProven
-		switch v.Result {
-		case resourcereport.Proven, resourcereport.Uniform:
-			forms := strings.Join(slices.Sorted(maps.Keys(v.ByForm)), ", ")
-			o.Proof = fmt.Sprintf("%s: %s in etcd as %s", v.Result, render.Count(v.Objects, "object", "objects"), render.OrDash(forms))
-			if o.After == "" {
-				o.After = planreport.Clean
-			}
-		default:
-			if o.After == planreport.Clean || o.After == "" {
-				o.After = planreport.Ready
-			}
-		}
-	}
-	return len(l.Items), nil
+func (b *builder) resourceVerification(v resourcereport.Verification) {
+	forms := render.OrDash(strings.Join(slices.Sorted(maps.Keys(v.ByForm)), ", "))
+	proof := fmt.Sprintf("%s: %s in etcd as %s", v.Result, render.Count(v.Objects, "object", "objects"), forms)
+	b.object(planreport.Resources, v.Name).verified(v.Result == resourcereport.Proven || v.Result == resourcereport.Uniform, proof)
 }

@@ -5,7 +5,7 @@
 //
 // # Reading order
 //
-// table.go writes Markdown, source.go reads comments, and stringconstant.go finds the values of constants. Then there is one file
+// table.go writes Markdown, and source.go reads comments. Then there is one file
 // for each page: kind.go, command.go, configuration.go, metric.go, event.go, alert.go and surface.go. manual.go writes the manual
 // pages of a release. main.go lists the pages. A file uses only files before it.
 package main

@@ -2,8 +2,7 @@ package klusterlet
 
 import (
 	"context"
-	"encoding/base64"
-	"fmt"
+	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,11 +17,13 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// Importer plays the import controller of a hub.
+// Importer simulates the import controller of a hub.
 type Importer struct {
 	client.Client
 	// Server is the address of the hub.
 	Server string
+	// Kubeconfig is the bootstrap kubeconfig of the hub; unless set, one with a token that no API server accepts.
+	Kubeconfig []byte
 	// BootstrapNamespace has the bootstrap secrets of other hubs.
 	BootstrapNamespace string
 	// Freezes means that the controller is one of backplane 5.0 or later, which does not change
@@ -63,7 +64,7 @@ func (i Importer) Configure(ctx context.Context, mc *clusterv1.ManagedCluster) (
 
 // manifests are the bootstrap secrets of the hub, and of those that the KlusterletConfig adds.
 func (i Importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) ([]workv1.Manifest, error) {
-	own, err := cluster.Kubeconfig(i.Server, nil, "token of "+i.Server)
+	own, err := i.kubeconfig()
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +76,15 @@ func (i Importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) (
 		}
 	}
 	others, _, _ := unstructured.NestedSlice(config.Object, "spec", "multipleHubsConfig", "bootstrapKubeConfigs", "localSecretsConfig", "kubeConfigSecrets")
-	if len(others) == 0 {
-		return []workv1.Manifest{bootstrapManifest("bootstrap-hub-kubeconfig", own)}, nil
+	name := "bootstrap-hub-kubeconfig"
+	if len(others) > 0 {
+		name = "bootstrap-hub-kubeconfig-current-hub"
 	}
-	manifests := []workv1.Manifest{bootstrapManifest("bootstrap-hub-kubeconfig-current-hub", own)}
+	manifest, err := bootstrapManifest(name, own)
+	if err != nil {
+		return nil, err
+	}
+	manifests := []workv1.Manifest{manifest}
 	for _, other := range others {
 		fields, _ := other.(map[string]any)
 		name, _, _ := unstructured.NestedString(fields, "name")
@@ -86,18 +92,32 @@ func (i Importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) (
 		if err := i.Get(ctx, client.ObjectKey{Namespace: i.BootstrapNamespace, Name: name}, secret); err != nil {
 			return nil, err
 		}
-		manifests = append(manifests, bootstrapManifest(name, secret.Data["kubeconfig"]))
+		manifest, err := bootstrapManifest(name, secret.Data[cluster.KubeconfigKey])
+		if err != nil {
+			return nil, err
+		}
+		manifests = append(manifests, manifest)
 	}
 	return manifests, nil
 }
 
-func bootstrapManifest(name string, kubeconfig []byte) workv1.Manifest {
-	text := base64.StdEncoding.EncodeToString(kubeconfig)
-	return workv1.Manifest{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil,
-		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":%q,"namespace":"open-cluster-management-agent"},"data":{"kubeconfig":%q}}`, name, text)}}
+func (i Importer) kubeconfig() ([]byte, error) {
+	if i.Kubeconfig != nil {
+		return i.Kubeconfig, nil
+	}
+	return cluster.Kubeconfig(i.Server, nil, "token of "+i.Server)
 }
 
-// SetApplied plays the work agent of a cluster.
+// bootstrapManifest has the keys in the order in which the API server returns them, so that an equal ManifestWork is not updated.
+func bootstrapManifest(name string, kubeconfig []byte) (workv1.Manifest, error) {
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": name, "namespace": "open-cluster-management-agent"},
+		"data": map[string]any{cluster.KubeconfigKey: kubeconfig},
+	})
+	return workv1.Manifest{RawExtension: runtime.RawExtension{Raw: text}}, err
+}
+
+// SetApplied simulates the work agent of a cluster.
 func (i Importer) SetApplied(ctx context.Context, work *workv1.ManifestWork) error {
 	if !meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
 		Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "Applied", ObservedGeneration: work.Generation,

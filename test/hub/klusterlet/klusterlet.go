@@ -1,5 +1,5 @@
-// Package klusterlet plays managed clusters and the import controllers of two hubs, for tests and the demo
-// of moves between hubs. No process of Open Cluster Management runs.
+// Package klusterlet simulates managed clusters and the import controllers of two hubs, for tests, the demo and the benchmark of moves
+// between hubs. A simulated klusterlet needs no API server of its own.
 //
 // Read importer.go, then klusterlet.go.
 package klusterlet
@@ -15,7 +15,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
@@ -34,7 +34,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Klusterlet plays the agents of a managed cluster. They take the bootstrap kubeconfigs that their hub
+// Klusterlet simulates the agents of a managed cluster. They take the bootstrap kubeconfigs that their hub
 // configures, leave a hub that does not accept the cluster if another one does, and renew its lease there.
 type Klusterlet struct {
 	Name           string
@@ -44,32 +44,42 @@ type Klusterlet struct {
 	// Denied is why the target hub denies the CertificateSigningRequest of the cluster; empty if it
 	// approves it.
 	Denied string
-	// Tick is how often the agents act; 250 ms unless set.
+	// Tick is how often the agents act in Run; 250 ms unless set.
 	Tick time.Duration
+	// RenewEvery is how often the agents renew the lease of the cluster; with every pass unless set.
+	RenewEvery time.Duration
+	// Join registers the cluster at a hub with its bootstrap kubeconfig. Without it, the cluster is registered as soon as its agents
+	// decide so, and at the source hub from the start.
+	Join func(ctx context.Context, kubeconfig []byte) error
 
-	mutex sync.Mutex
-	// at is where the cluster is registered, and configuredBy is the hub whose ManifestWork the
-	// agents have applied last.
-	at, configuredBy client.Client
-	// servers are those of its bootstrap kubeconfigs. Only Run has them.
-	servers []string
+	passes sync.Mutex // held during a pass
+	// kubeconfigs are the bootstrap kubeconfigs, by the server of the hub.
+	kubeconfigs map[string][]byte
+	renewed     time.Time
+
+	mutex sync.Mutex // of the following
+	// hub is where the cluster is registered, and renewals is how often it has renewed its lease there.
+	hub      client.Client
+	renewals int
+	// applied is the last ManifestWork that the agents have applied.
+	applied appliedWork
+}
+
+// appliedWork is one generation of a ManifestWork of a hub.
+type appliedWork struct {
+	hub        client.Client
+	uid        types.UID
+	generation int64
 }
 
 // defaultTick is short, and few enough requests for some clusters on one machine.
 const defaultTick = 250 * time.Millisecond
 
-// Run registers the cluster at the source hub, and plays its agents until the context ends.
+// Run simulates the agents until the context ends.
 func (k *Klusterlet) Run(ctx context.Context) error {
-	k.servers = []string{k.Source.Server}
-	k.mutex.Lock()
-	k.at = k.Source.Client
-	k.mutex.Unlock()
 	for {
-		// The next pass meets a conflict with an agent again, and a hub that is away.
-		err := k.pass(ctx)
-		_, away := walk.Transient(err)
-		if err != nil && ctx.Err() == nil && !away && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("klusterlet %s: %w", k.Name, err)
+		if err := k.Pass(ctx); err != nil && ctx.Err() == nil && !IsTransient(err) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -79,21 +89,53 @@ func (k *Klusterlet) Run(ctx context.Context) error {
 	}
 }
 
+// IsTransient reports whether the next pass may succeed: another client has written meanwhile, or a hub does not respond.
+func IsTransient(err error) bool {
+	_, transient := walk.Transient(err)
+	return transient || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
+}
+
 // Hub is where the cluster is registered: the client of the source, of the target, or nil.
 func (k *Klusterlet) Hub() client.Client {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	return k.at
+	return k.hub
+}
+
+// Renewals is how often the cluster has renewed its lease at the hub where it is registered.
+func (k *Klusterlet) Renewals() int {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.renewals
 }
 
 // IsConfiguredBy reports whether the cluster is registered at a hub, and has applied what the hub configures.
 func (k *Klusterlet) IsConfiguredBy(hub client.Client) bool {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	return k.at == hub && k.configuredBy == hub
+	return k.hub == hub && k.applied.hub == hub
+}
+
+func (k *Klusterlet) set(change func()) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	change()
+}
+
+// Pass reads both hubs once, and does what the agents and the import controllers do then.
+func (k *Klusterlet) Pass(ctx context.Context) error {
+	k.passes.Lock()
+	defer k.passes.Unlock()
+	if err := k.pass(ctx); err != nil {
+		return fmt.Errorf("klusterlet %s: %w", k.Name, err)
+	}
+	return nil
 }
 
 func (k *Klusterlet) pass(ctx context.Context) error {
+	if err := k.start(); err != nil {
+		return err
+	}
 	onSource, err := k.read(ctx, k.Source)
 	if err != nil {
 		return err
@@ -102,8 +144,7 @@ func (k *Klusterlet) pass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at, err := k.move(ctx, onSource, onTarget)
-	if err != nil {
+	if err := k.chooseHub(ctx, onSource, onTarget); err != nil {
 		return err
 	}
 	for _, hub := range []struct {
@@ -114,21 +155,21 @@ func (k *Klusterlet) pass(ctx context.Context) error {
 			continue
 		}
 		work, err := hub.Configure(ctx, hub.mc)
+		if apierrors.IsNotFound(err) && k.hub != hub.Client {
+			continue // a hub creates the namespace of a cluster when it accepts it
+		}
 		if err != nil {
 			return err
 		}
-		if at != hub.Client || !hub.mc.Spec.HubAcceptsClient {
+		if k.hub != hub.Client || !hub.mc.Spec.HubAcceptsClient {
 			continue
 		}
-		if err := k.register(ctx, at, hub.mc); err != nil {
+		if err := k.register(ctx, hub.Client, hub.mc); err != nil {
 			return err
 		}
-		if err := k.apply(work); err != nil {
+		if err := k.apply(hub.Client, work); err != nil {
 			return err
 		}
-		k.mutex.Lock()
-		k.configuredBy = at
-		k.mutex.Unlock()
 		if err := hub.SetApplied(ctx, work); err != nil {
 			return err
 		}
@@ -136,35 +177,57 @@ func (k *Klusterlet) pass(ctx context.Context) error {
 	return nil
 }
 
-// move leaves a hub that does not accept the cluster.
-func (k *Klusterlet) move(ctx context.Context, onSource, onTarget *clusterv1.ManagedCluster) (client.Client, error) {
-	takes := func(i Importer, mc *clusterv1.ManagedCluster) bool {
-		return mc != nil && mc.Spec.HubAcceptsClient && slices.Contains(k.servers, i.Server)
+// start gives the agents the kubeconfig with which the cluster is imported at the source hub.
+func (k *Klusterlet) start() error {
+	if k.kubeconfigs != nil {
+		return nil
 	}
-	stays := k.at == k.Source.Client && takes(k.Source, onSource) || k.at == k.Target.Client && takes(k.Target, onTarget)
-	next := k.at
-	switch {
-	case stays:
-	case k.at != nil && len(k.servers) == 1: // it knows no other hub, and stays
-	case takes(k.Source, onSource):
-		next = k.Source.Client
-	case takes(k.Target, onTarget) && k.Denied != "":
-		next = nil
-		if err := k.request(ctx, onTarget); err != nil {
-			return nil, err
-		}
-	case takes(k.Target, onTarget) && !k.Unreachable:
-		next = k.Target.Client
-	default:
-		next = nil
+	kubeconfig, err := k.Source.kubeconfig()
+	if err != nil {
+		return err
 	}
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	k.at = next
-	return next, nil
+	k.kubeconfigs = map[string][]byte{k.Source.Server: kubeconfig}
+	if k.Join == nil {
+		k.set(func() { k.hub = k.Source.Client })
+	}
+	return nil
 }
 
-// request makes a CertificateSigningRequest on the target hub, and denies it as a policy there does.
+// chooseHub leaves a hub that does not accept the cluster, and registers it at another one.
+func (k *Klusterlet) chooseHub(ctx context.Context, onSource, onTarget *clusterv1.ManagedCluster) error {
+	accepts := func(i Importer, mc *clusterv1.ManagedCluster) bool {
+		return mc != nil && mc.Spec.HubAcceptsClient && k.kubeconfigs[i.Server] != nil
+	}
+	stays := k.hub == k.Source.Client && accepts(k.Source, onSource) || k.hub == k.Target.Client && accepts(k.Target, onTarget)
+	switch {
+	case stays:
+		return nil
+	case k.hub != nil && len(k.kubeconfigs) == 1: // it knows no other hub, and stays
+		return nil
+	case accepts(k.Source, onSource):
+		return k.join(ctx, k.Source)
+	case accepts(k.Target, onTarget) && k.Denied != "":
+		k.set(func() { k.hub = nil })
+		return k.request(ctx, onTarget)
+	case accepts(k.Target, onTarget) && !k.Unreachable:
+		return k.join(ctx, k.Target)
+	}
+	k.set(func() { k.hub = nil })
+	return nil
+}
+
+func (k *Klusterlet) join(ctx context.Context, hub Importer) error {
+	k.set(func() { k.hub, k.renewals, k.renewed = nil, 0, time.Time{} })
+	if k.Join != nil {
+		if err := k.Join(ctx, k.kubeconfigs[hub.Server]); err != nil {
+			return err
+		}
+	}
+	k.set(func() { k.hub = hub.Client })
+	return nil
+}
+
+// request creates a CertificateSigningRequest on the target hub, and denies it as a policy there does.
 func (k *Klusterlet) request(ctx context.Context, mc *clusterv1.ManagedCluster) error {
 	csr, err := NewSigningRequest(k.Name+"-"+string(mc.UID)[:8], k.Name)
 	if err != nil {
@@ -201,36 +264,42 @@ func NewSigningRequest(name, clusterName string) (*certificatesv1.CertificateSig
 	}, nil
 }
 
-// apply takes the bootstrap kubeconfigs of a ManifestWork, unless it is read-only.
-func (k *Klusterlet) apply(work *workv1.ManifestWork) error {
-	if len(work.Spec.ManifestConfigs) > 0 {
+// apply takes the bootstrap kubeconfigs of a ManifestWork, unless it is read-only or was applied before.
+func (k *Klusterlet) apply(hub client.Client, work *workv1.ManifestWork) error {
+	now := appliedWork{hub, work.UID, work.Generation}
+	if k.applied == now {
 		return nil
 	}
-	k.servers = nil
-	for _, m := range work.Spec.Workload.Manifests {
-		secret := &corev1.Secret{}
-		if err := json.Unmarshal(m.Raw, secret); err != nil {
-			return err
+	if len(work.Spec.ManifestConfigs) == 0 {
+		kubeconfigs := map[string][]byte{}
+		for _, m := range work.Spec.Workload.Manifests {
+			secret := &corev1.Secret{}
+			if err := json.Unmarshal(m.Raw, secret); err != nil {
+				return err
+			}
+			config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data[cluster.KubeconfigKey])
+			if err != nil {
+				return err
+			}
+			kubeconfigs[config.Host] = secret.Data[cluster.KubeconfigKey]
 		}
-		config, err := clientcmd.Load(secret.Data["kubeconfig"])
-		if err != nil {
-			return err
-		}
-		k.servers = append(k.servers, config.Clusters[config.Contexts[config.CurrentContext].Cluster].Server)
+		k.kubeconfigs = kubeconfigs
 	}
+	k.set(func() { k.applied = now })
 	return nil
 }
 
+// read returns nil for a cluster that the hub does not have, or is removing.
 func (k *Klusterlet) read(ctx context.Context, c client.Client) (*clusterv1.ManagedCluster, error) {
 	mc := &clusterv1.ManagedCluster{}
 	err := c.Get(ctx, client.ObjectKey{Name: k.Name}, mc)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || err == nil && !mc.DeletionTimestamp.IsZero() {
 		return nil, nil
 	}
 	return mc, err
 }
 
-// register is Joined and Available, and renews the lease.
+// register sets the conditions Joined and Available, and renews the lease.
 func (k *Klusterlet) register(ctx context.Context, c client.Client, mc *clusterv1.ManagedCluster) error {
 	changed := false
 	for _, kind := range []string{clusterv1.ManagedClusterConditionJoined, clusterv1.ManagedClusterConditionAvailable} {
@@ -241,7 +310,18 @@ func (k *Klusterlet) register(ctx context.Context, c client.Client, mc *clusterv
 			return err
 		}
 	}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: k.Name, Name: cluster.LeaseName}}
+	if time.Since(k.renewed) < k.RenewEvery {
+		return nil
+	}
+	if err := renew(ctx, c, k.Name); err != nil {
+		return err
+	}
+	k.set(func() { k.renewals, k.renewed = k.renewals+1, time.Now() })
+	return nil
+}
+
+func renew(ctx context.Context, c client.Client, name string) error {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: cluster.LeaseName}}
 	err := c.Get(ctx, client.ObjectKeyFromObject(lease), lease)
 	now := metav1.NowMicro()
 	lease.Spec.RenewTime = &now

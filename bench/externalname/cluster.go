@@ -4,26 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/godwit-dev/godwit/bench/internal/account"
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 	"github.com/godwit-dev/godwit/bench/internal/proc"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/jobservice"
 	"github.com/godwit-dev/godwit/test/jobservice/provider"
 	"github.com/godwit-dev/godwit/test/program"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 const (
@@ -39,7 +35,7 @@ const (
 	// pageObjects is kubectl's --chunk-size default.
 	pageObjects = 500
 
-	// providerUser is not counted while the command is.
+	// providerUser is another user than godwit's, so that its requests do not count while godwit runs.
 	providerUser = "provider"
 
 	annotationName = "crossplane.io/external-name"
@@ -47,108 +43,60 @@ const (
 
 // cluster is a control plane with the CRD of databases, the job service, and the program of its provider.
 type cluster struct {
-	plane    *controlplane.ControlPlane
-	dynamic  dynamic.Interface
-	core     kubernetes.Interface
-	requests *account.Requests // of the user account.Godwit
-	service  *jobservice.Process
-	client   jobservice.Client
-	dir      string
-	binary   string // godwit
-	program  string // the provider's
-	provider *provider.Process
-	metrics  string // where the provider serves them
-	log      *os.File
+	*frame.Cluster
+	dynamic    dynamic.Interface
+	service    *jobservice.Process
+	client     jobservice.Client
+	program    string // the provider's
+	kubeconfig string // of providerUser
+	provider   *provider.Process
+	metrics    string // address at which the provider serves them
+	log        *os.File
 }
 
-func newCluster(ctx context.Context, binary string) (c *cluster, err error) {
+func startCluster(ctx context.Context, b *frame.Bench) (c *cluster, err error) {
 	c = &cluster{}
-	if c.binary, err = filepath.Abs(binary); err != nil {
-		return nil, err
-	}
-	measure.Say("compiling the provider")
+	frame.Logf("compiling the provider")
 	if c.program, err = program.JobProvider(ctx); err != nil {
 		return nil, err
 	}
-	if c.plane, err = controlplane.Start(ctx, controlplane.Options{}); err != nil {
+	if c.Cluster, err = b.StartCluster(ctx, controlplane.Options{}); err != nil {
 		return nil, err
 	}
-	if err := c.prepare(ctx); err != nil {
-		return nil, errors.Join(err, c.stop(context.WithoutCancel(ctx)))
+	crds, err := provider.CRDs()
+	if err != nil {
+		return nil, err
 	}
+	if err := controlplane.InstallCRDs(ctx, c.Config(), crds...); err != nil {
+		return nil, err
+	}
+	if c.dynamic, err = dynamic.NewForConfig(c.Config()); err != nil {
+		return nil, err
+	}
+	if _, c.kubeconfig, err = c.AddUser(ctx, providerUser); err != nil {
+		return nil, err
+	}
+	if c.service, err = jobservice.Start(ctx); err != nil {
+		return nil, err
+	}
+	b.Cleanup(c.service.Stop)
+	c.client = jobservice.Client{URL: c.service.URL}
+	if c.log, err = os.Create(filepath.Join(b.Dir, "provider.log")); err != nil {
+		return nil, err
+	}
+	b.Cleanup(c.log.Close)
+	b.Cleanup(func() error { return c.stopProvider(context.WithoutCancel(ctx)) })
 	return c, nil
 }
 
-func (c *cluster) prepare(ctx context.Context) (err error) {
-	crds, err := provider.CRDs()
-	if err != nil {
+// startProvider starts a controller with the kubeconfig of a user, and returns when it serves metrics.
+func (c *cluster) startProvider(ctx context.Context, kubeconfig string, byHand bool) (err error) {
+	if c.metrics, err = controlplane.FreeAddress(); err != nil {
 		return err
 	}
-	if err := controlplane.InstallCRDs(ctx, c.plane.Config(), crds...); err != nil {
-		return err
-	}
-	admin := c.plane.Config()
-	admin.QPS = -1
-	if c.dynamic, err = dynamic.NewForConfig(admin); err != nil {
-		return err
-	}
-	if c.core, err = kubernetes.NewForConfig(admin); err != nil {
-		return err
-	}
-	if c.requests, err = account.CountRequests(ctx, admin); err != nil {
-		return err
-	}
-	if c.dir, err = os.MkdirTemp("", "godwit-bench-"); err != nil {
-		return err
-	}
-	if c.log, err = os.Create(filepath.Join(c.dir, "provider.log")); err != nil {
-		return err
-	}
-	for _, user := range []string{account.Godwit, providerUser} {
-		config, err := account.AddUser(ctx, c.plane, user)
-		if err != nil {
-			return err
-		}
-		if err := controlplane.WriteKubeconfig(c.kubeconfig(user), config); err != nil {
-			return err
-		}
-	}
-	if c.service, err = jobservice.Start(ctx); err != nil {
-		return err
-	}
-	c.client = jobservice.Client{URL: c.service.URL}
-	return nil
-}
-
-// kubeconfig is the file of a user.
-func (c *cluster) kubeconfig(user string) string {
-	return filepath.Join(c.dir, user+".kubeconfig")
-}
-
-func (c *cluster) stop(ctx context.Context) error {
-	errs := []error{c.stopProvider(ctx)}
-	if c.service != nil {
-		errs = append(errs, c.service.Stop())
-	}
-	if c.log != nil {
-		errs = append(errs, c.log.Close())
-	}
-	if c.dir != "" {
-		errs = append(errs, os.RemoveAll(c.dir))
-	}
-	return errors.Join(append(errs, c.plane.Stop())...)
-}
-
-// startProvider starts a controller as a user, and returns when it serves metrics.
-func (c *cluster) startProvider(ctx context.Context, user string, byHand bool) (err error) {
-	address, err := controlplane.FreeAddress()
-	if err != nil {
-		return err
-	}
-	c.metrics = "http://" + address + "/metrics"
 	c.provider, err = provider.Start(provider.Options{
-		Program: c.program, Kubeconfig: c.kubeconfig(user), Service: c.service.URL, ByHand: byHand,
-		Poll: pollNever, Rate: reconcilesPerSecond, CreationGrace: creationGrace, Metrics: address, Log: c.log,
+		Program: c.program, Kubeconfig: kubeconfig, Service: c.service.URL, ByHand: byHand,
+		Poll: pollNever, Rate: reconcilesPerSecond, CreationGrace: creationGrace, Metrics: c.metrics, Log: c.log,
 	})
 	if err != nil {
 		return err
@@ -169,38 +117,22 @@ func (c *cluster) stopProvider(ctx context.Context) error {
 }
 
 // reconciles is how many reconciliations the provider has ended.
-func (c *cluster) reconciles(ctx context.Context) (n int64, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.metrics, nil)
-	if err != nil {
-		return 0, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
-	if err != nil {
-		return 0, fmt.Errorf("parse the provider's metrics: %w", err)
-	}
-	for _, m := range families["controller_runtime_reconcile_total"].GetMetric() {
-		n += int64(m.GetCounter().GetValue())
-	}
-	return n, nil
+func (c *cluster) reconciles(ctx context.Context) (int64, error) {
+	metrics, err := account.GetMetrics(ctx, c.metrics)
+	return metrics.Sum("controller_runtime_reconcile_total"), err
 }
 
-// count is everything that the provider has done so far.
+// count is what has been counted so far: the requests of godwit's user, and what the provider has done.
 type count struct {
 	api        account.Count
 	external   account.Count
 	reconciles int64
 	cpu        float64
-	at         time.Time
+	time       time.Time
 }
 
 func (c *cluster) count(ctx context.Context) (n count, err error) {
-	if n.api, err = c.requests.Read(ctx); err != nil {
+	if n.api, err = c.Requests.Read(ctx); err != nil {
 		return n, err
 	}
 	counts, err := c.service.Requests(ctx)
@@ -215,7 +147,7 @@ func (c *cluster) count(ctx context.Context) (n count, err error) {
 		return n, err
 	}
 	usage, err := proc.UsageOf(c.provider.PID())
-	n.cpu, n.at = usage.CPU, time.Now()
+	n.cpu, n.time = usage.CPU, time.Now()
 	return n, err
 }
 
@@ -226,8 +158,10 @@ const (
 	quietTime = 3 * time.Second
 )
 
+// await polls until a condition holds. It is an error that the provider ends meanwhile.
 func (c *cluster) await(ctx context.Context, what string, done func() (bool, error)) error {
-	deadline := time.After(awaitTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, awaitTimeout, fmt.Errorf("not within %s", awaitTimeout))
+	defer cancel()
 	for {
 		ended, err := done()
 		if err == nil && c.provider != nil {
@@ -236,20 +170,16 @@ func (c *cluster) await(ctx context.Context, what string, done func() (bool, err
 		if ended || err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-deadline:
-			return fmt.Errorf("%s: not within %s", what, awaitTimeout)
-		case <-time.After(awaitPoll):
+		if err := walk.Wait(ctx, awaitPoll); err != nil {
+			return fmt.Errorf("wait for the %s: %w", what, err)
 		}
 	}
 }
 
-// quiet waits until the provider does nothing any more.
-func (c *cluster) quiet(ctx context.Context) error {
+// awaitQuiet waits until the provider does nothing any more.
+func (c *cluster) awaitQuiet(ctx context.Context) error {
 	last, since := int64(-1), time.Now()
-	return c.await(ctx, "provider to do nothing", func() (bool, error) {
+	return c.await(ctx, "provider to end its work", func() (bool, error) {
 		n, err := c.reconciles(ctx)
 		if n != last {
 			last, since = n, time.Now()
@@ -262,12 +192,7 @@ func (c *cluster) in(namespace string) dynamic.ResourceInterface {
 	return c.dynamic.Resource(provider.Resource).Namespace(namespace)
 }
 
-func (c *cluster) addNamespace(ctx context.Context, name string) error {
-	_, err := c.core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	return err
-}
-
-// manifest is a managed resource. An empty external name is none.
+// manifest is a managed resource; it has no external name if that is empty.
 func manifest(name, externalName string, size int64) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"forProvider": map[string]any{"name": name, "size": size}}}}
 	o.SetGroupVersionKind(provider.Kind)
@@ -278,8 +203,8 @@ func manifest(name, externalName string, size int64) *unstructured.Unstructured 
 	return o
 }
 
-// each reads all managed resources of a namespace, page by page, until one does not fit.
-func (c *cluster) each(ctx context.Context, namespace string, fits func(*unstructured.Unstructured) bool) (n int, all bool, err error) {
+// each reads all managed resources of a namespace, page by page, until one does not match.
+func (c *cluster) each(ctx context.Context, namespace string, matches func(*unstructured.Unstructured) bool) (n int, all bool, err error) {
 	next := ""
 	for {
 		list, err := c.in(namespace).List(ctx, metav1.ListOptions{Limit: pageObjects, Continue: next})
@@ -287,7 +212,7 @@ func (c *cluster) each(ctx context.Context, namespace string, fits func(*unstruc
 			return n, false, err
 		}
 		for i := range list.Items {
-			if !fits(&list.Items[i]) {
+			if !matches(&list.Items[i]) {
 				return n, false, nil
 			}
 			n++
@@ -298,12 +223,12 @@ func (c *cluster) each(ctx context.Context, namespace string, fits func(*unstruc
 	}
 }
 
-// awaitEach waits until all managed resources of a namespace fit. A list that fails is sent again: its page may have expired, and a
+// awaitEach waits until all managed resources of a namespace match. A list that fails is sent again: its page may have expired, and a
 // connection that an overloaded machine loses must not end the measurement.
-func (c *cluster) awaitEach(ctx context.Context, what, namespace string, want int, fits func(*unstructured.Unstructured) bool) error {
+func (c *cluster) awaitEach(ctx context.Context, what, namespace string, want int, matches func(*unstructured.Unstructured) bool) error {
 	var last error
 	err := c.await(ctx, what, func() (bool, error) {
-		n, all, err := c.each(ctx, namespace, fits)
+		n, all, err := c.each(ctx, namespace, matches)
 		last = err
 		return err == nil && all && n == want, nil
 	})

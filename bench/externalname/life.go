@@ -10,11 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/godwit-dev/godwit/bench/internal/account"
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 )
 
-// observations are at rest: in a real cluster an object has thousands for each change.
+// observations of an unchanged object: in a real cluster an object has thousands for each change.
 const observations = 5
 
 // Sizes of a database, before and after the update.
@@ -55,13 +54,13 @@ func (l life) requests() (sum float64) {
 	return sum
 }
 
-// String has the requests of each phase.
+// String has the requests of all phases and of each.
 func (l life) String() string {
 	parts := make([]string, len(phases))
 	for i, phase := range phases {
 		parts[i] = fmt.Sprintf("%s %.2f API %v, %.2f external", phase, l[phase].API, l[phase].ByVerb, l[phase].External)
 	}
-	return strings.Join(parts, "; ")
+	return fmt.Sprintf("%.2f requests in a life: %s", l.requests(), strings.Join(parts, "; "))
 }
 
 // comparison are the lives under both controllers.
@@ -90,17 +89,18 @@ func (c *cluster) compare(ctx context.Context, objects, rounds int) (comparison,
 	r := comparison{Objects: objects}
 	for i := range rounds {
 		var one round
-		for _, turn := range []struct {
-			name   string
-			byHand bool
-			into   *life
-		}{{"by hand", true, &one.ByHand}, {"package crossplane", false, &one.Ours}} {
-			l, err := c.live(ctx, fmt.Sprintf("life-%d-%t", i, turn.byHand), turn.byHand, objects)
-			if err != nil {
-				return r, fmt.Errorf("%s: %w", turn.name, err)
-			}
-			*turn.into = l
-			measure.Say("round %d: %-18s %.2f requests in a life: %s", i+1, turn.name, l.requests(), l)
+		turns := []frame.Turn{
+			func(ctx context.Context) (_ string, err error) {
+				one.ByHand, err = c.measureLife(ctx, fmt.Sprintf("by-hand-%d", i), true, objects)
+				return "by hand: " + one.ByHand.String(), err
+			},
+			func(ctx context.Context) (_ string, err error) {
+				one.Ours, err = c.measureLife(ctx, fmt.Sprintf("crossplane-%d", i), false, objects)
+				return "package crossplane: " + one.Ours.String(), err
+			},
+		}
+		if err := frame.TakeTurns(ctx, i, func(context.Context) error { return nil }, turns); err != nil {
+			return r, err
 		}
 		r.Rounds = append(r.Rounds, one)
 	}
@@ -111,16 +111,16 @@ func (c *cluster) compare(ctx context.Context, objects, rounds int) (comparison,
 // rate takes the medians.
 func (r *comparison) rate() {
 	r.Ours, r.ByHand = medians(r.Rounds, func(o round) life { return o.Ours }), medians(r.Rounds, func(o round) life { return o.ByHand })
-	r.RequestsRatio = measure.Ratio(r.Ours.requests(), r.ByHand.requests())
-	r.RequestsRatioAtRest = measure.Ratio(r.Ours[observed].requests(), r.ByHand[observed].requests())
-	r.CPURatioAtRest = measure.Ratio(r.Ours[observed].CPU, r.ByHand[observed].CPU)
+	r.RequestsRatio = frame.Ratio(r.Ours.requests(), r.ByHand.requests())
+	r.RequestsRatioAtRest = frame.Ratio(r.Ours[observed].requests(), r.ByHand[observed].requests())
+	r.CPURatioAtRest = frame.Ratio(r.Ours[observed].CPU, r.ByHand[observed].CPU)
 }
 
 func medians(rounds []round, of func(round) life) life {
 	l := life{}
 	for _, phase := range phases {
 		median := func(value func(cost) float64) float64 {
-			return measure.Median(rounds, func(r round) float64 { return value(of(r)[phase]) })
+			return frame.Median(rounds, func(r round) float64 { return value(of(r)[phase]) })
 		}
 		c := cost{
 			API: median(func(c cost) float64 { return c.API }), External: median(func(c cost) float64 { return c.External }),
@@ -137,32 +137,28 @@ func medians(rounds []round, of func(round) life) life {
 	return l
 }
 
-// live starts a controller, and lets objects live under it.
-func (c *cluster) live(ctx context.Context, namespace string, byHand bool, objects int) (l life, err error) {
-	if err := c.addNamespace(ctx, namespace); err != nil {
+// measureLife starts a controller, and brings objects through all phases under it.
+func (c *cluster) measureLife(ctx context.Context, namespace string, byHand bool, objects int) (l life, err error) {
+	if err := c.CreateNamespace(ctx, namespace); err != nil {
 		return nil, err
 	}
-	if err := c.startProvider(ctx, account.Godwit, byHand); err != nil {
+	if err := c.startProvider(ctx, c.Kubeconfig, byHand); err != nil {
 		return nil, err
-	}
-	var names []string
-	for i := range objects {
-		names = append(names, fmt.Sprintf("%s-%05d", namespace, i))
 	}
 	l = life{}
-	if err := c.quiet(ctx); err != nil {
+	if err := c.awaitQuiet(ctx); err != nil {
 		return nil, err
 	}
 	for _, phase := range phases {
-		if l[phase], err = c.phase(ctx, phase, namespace, names); err != nil {
-			return nil, fmt.Errorf("%s: %w", phase, err)
+		if l[phase], err = c.measurePhase(ctx, phase, namespace, frame.Names(namespace, objects)); err != nil {
+			return nil, fmt.Errorf("%s in %s: %w", phase, namespace, err)
 		}
 	}
 	return l, c.stopProvider(ctx)
 }
 
-// phase measures one phase of all objects. The controller does nothing before it, and nothing after it.
-func (c *cluster) phase(ctx context.Context, phase, namespace string, names []string) (cost, error) {
+// measurePhase measures one phase of all objects. The controller does nothing before it, and nothing after it.
+func (c *cluster) measurePhase(ctx context.Context, phase, namespace string, names []string) (cost, error) {
 	before, err := c.count(ctx)
 	if err != nil {
 		return cost{}, err
@@ -176,7 +172,7 @@ func (c *cluster) phase(ctx context.Context, phase, namespace string, names []st
 			return cost{}, err
 		}
 	}
-	if err := c.quiet(ctx); err != nil {
+	if err := c.awaitQuiet(ctx); err != nil {
 		return cost{}, err
 	}
 	after, err := c.count(ctx)
@@ -190,7 +186,7 @@ func costOf(before, after count, n int) cost {
 	per := func(of int64) float64 { return float64(of) / float64(n) }
 	c := cost{
 		External: per(after.external.Since(before.external).Total()), Reconciles: per(after.reconciles - before.reconciles),
-		CPU: 1000 * (after.cpu - before.cpu) / float64(n), Seconds: after.at.Sub(before.at).Seconds(), ByVerb: map[string]float64{},
+		CPU: 1000 * (after.cpu - before.cpu) / float64(n), Seconds: after.time.Sub(before.time).Seconds(), ByVerb: map[string]float64{},
 	}
 	for verb, of := range after.api.Since(before.api) {
 		c.ByVerb[verb] = per(of)
@@ -207,7 +203,7 @@ func (c *cluster) change(ctx context.Context, phase, namespace string, names []s
 		if err != nil {
 			return err
 		}
-		return measure.Each(names, fillers, func(name string) error {
+		return frame.Each(names, fillers, func(name string) error {
 			_, err := objects.Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
 			return err
 		})
@@ -219,7 +215,7 @@ func (c *cluster) change(ctx context.Context, phase, namespace string, names []s
 	left := len(names)
 	switch phase {
 	case created:
-		err = measure.Each(names, fillers, func(name string) error {
+		err = frame.Each(names, fillers, func(name string) error {
 			_, err := objects.Create(ctx, manifest(name, "", createdSize), metav1.CreateOptions{})
 			return err
 		})
@@ -229,7 +225,7 @@ func (c *cluster) change(ctx context.Context, phase, namespace string, names []s
 	case updated:
 		err = patch(map[string]any{"spec": map[string]any{"forProvider": map[string]any{"size": updatedSize}}})
 	case deleted:
-		err, left = measure.Each(names, fillers, func(name string) error { return objects.Delete(ctx, name, metav1.DeleteOptions{}) }), 0
+		err, left = frame.Each(names, fillers, func(name string) error { return objects.Delete(ctx, name, metav1.DeleteOptions{}) }), 0
 	}
 	if err != nil {
 		return err
@@ -244,7 +240,7 @@ func (c *cluster) change(ctx context.Context, phase, namespace string, names []s
 	return c.awaitEach(ctx, phase, namespace, left, ready)
 }
 
-// check makes sure that what is measured was work: the job service has what the phase leaves.
+// check fails unless the job service has what the phase leaves: only work that was done counts.
 func (c *cluster) check(ctx context.Context, phase string, names []string) error {
 	sizes := map[string]int{}
 	for d, err := range c.client.All(ctx) {

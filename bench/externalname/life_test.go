@@ -12,10 +12,10 @@ import (
 // TestCostOf: what was counted before a phase is not of the phase, and each object has its share.
 func TestCostOf(t *testing.T) {
 	began := time.Unix(0, 0)
-	before := count{api: account.Count{"get": 5, "patch": 1}, external: account.Count{"GET /databases/{id}": 3}, reconciles: 10, cpu: 1, at: began}
+	before := count{api: account.Count{"get": 5, "patch": 1}, external: account.Count{"GET /databases/{id}": 3}, reconciles: 10, cpu: 1, time: began}
 	after := count{
 		api: account.Count{"get": 5, "patch": 5, "create": 2}, external: account.Count{"GET /databases/{id}": 5, "POST /databases": 2},
-		reconciles: 14, cpu: 1.5, at: began.Add(3 * time.Second),
+		reconciles: 14, cpu: 1.5, time: began.Add(3 * time.Second),
 	}
 	want := cost{API: 3, ByVerb: map[string]float64{"patch": 2, "create": 1}, External: 2, Reconciles: 2, CPU: 250, Seconds: 3}
 	if diff := cmp.Diff(want, costOf(before, after, 2)); diff != "" {

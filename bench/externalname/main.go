@@ -19,24 +19,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"os"
 
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 	"github.com/godwit-dev/godwit/bench/internal/proc"
 	"github.com/godwit-dev/godwit/test/jobservice"
 )
-
-// settings are what the flags say.
-type settings struct {
-	binary         string
-	objects        int
-	rounds         int
-	fleet          int
-	renamesAtATime int
-}
 
 // result is what is written to bench/out/externalname.json.
 type result struct {
@@ -48,60 +37,47 @@ type result struct {
 	// RSSSlope is how much the memory of the command grows with each managed resource.
 	RSSSlope    float64 `json:"rssSlopeBytesPerObject"`
 	LoadAverage float64 `json:"loadAverage"`
+
+	objects, rounds, fleet, batch int
 }
 
 func main() {
 	jobservice.Main()
-	var s settings
-	flag.IntVar(&s.objects, "n", 50, "managed resources whose lives are compared")
-	flag.IntVar(&s.rounds, "rounds", 3, "turns of the comparison")
-	flag.IntVar(&s.fleet, "fleet", 10_000, "managed resources to rename")
-	flag.IntVar(&s.renamesAtATime, "batch", 50, "managed resources that may be paused at the same time, as --batch of the command")
-	flag.StringVar(&s.binary, "godwit", "../bin/godwit", "the command to measure")
-	out := flag.String("out", "out/externalname.json", "the `file` to write the result to")
-	flag.Parse()
-	os.Exit(measure.Main(context.Background(), func(ctx context.Context) error {
-		r, err := run(ctx, s)
-		if err != nil {
-			return err
-		}
-		return r.write(*out) // when the servers, which log to stderr, have ended
-	}))
+	r := &result{}
+	flag.IntVar(&r.objects, "n", 50, "managed resources whose lives are compared")
+	flag.IntVar(&r.rounds, "rounds", 3, "rounds of the comparison")
+	flag.IntVar(&r.fleet, "fleet", 10_000, "managed resources to rename")
+	flag.IntVar(&r.batch, "batch", 50, "managed resources that may be paused at the same time, as --batch of the command")
+	frame.Main("externalname", r)
 }
 
-func run(ctx context.Context, s settings) (r result, err error) {
-	if s.fleet < 10*fewest {
-		return r, fmt.Errorf("the memory of a renaming of fewer than %d managed resources can't be measured: raise -fleet", 10*fewest)
-	}
+// Measure implements [frame.Benchmark].
+func (r *result) Measure(ctx context.Context, b *frame.Bench) (err error) {
 	r.LoadAverage = proc.LoadAverage()
 	if r.Codecs, err = measureCodecs(); err != nil {
-		return r, fmt.Errorf("measure the codecs: %w", err)
+		return fmt.Errorf("measure the codecs: %w", err)
 	}
-	c, err := newCluster(ctx, s.binary)
+	c, err := startCluster(ctx, b)
 	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, c.stop(context.WithoutCancel(ctx))) }()
-	if r.Lives, err = c.compare(ctx, s.objects, s.rounds); err != nil {
-		return r, fmt.Errorf("compare the controllers: %w", err)
-	}
-	if r.Fleet, err = c.renameFleets(ctx, []int{s.fleet / 10, s.fleet}, s.renamesAtATime); err != nil {
-		return r, fmt.Errorf("measure the renaming: %w", err)
-	}
-	few, many := r.Fleet[0], r.Fleet[1]
-	r.RSSSlope = measure.Ratio(float64(many.PeakRSS-few.PeakRSS), float64(many.Objects-few.Objects))
-	return r, nil
-}
-
-func (r result) write(path string) error {
-	if err := measure.Write(os.Stdout, path, r); err != nil {
 		return err
 	}
+	if r.Lives, err = c.compare(ctx, r.objects, r.rounds); err != nil {
+		return fmt.Errorf("compare the controllers: %w", err)
+	}
+	if r.Fleet, err = c.renameFleets(ctx, []int{r.fleet / 10, r.fleet}, r.batch); err != nil {
+		return fmt.Errorf("measure the renaming: %w", err)
+	}
+	few, many := r.Fleet[0], r.Fleet[1]
+	r.RSSSlope = frame.Ratio(float64(many.PeakRSS-few.PeakRSS), float64(many.Objects-few.Objects))
+	return nil
+}
+
+// Summary implements [frame.Benchmark].
+func (r *result) Summary() string {
 	slowest := 0.0
 	for _, c := range r.Codecs {
 		slowest = max(slowest, c.Nanoseconds)
 	}
-	fmt.Printf("externalname: codec_ns=%.0f requests_ratio=%.2f fleet_requests_per_object=%.2f rss_slope_bytes=%.0f\n",
+	return fmt.Sprintf("externalname: codec_ns=%.0f requests_ratio=%.2f fleet_requests_per_object=%.2f rss_slope_bytes=%.0f",
 		slowest, r.Lives.RequestsRatio, r.Fleet[len(r.Fleet)-1].RequestsPerObject, r.RSSSlope)
-	return nil
 }

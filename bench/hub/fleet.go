@@ -4,137 +4,164 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 	"github.com/godwit-dev/godwit/test/process"
 )
 
-// atATime is how many klusterlets act at the same time, for each hub, and how many clusters are created.
-const atATime = 64
+const (
+	// writers is how many klusterlets of a hub act at the same time, and how many clusters are created at the same time.
+	writers = 64
+	// leaseSeconds is how often a klusterlet renews its lease.
+	leaseSeconds = 5
+	// passInterval is how often a klusterlet reads caches when no ManagedCluster has changed. Every second pass renews the lease.
+	passInterval = leaseSeconds * time.Second / 2
+	// retryInterval is long compared with the time that a cache needs to get a write of another client.
+	retryInterval = 100 * time.Millisecond
+)
 
-// fleet are all clusters of two hubs.
+// fleet are the clusters of two hubs, with simulated klusterlets.
 type fleet struct {
 	source, target *hub
 
 	mutex       sync.Mutex
-	klusterlets map[string]*klusterlet
+	klusterlets map[string]*klusterlet.Klusterlet
 }
 
-func newFleet(source, target *hub) *fleet {
-	return &fleet{source: source, target: target, klusterlets: map[string]*klusterlet{}}
-}
-
-// play plays all klusterlets until the context ends.
-func (f *fleet) play(ctx context.Context) error {
-	failed := make(chan error, 2)
-	for _, h := range []*hub{f.source, f.target} {
+// startFleet starts both hubs and the controllers that simulate klusterlets, at first none.
+func startFleet(ctx context.Context, b *frame.Bench) (*fleet, error) {
+	frame.Logf("starting two hubs")
+	hubs, err := startHubs(ctx, b, "hub1", "hub2")
+	if err != nil {
+		return nil, err
+	}
+	f := &fleet{source: hubs[0], target: hubs[1], klusterlets: map[string]*klusterlet.Klusterlet{}}
+	simulated, end := context.WithCancel(ctx)
+	b.Cleanup(func() error { end(); return nil }) // before the hubs stop
+	failed := make(chan error, len(hubs))
+	for _, h := range hubs {
 		if err := ctrl.NewControllerManagedBy(h.watch).Named("klusterlets-" + h.Name).For(&clusterv1.ManagedCluster{}).
-			WithOptions(controller.Options{MaxConcurrentReconciles: atATime}).
+			WithOptions(controller.Options{MaxConcurrentReconciles: writers}).
 			Complete(reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 				return f.reconcile(ctx, h, r.Name)
 			})); err != nil {
-			return err
+			return nil, err
 		}
-		go func() { failed <- h.watch.Start(ctx) }()
-		if !h.watch.GetCache().WaitForCacheSync(ctx) {
-			return errors.Join(<-failed, ctx.Err())
+		go func() { failed <- h.watch.Start(simulated) }()
+		if !h.watch.GetCache().WaitForCacheSync(simulated) {
+			return nil, errors.Join(<-failed, ctx.Err())
 		}
 	}
-	return nil
+	return f, nil
+}
+
+func (f *fleet) klusterlet(name string) *klusterlet.Klusterlet {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.klusterlets[name]
 }
 
 func (f *fleet) reconcile(ctx context.Context, h *hub, name string) (reconcile.Result, error) {
-	f.mutex.Lock()
-	k := f.klusterlets[name]
-	f.mutex.Unlock()
+	k := f.klusterlet(name)
 	if k == nil {
 		return reconcile.Result{}, nil
 	}
-	mc, found, err := h.cluster(ctx, name)
-	if err != nil || !found {
-		return reconcile.Result{}, err
+	err := k.Pass(ctx)
+	if klusterlet.IsTransient(err) {
+		return reconcile.Result{RequeueAfter: retryInterval}, nil
 	}
-	again, err := k.reconcile(ctx, h, mc)
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
-		err, again = nil, 100*time.Millisecond // an agent has written meanwhile
+	if registered := k.Hub(); registered != nil && registered != h.watch.GetClient() {
+		return reconcile.Result{}, err // the controller of the other hub repeats the pass
 	}
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: again}, nil
+	return reconcile.Result{RequeueAfter: passInterval}, err
 }
 
-// names of n clusters.
-func names(prefix string, n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = fmt.Sprintf("%s-%04d", prefix, i)
-	}
-	return all
-}
-
-// setup is how the klusterlets of some clusters begin. Each knows its hub.
-type setup struct {
-	// configured means that they take their kubeconfigs from ManifestWorks.
-	configured bool
-	// others are more kubeconfigs, by the address of the server.
-	others map[string][]byte
-	// done is called when a cluster has left its first hub.
-	done func()
-}
-
-// create makes clusters of a hub, and returns when they have registered.
-func (f *fleet) create(ctx context.Context, h *hub, all []string, s setup) error {
-	err := measure.Each(all, atATime, func(name string) error {
-		k := &klusterlet{name: name, configured: s.configured, done: s.done, first: h, kubeconfigs: map[string][]byte{h.server(): h.BootstrapKubeconfig()}, annotation: map[*hub]string{}}
-		maps.Copy(k.kubeconfigs, s.others)
+// create creates clusters of the source hub, and returns when they have registered. Their klusterlets are configured by a
+// KlusterletConfig, if one is given.
+func (f *fleet) create(ctx context.Context, names []string, klusterletConfig string) error {
+	err := frame.Each(names, writers, func(name string) error {
 		f.mutex.Lock()
-		f.klusterlets[name] = k
+		f.klusterlets[name] = &klusterlet.Klusterlet{
+			Name: name, Source: f.source.importer(), Target: f.target.importer(), RenewEvery: leaseSeconds*time.Second - passInterval/2,
+			Join: func(ctx context.Context, kubeconfig []byte) error { return f.join(ctx, name, kubeconfig) },
+		}
 		f.mutex.Unlock()
-		return h.direct.Create(ctx, &clusterv1.ManagedCluster{
+		mc := &clusterv1.ManagedCluster{
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true, LeaseDurationSeconds: leaseSeconds},
-		})
+		}
+		if klusterletConfig != "" {
+			mc.Annotations = map[string]string{cluster.AnnotationKlusterletConfig: klusterletConfig}
+		}
+		return f.source.Client.Create(ctx, mc)
 	})
 	if err != nil {
 		return err
 	}
-	for _, name := range all {
-		if err := process.Poll(ctx, name+" at "+h.Name, func(context.Context) error { return f.mustBeAt(h, name, 1) }); err != nil {
+	return f.awaitAt(ctx, f.source, names, 1)
+}
+
+// join requests a certificate of a hub with its bootstrap kubeconfig, as the agent of a cluster does.
+func (f *fleet) join(ctx context.Context, name string, kubeconfig []byte) error {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS = -1
+	bootstrap, err := client.New(config, client.Options{Scheme: f.source.Client.Scheme(), Mapper: f.source.Client.RESTMapper()})
+	if err != nil {
+		return err
+	}
+	csr, err := klusterlet.NewSigningRequest("", name)
+	if err != nil {
+		return err
+	}
+	csr.GenerateName = name + "-"
+	if err := bootstrap.Create(ctx, csr); err != nil {
+		return fmt.Errorf("register at %s: %w", config.Host, err)
+	}
+	return process.Poll(ctx, "the certificate of "+name, func(ctx context.Context) error {
+		if err := bootstrap.Get(ctx, client.ObjectKeyFromObject(csr), csr); err != nil {
+			return err
+		}
+		if len(csr.Status.Certificate) == 0 {
+			return fmt.Errorf("CertificateSigningRequest %s has no certificate", csr.Name)
+		}
+		return nil
+	})
+}
+
+// awaitAt returns when all clusters are registered at a hub, are configured by it, and have renewed their leases there so often.
+func (f *fleet) awaitAt(ctx context.Context, h *hub, names []string, renewals int) error {
+	for _, name := range names {
+		if err := process.Poll(ctx, name+" at "+h.Name, func(context.Context) error { return f.mustBeAt(h, name, renewals) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// mustBeAt returns an error unless a cluster is at a hub, and has renewed its lease there so often.
+// mustBeAt fails unless a cluster is registered at a hub, is configured by it, and has renewed its lease there so often.
 func (f *fleet) mustBeAt(h *hub, name string, renewals int) error {
-	f.mutex.Lock()
-	k := f.klusterlets[name]
-	f.mutex.Unlock()
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	switch {
-	case k.at == nil:
-		return fmt.Errorf("%s is at no hub", name)
-	case k.at != h:
-		return fmt.Errorf("%s is at %s, want %s", name, k.at.Name, h.Name)
-	case k.configured && !k.isConfiguredBy(h):
-		return fmt.Errorf("%s has no ManifestWork of %s", name, h.Name)
-	case k.renewals < renewals:
-		return fmt.Errorf("%s has renewed its lease at %s %d times", name, h.Name, k.renewals)
+	k := f.klusterlet(name)
+	if !k.IsConfiguredBy(h.watch.GetClient()) {
+		return fmt.Errorf("%s is not registered at %s, or has not applied its ManifestWork", name, h.Name)
+	}
+	if n := k.Renewals(); n < renewals {
+		return fmt.Errorf("%s has renewed its lease at %s %d times, want %d", name, h.Name, n, renewals)
 	}
 	return nil
 }
@@ -155,12 +182,12 @@ func (f *fleet) equip(ctx context.Context, name string) error {
 	add("metal3.io/v1alpha1", "BareMetalHost", "node-1", map[string]any{"online": true, "bmc": map[string]any{"address": "redfish://1", "credentialsName": "bmc"}})
 	add("hive.openshift.io/v1", "ClusterDeployment", name, map[string]any{"clusterName": name, "installed": true, "pullSecretRef": map[string]any{"name": "pull"}})
 	for _, o := range objects {
-		if err := f.source.direct.Create(ctx, o); err != nil {
+		if err := f.source.Client.Create(ctx, o); err != nil {
 			return fmt.Errorf("create %s of %s: %w", o.GetName(), name, err)
 		}
 		if u, ok := o.(*unstructured.Unstructured); ok && u.GetKind() == "BareMetalHost" {
 			u.Object["status"] = map[string]any{"provisioning": map[string]any{"state": "provisioned", "ID": name}, "poweredOn": true, "errorCount": int64(0)}
-			if err := f.source.direct.Status().Update(ctx, u); err != nil {
+			if err := f.source.Client.Status().Update(ctx, u); err != nil {
 				return fmt.Errorf("set the status of %s of %s: %w", o.GetName(), name, err)
 			}
 		}

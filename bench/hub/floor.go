@@ -3,35 +3,37 @@ package main
 import (
 	"context"
 	"errors"
-	"sync"
+	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/test/process"
 )
 
 // floor is what a move takes without Godwit.
 type floor struct {
-	// SwitchSeconds are those until clusters that know both hubs have changed them, by nothing but the field spec.hubAcceptsClient.
+	// SwitchSeconds are those until clusters that know both hubs have changed them, after changes of the field spec.hubAcceptsClient only.
 	SwitchSeconds float64 `json:"switchSeconds"`
 	// RemovalSeconds are those until the source has none of them, when their ManagedClusters are deleted.
 	RemovalSeconds float64 `json:"removalSeconds"`
 }
 
 func measureFloor(ctx context.Context, f *fleet, n int) (r floor, err error) {
-	all := names("floor", n)
-	var left sync.WaitGroup
-	left.Add(n)
-	if err := f.create(ctx, f.source, all, setup{others: map[string][]byte{f.target.server(): f.target.BootstrapKubeconfig()}, done: left.Done}); err != nil {
+	if err := f.configureBothHubs(ctx); err != nil {
 		return r, err
 	}
-	if err := measure.Each(all, atATime, func(name string) error {
-		return f.target.direct.Create(ctx, &clusterv1.ManagedCluster{
+	all := frame.Names("floor", n)
+	if err := f.create(ctx, all, bothHubs); err != nil {
+		return r, err
+	}
+	if err := frame.Each(all, writers, func(name string) error {
+		return f.target.Client.Create(ctx, &clusterv1.ManagedCluster{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{cluster.AnnotationAccepted: "bench"}},
 			Spec:       clusterv1.ManagedClusterSpec{LeaseDurationSeconds: leaseSeconds},
 		})
@@ -39,75 +41,55 @@ func measureFloor(ctx context.Context, f *fleet, n int) (r floor, err error) {
 		return r, err
 	}
 	began := time.Now()
-	for _, turn := range []struct {
-		*hub
-		accepts bool
-	}{{f.target, true}, {f.source, false}} {
-		if err := measure.Each(all, atATime, func(name string) error { return turn.accept(ctx, name, turn.accepts) }); err != nil {
-			return r, err
-		}
+	if err := frame.Each(all, writers, func(name string) error { return f.target.accept(ctx, name, true) }); err != nil {
+		return r, err
 	}
-	registered := make(chan struct{})
-	go func() {
-		left.Wait()
-		close(registered)
-	}()
-	select {
-	case <-ctx.Done():
-		return r, ctx.Err()
-	case <-registered:
+	if err := frame.Each(all, writers, func(name string) error { return f.source.accept(ctx, name, false) }); err != nil {
+		return r, err
+	}
+	if err := f.awaitAt(ctx, f.target, all, 2); err != nil {
+		return r, err
 	}
 	r.SwitchSeconds = time.Since(began).Seconds()
-	for _, name := range all {
-		if err := f.mustBeAt(f.target, name, 2); err != nil {
-			return r, err
-		}
-	}
 	r.RemovalSeconds, err = f.measureRemoval(ctx, all)
 	return r, errors.Join(err, f.remove(ctx, all))
 }
 
-// measureRemoval deletes the clusters of the source by nothing but their ManagedClusters, and returns how long the hub takes until
-// they are gone. Each has the ManifestWork that an import controller writes.
-func (f *fleet) measureRemoval(ctx context.Context, all []string) (seconds float64, err error) {
-	if err := measure.Each(all, atATime, func(name string) error {
-		return f.source.direct.Create(ctx, &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: cluster.KlusterletWork(name)}})
-	}); err != nil {
-		return 0, err
+// bothHubs is a KlusterletConfig of the source hub by which klusterlets know the target hub, too.
+const bothHubs = "both-hubs"
+
+func (f *fleet) configureBothHubs(ctx context.Context) error {
+	spec, err := cluster.TwoHubs{Secret: bothHubs}.Spec(ctx, f.source.Client)
+	if err != nil {
+		return err
 	}
+	config := cluster.KlusterletConfig(bothHubs)
+	config.Object["spec"] = spec
+	return errors.Join(f.source.Client.Create(ctx, config), f.source.Client.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: bootstrapNamespace, Name: bothHubs}, Data: map[string][]byte{cluster.KubeconfigKey: f.target.BootstrapKubeconfig()},
+	}))
+}
+
+// measureRemoval deletes the ManagedClusters of the source, and returns how long the hub takes until they are gone.
+func (f *fleet) measureRemoval(ctx context.Context, all []string) (seconds float64, err error) {
 	began := time.Now()
-	if err := measure.Each(all, atATime, func(name string) error {
-		return f.source.direct.Delete(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if err := frame.Each(all, writers, func(name string) error {
+		return f.source.Client.Delete(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}); err != nil {
 		return 0, err
 	}
 	for _, name := range all {
-		for {
-			_, found, err := f.source.cluster(ctx, name)
-			if err != nil {
-				return 0, err
+		if err := process.Poll(ctx, "the removal of "+name, func(ctx context.Context) error {
+			found, err := f.source.has(ctx, name)
+			if found {
+				err = fmt.Errorf("%s has ManagedCluster %s", f.source.Name, name)
 			}
-			if !found {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return 0, ctx.Err()
-			case <-time.After(50 * time.Millisecond):
-			}
+			return err
+		}); err != nil {
+			return 0, err
 		}
 	}
 	return time.Since(began).Seconds(), nil
-}
-
-func (h *hub) accept(ctx context.Context, name string, accepts bool) error {
-	mc := &clusterv1.ManagedCluster{}
-	if err := h.direct.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
-		return err
-	}
-	before := mc.DeepCopy()
-	mc.Spec.HubAcceptsClient = accepts
-	return h.direct.Patch(ctx, mc, client.MergeFrom(before))
 }
 
 // remove ends the clusters of the floor, whose leases would be a load of their own.
@@ -117,9 +99,9 @@ func (f *fleet) remove(ctx context.Context, all []string) error {
 		delete(f.klusterlets, name)
 	}
 	f.mutex.Unlock()
-	return measure.Each(all, atATime, func(name string) error {
+	return frame.Each(all, writers, func(name string) error {
 		for _, h := range []*hub{f.source, f.target} {
-			if err := client.IgnoreNotFound(h.direct.Delete(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}})); err != nil {
+			if err := client.IgnoreNotFound(h.Client.Delete(ctx, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}})); err != nil {
 				return err
 			}
 		}

@@ -10,40 +10,48 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	operatorv1 "open-cluster-management.io/api/operator/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/hub/agent"
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 	"github.com/godwit-dev/godwit/test/hub/ocm"
 )
 
-// Namespaces of the processes of Godwit.
 const (
+	// managerNamespace and agentNamespace have the processes of Godwit.
 	managerNamespace = "godwit"
 	agentNamespace   = "godwit-agent"
+	// bootstrapNamespace has the secrets that a KlusterletConfig names.
+	bootstrapNamespace = "multicluster-engine"
 )
 
 // hub is a hub that runs.
 type hub struct {
 	*ocm.Hub
-	// direct reads no cache, and is not slowed.
-	direct client.Client
-	// watch runs the controllers that play klusterlets.
+	// watch runs the controllers that simulate klusterlets. Its client reads from a cache.
 	watch ctrl.Manager
 }
 
-// server is the address of the hub in kubeconfigs.
-func (h *hub) server() string { return h.Config().Host }
-
-func unlimited(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	return config
+// startHubs starts hubs at the same time.
+func startHubs(ctx context.Context, b *frame.Bench, names ...string) ([]*hub, error) {
+	hubs, errs := make([]*hub, len(names)), make([]error, len(names))
+	var group sync.WaitGroup
+	for i, name := range names {
+		group.Go(func() { hubs[i], errs[i] = startHub(ctx, name) })
+	}
+	group.Wait()
+	for _, h := range hubs {
+		if h != nil {
+			b.Cleanup(h.Stop)
+		}
+	}
+	return hubs, errors.Join(errs...)
 }
 
 // startHub starts a hub without the import controller of package ocm, which reads every cluster again and again.
@@ -56,7 +64,7 @@ func startHub(ctx context.Context, name string) (*hub, error) {
 	crds = slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
 		return crd.Spec.Names.Kind == "ManagedServiceAccount"
 	})
-	running, err := ocm.StartHub(ctx, name, ocm.HubOptions{CRDs: crds})
+	running, err := ocm.StartHub(ctx, name, ocm.HubOptions{CRDs: crds, BootstrapNamespace: bootstrapNamespace})
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +77,10 @@ func startHub(ctx context.Context, name string) (*hub, error) {
 }
 
 func (h *hub) prepare(ctx context.Context) (err error) {
-	if h.direct, err = client.New(unlimited(h.Config()), client.Options{Scheme: ocm.Scheme()}); err != nil {
-		return err
-	}
-	if h.watch, err = ctrl.NewManager(unlimited(h.Config()), ctrl.Options{Scheme: ocm.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}}); err != nil {
+	if h.watch, err = ctrl.NewManager(h.Config(), ctrl.Options{
+		Scheme: ocm.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+	}); err != nil {
 		return err
 	}
 	objects := []client.Object{&operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: "cluster-manager"}}}
@@ -80,27 +88,33 @@ func (h *hub) prepare(ctx context.Context) (err error) {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	}
 	for _, o := range objects {
-		if err := h.direct.Create(ctx, o); err != nil {
+		if err := h.Client.Create(ctx, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// cluster reads a ManagedCluster from the cache, or returns false.
-func (h *hub) cluster(ctx context.Context, name string) (*clusterv1.ManagedCluster, bool, error) {
-	mc := &clusterv1.ManagedCluster{}
-	err := h.watch.GetClient().Get(ctx, client.ObjectKey{Name: name}, mc)
-	return mc, err == nil, client.IgnoreNotFound(err)
+// importer simulates the import controller.
+func (h *hub) importer() klusterlet.Importer {
+	return klusterlet.Importer{
+		Client: h.watch.GetClient(), Server: h.Config().Host, Kubeconfig: h.BootstrapKubeconfig(), BootstrapNamespace: bootstrapNamespace,
+	}
 }
 
-// startHubs starts both at the same time.
-func startHubs(ctx context.Context, names ...string) ([]*hub, error) {
-	hubs, errs := make([]*hub, len(names)), make([]error, len(names))
-	var group sync.WaitGroup
-	for i, name := range names {
-		group.Go(func() { hubs[i], errs[i] = startHub(ctx, name) })
+// has reports whether the cache has a ManagedCluster.
+func (h *hub) has(ctx context.Context, name string) (bool, error) {
+	err := h.watch.GetClient().Get(ctx, client.ObjectKey{Name: name}, &clusterv1.ManagedCluster{})
+	return err == nil, client.IgnoreNotFound(err)
+}
+
+// accept sets whether the hub accepts a cluster.
+func (h *hub) accept(ctx context.Context, name string, accepts bool) error {
+	mc := &clusterv1.ManagedCluster{}
+	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
+		return err
 	}
-	group.Wait()
-	return hubs, errors.Join(errs...)
+	before := mc.DeepCopy()
+	mc.Spec.HubAcceptsClient = accepts
+	return h.Client.Patch(ctx, mc, client.MergeFrom(before))
 }

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -16,7 +13,8 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/bench/internal/proc"
+	"github.com/godwit-dev/godwit/bench/internal/account"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/hub/identity"
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/test/controlplane"
@@ -26,45 +24,41 @@ import (
 
 // installation is Godwit as users install it: a broker, the manager, and an agent on each hub.
 type installation struct {
+	bench                   *frame.Bench
 	fleet                   *fleet
 	broker                  *kafka.Broker
-	folder                  string
-	manager, source, target *process.Process
+	manager, source, target *frame.Process
 	// metrics are the addresses at which the processes serve them, by their names.
 	metrics map[string]string
 }
 
-// install starts Godwit. The source hub is the global hub too.
-func install(ctx context.Context, f *fleet, godwit, folder string) (in *installation, err error) {
-	in = &installation{fleet: f, folder: folder, metrics: map[string]string{}}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, in.stop())
-		}
-	}()
+// install starts Godwit. The source hub is the global hub, too.
+func install(ctx context.Context, b *frame.Bench, f *fleet) (in *installation, err error) {
+	in = &installation{bench: b, fleet: f, metrics: map[string]string{}}
 	if err := in.registerHubs(ctx); err != nil {
-		return in, err
+		return nil, err
 	}
 	if in.broker, err = kafka.Start(ctx, kafka.Options{}); err != nil {
-		return in, err
+		return nil, err
 	}
-	if in.manager, err = in.start(ctx, f.source, godwit, "manager", "--controllers=clusterMigration", "--leader-elect-namespace="+managerNamespace); err != nil {
-		return in, err
+	b.Cleanup(in.broker.Stop)
+	if in.manager, err = in.start(f.source, "manager", "--controllers=clusterMigration", "--leader-elect-namespace="+managerNamespace); err != nil {
+		return nil, err
 	}
 	key, err := publicKey(ctx, f.source, managerNamespace)
 	if err != nil {
-		return in, err
+		return nil, err
 	}
 	enrolled := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: managerNamespace, Name: manager.EnrolledHubs}, Data: map[string]string{}}
-	for h, p := range map[*hub]**process.Process{f.source: &in.source, f.target: &in.target} {
-		if *p, err = in.start(ctx, h, godwit, "agent", "--namespace="+agentNamespace, "--hub="+h.Name, "--manager-key="+key); err != nil {
-			return in, err
+	for h, p := range map[*hub]**frame.Process{f.source: &in.source, f.target: &in.target} {
+		if *p, err = in.start(h, "agent", "--namespace="+agentNamespace, "--hub="+h.Name, "--manager-key="+key); err != nil {
+			return nil, err
 		}
 		if enrolled.Data[h.Name], err = publicKey(ctx, h, agentNamespace); err != nil {
-			return in, err
+			return nil, err
 		}
 	}
-	return in, f.source.direct.Create(ctx, enrolled)
+	return in, f.source.Client.Create(ctx, enrolled)
 }
 
 // registerHubs makes both hubs managed clusters of the global hub, with their addresses.
@@ -78,51 +72,48 @@ func (in *installation) registerHubs(ctx context.Context) error {
 		return err
 	}
 	hubs := []*hub{in.fleet.source, in.fleet.target}
-	if err := in.fleet.create(ctx, global, []string{hubs[0].Name, hubs[1].Name}, setup{}); err != nil {
+	if err := in.fleet.create(ctx, []string{hubs[0].Name, hubs[1].Name}, ""); err != nil {
 		return err
 	}
 	for _, h := range hubs {
 		mc := &clusterv1.ManagedCluster{}
-		if err := global.direct.Get(ctx, client.ObjectKey{Name: h.Name}, mc); err != nil {
+		if err := global.Client.Get(ctx, client.ObjectKey{Name: h.Name}, mc); err != nil {
 			return err
 		}
 		before := mc.DeepCopy()
-		mc.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: h.server(), CABundle: h.Config().CAData}}
-		if err := global.direct.Patch(ctx, mc, client.MergeFrom(before)); err != nil {
+		mc.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: h.Config().Host, CABundle: h.Config().CAData}}
+		if err := global.Client.Patch(ctx, mc, client.MergeFrom(before)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// start starts a process that has a kubeconfig of a hub.
-func (in *installation) start(ctx context.Context, h *hub, program, command string, args ...string) (*process.Process, error) {
+// start starts godwit with a kubeconfig of a hub.
+func (in *installation) start(h *hub, command string, args ...string) (p *frame.Process, err error) {
 	name := command + "-" + h.Name
-	kubeconfig := filepath.Join(in.folder, name+".kubeconfig")
+	kubeconfig := filepath.Join(in.bench.Dir, name+".kubeconfig")
 	if err := controlplane.WriteKubeconfig(kubeconfig, h.Config()); err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(in.folder, name+".log"))
-	if err != nil {
+	if in.metrics[name], err = controlplane.FreeAddress(); err != nil {
 		return nil, err
 	}
-	defer func() { _ = log.Close() }() // the process has its own
-	if in.metrics[name], err = freeAddress(ctx); err != nil {
-		return nil, err
-	}
-	c := exec.CommandContext(context.WithoutCancel(ctx), program, append([]string{
+	p, err = in.bench.Start(name, exec.Command(in.bench.Binary, append([]string{
 		command, "--kubeconfig=" + kubeconfig, "--kafka-brokers=" + in.broker.Address(), "--kafka-plaintext",
 		"--metrics-bind-address=" + in.metrics[name], "--metrics-insecure", "--health-probe-bind-address=0", "--leader-elect=false",
-	}, args...)...)
-	c.Stdout, c.Stderr = log, log
-	return process.Start(name, c)
+	}, args...)...))
+	if err == nil {
+		in.bench.Cleanup(p.Stop)
+	}
+	return p, err
 }
 
-// publicKey waits for the identity that a process makes at its first start.
+// publicKey waits for the identity that a process creates at its first start.
 func publicKey(ctx context.Context, h *hub, namespace string) (key string, err error) {
 	err = process.Poll(ctx, fmt.Sprintf("the identity in namespace %s of %s", namespace, h.Name), func(ctx context.Context) error {
 		secret := &corev1.Secret{}
-		if err := h.direct.Get(ctx, client.ObjectKey{Namespace: namespace, Name: identity.Secret}, secret); err != nil {
+		if err := h.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: identity.Secret}, secret); err != nil {
 			return err
 		}
 		key = string(secret.Data[identity.Public])
@@ -131,21 +122,7 @@ func publicKey(ctx context.Context, h *hub, namespace string) (key string, err e
 	return key, err
 }
 
-// stop ends the processes and the broker.
-func (in *installation) stop() error {
-	var errs []error
-	for _, p := range []*process.Process{in.manager, in.source, in.target} {
-		if p != nil {
-			errs = append(errs, p.Stop())
-		}
-	}
-	if in.broker != nil {
-		errs = append(errs, in.broker.Stop())
-	}
-	return errors.Join(errs...)
-}
-
-// sent is what the topics of Godwit have, in bytes.
+// sent is the size of the topics of Godwit, in bytes.
 func (in *installation) sent() (total int64, err error) {
 	err = filepath.WalkDir(in.broker.DataDir(), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".log" || !strings.HasPrefix(filepath.Base(filepath.Dir(path)), "godwit.") {
@@ -166,16 +143,20 @@ type part struct {
 	CPUSeconds float64 `json:"cpuSeconds"`
 }
 
-func cost(p *process.Process) (part, error) {
-	u, err := proc.UsageOf(p.PID())
-	return part{PeakRSSMiB: float64(u.PeakRSS) / (1 << 20), CPUSeconds: u.CPU}, err
+func cost(p *frame.Process) (part, error) {
+	u, err := p.Usage()
+	return part{PeakRSSMiB: frame.MiB(u.PeakRSS), CPUSeconds: u.CPU}, err
 }
 
-// freeAddress is one on which nothing listens.
-func freeAddress(ctx context.Context) (string, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// requests are those that each process has sent to API servers, by the name of the process.
+func (in *installation) requests(ctx context.Context) (account.Count, error) {
+	all := account.Count{}
+	for name, address := range in.metrics {
+		m, err := account.GetMetrics(ctx, address)
+		if err != nil {
+			return nil, fmt.Errorf("read the metrics of %s: %w", name, err)
+		}
+		all[name] = m.Sum("rest_client_requests_total")
 	}
-	return listener.Addr().String(), listener.Close()
+	return all, nil
 }

@@ -11,9 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/account"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/test/hub/ocm"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 // stageTimeout of each phase is longer than a phase takes on a machine that is busy.
@@ -22,10 +24,10 @@ const stageTimeout = 15 * time.Minute
 // moved is what a migration took.
 type moved struct {
 	Seconds float64 `json:"seconds"`
-	// Phases are the seconds from the start until a phase was seen.
+	// Phases are the seconds from the start until a phase began.
 	Phases map[api.Phase]float64 `json:"phases"`
 	// Requests are those that each process has sent in a phase.
-	Requests map[api.Phase]requests `json:"requests"`
+	Requests map[api.Phase]account.Count `json:"requests"`
 	// StatusBytes is the size of the migration with its status, and StateBytes that of the largest ConfigMap with states.
 	StatusBytes int `json:"statusBytes"`
 	StateBytes  int `json:"stateBytes"`
@@ -37,7 +39,7 @@ func (in *installation) measureMove(ctx context.Context, migration string, all [
 	if err := api.AddToScheme(scheme); err != nil {
 		return moved{}, err
 	}
-	global, err := client.New(unlimited(in.fleet.source.Config()), client.Options{Scheme: scheme})
+	global, err := client.New(in.fleet.source.Config(), client.Options{Scheme: scheme})
 	if err != nil {
 		return moved{}, err
 	}
@@ -52,16 +54,14 @@ func (in *installation) measureMove(ctx context.Context, migration string, all [
 	if err := global.Create(ctx, m); err != nil {
 		return moved{}, err
 	}
-	r := moved{Phases: map[api.Phase]float64{}, Requests: map[api.Phase]requests{}}
-	counted, err := in.countRequests(ctx)
+	r := moved{Phases: map[api.Phase]float64{}, Requests: map[api.Phase]account.Count{}}
+	counted, err := in.requests(ctx)
 	if err != nil {
 		return r, err
 	}
 	for m.Status.Phase != api.PhaseCompleted {
-		select {
-		case <-ctx.Done():
-			return r, ctx.Err()
-		case <-time.After(100 * time.Millisecond):
+		if err := walk.Wait(ctx, 100*time.Millisecond); err != nil {
+			return r, err
 		}
 		before := m.Status.Phase
 		if err := global.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
@@ -71,12 +71,12 @@ func (in *installation) measureMove(ctx context.Context, migration string, all [
 			continue
 		}
 		r.Phases[m.Status.Phase] = time.Since(began).Seconds()
-		now, err := in.countRequests(ctx)
+		now, err := in.requests(ctx)
 		if err != nil {
 			return r, err
 		}
-		r.Requests[before], counted = now.since(counted), now
-		measure.Say("%s after %.1f s; requests until then: %v", m.Status.Phase, r.Phases[m.Status.Phase], r.Requests[before])
+		r.Requests[before], counted = now.Since(counted), now
+		frame.Logf("%s after %.1f s; requests until then: %v", m.Status.Phase, r.Phases[m.Status.Phase], r.Requests[before])
 		if m.Status.Phase == api.PhaseFailed || m.Status.Phase == api.PhaseRollbacking {
 			return r, fmt.Errorf("the migration is in phase %s: %+v %+v", m.Status.Phase, m.Status.Conditions, m.Status.Failures)
 		}
@@ -85,16 +85,16 @@ func (in *installation) measureMove(ctx context.Context, migration string, all [
 	return r, errors.Join(in.mustHaveMoved(ctx, all), r.measureState(ctx, global, m))
 }
 
-// mustHaveMoved keeps the measurement honest: each cluster is at the target, and the source has nothing of it.
+// mustHaveMoved fails unless each cluster is at the target, and the source has nothing of it.
 func (in *installation) mustHaveMoved(ctx context.Context, all []string) error {
 	for _, name := range all {
 		if err := in.fleet.mustBeAt(in.fleet.target, name, 2); err != nil {
 			return err
 		}
-		if err := in.fleet.target.direct.Get(ctx, client.ObjectKey{Namespace: name, Name: name + "-admin-kubeconfig"}, &corev1.Secret{}); err != nil {
+		if err := in.fleet.target.Client.Get(ctx, client.ObjectKey{Namespace: name, Name: name + "-admin-kubeconfig"}, &corev1.Secret{}); err != nil {
 			return fmt.Errorf("%s at the target: %w", name, err)
 		}
-		err := in.fleet.source.direct.Get(ctx, client.ObjectKey{Namespace: name, Name: name + "-admin-kubeconfig"}, &corev1.Secret{})
+		err := in.fleet.source.Client.Get(ctx, client.ObjectKey{Namespace: name, Name: name + "-admin-kubeconfig"}, &corev1.Secret{})
 		if client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Errorf("%s at the source: %w", name, errors.Join(err, errors.New("its Secret is left")))
 		}

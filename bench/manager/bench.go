@@ -3,49 +3,47 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"time"
 
-	"k8s.io/client-go/rest"
-
-	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/bench/internal/account"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
+	"github.com/godwit-dev/godwit/bench/internal/proc"
 	"github.com/godwit-dev/godwit/bench/internal/widget"
-	"github.com/godwit-dev/godwit/test/controlplane"
 )
-
-// settings are what the flags say.
-type settings struct {
-	binary   string
-	crds     int
-	objects  int           // of each
-	turns    int           // of the manager's wall time
-	rounds   int           // of neighbours
-	window   time.Duration // of a neighbour's round, idle and loaded
-	idle     time.Duration
-	idleCRDs int
-	limits   string
-	rate     float64 // that is expected of a manager with these limits
-}
 
 // bench is what the three measurements share.
 type bench struct {
-	settings
-	plane      *controlplane.ControlPlane
-	user       *rest.Config // of the manager and of the commands
-	requests   *account.Requests
+	CRDs          int    `json:"crds"`
+	ObjectsPerCRD int    `json:"objectsPerCRD"`
+	Limits        string `json:"limits"` // of the manager, but for the wall time; {}: its defaults
+
+	turns    int           // of the manager's wall time
+	rounds   int           // beside a second client
+	window   time.Duration // of a round, both idle and loaded
+	idle     time.Duration
+	idleCRDs int
+	rate     float64 // that is expected of a manager with the limits
+
+	frame      *frame.Bench
+	cluster    *frame.Cluster
 	migrations *migrations
 	resources  []*widget.Resource
-	dir        string // for files of the manager
 }
 
-func names(prefix string, n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = fmt.Sprintf("%s%03d", prefix, i)
+// reading is what a manager has cost so far.
+type reading struct {
+	time     time.Time
+	requests account.Count
+	usage    proc.Usage
+}
+
+func (b *bench) read(ctx context.Context, p *frame.Process) (r reading, err error) {
+	if r.requests, err = b.cluster.Requests.Read(ctx); err != nil {
+		return r, err
 	}
-	return all
+	r.usage, err = p.Usage()
+	r.time = time.Now()
+	return r, err
 }
 
 // flip makes the other version the storage version of every resource.
@@ -58,7 +56,7 @@ func flip(ctx context.Context, resources []*widget.Resource) error {
 	return nil
 }
 
-// mustBeMigrated keeps the measurement honest: what is timed has to be work.
+// mustBeMigrated fails unless all objects of all resources are migrated: only work that was done counts.
 func mustBeMigrated(ctx context.Context, resources []*widget.Resource) error {
 	for _, r := range resources {
 		if err := errors.Join(r.MustBeMigrated(ctx), r.MustBeTrimmed(ctx)); err != nil {
@@ -67,13 +65,3 @@ func mustBeMigrated(ctx context.Context, resources []*widget.Resource) error {
 	}
 	return nil
 }
-
-// migrations follows what the manager writes down, by one watch that is there all
-// the time: polling would be a load of its own.
-type migrations struct {
-	mu      sync.Mutex
-	known   map[string]*v1alpha1.CRDMigration
-	changed chan struct{} // closed at the next change
-}
-
-const mib = 1 << 20

@@ -2,23 +2,21 @@ package main
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"github.com/godwit-dev/godwit/bench/internal/account"
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 	"github.com/godwit-dev/godwit/bench/internal/widget"
+	"github.com/godwit-dev/godwit/walk"
 )
 
-// idle is what the manager costs while there is nothing to do.
+// idle is what the manager costs while no CRD needs a migration.
 type idle struct {
 	CRDs              int           `json:"crds"`
 	Seconds           float64       `json:"seconds"`
-	StartRequests     account.Count `json:"startRequests"` // until it was quiet, and not part of the others
+	StartRequests     account.Count `json:"startRequests"` // before the others, until it was quiet
 	Requests          account.Count `json:"requests"`
 	RequestsPerMinute float64       `json:"requestsPerMinute"`
-	// LeaseRenewals are updates of the leader's lease, one every two seconds: what
-	// is left of the requests is ours.
+	// LeaseRenewals are updates of the leader's lease, one every two seconds.
 	LeaseRenewals int64   `json:"leaseRenewals"`
 	CPUSeconds    float64 `json:"cpuSeconds"`
 	RSSMiB        float64 `json:"rssMiB"`
@@ -29,88 +27,39 @@ func (b *bench) measureIdle(ctx context.Context) (i idle, err error) {
 	if b.idle == 0 {
 		return i, nil
 	}
-	if more := b.idleCRDs - b.crds; more > 0 {
-		measure.Say("defining %d more", more)
-		if _, err := widget.Define(ctx, b.plane, names("idle", more)...); err != nil {
+	if more := b.idleCRDs - b.CRDs; more > 0 {
+		frame.Logf("defining %d more", more)
+		if _, err := widget.Define(ctx, b.cluster, frame.Names("idle", more)...); err != nil {
 			return i, err
 		}
 	}
-	i.CRDs = max(b.idleCRDs, b.crds)
-	before, err := b.requests.Read(ctx)
+	i.CRDs = max(b.idleCRDs, b.CRDs)
+	before, err := b.cluster.Requests.Read(ctx)
 	if err != nil {
 		return i, err
 	}
-	ctx, p, err := b.start(ctx, configured)
-	if err != nil {
-		return i, err
-	}
-	defer func() { err = errors.Join(err, p.stop()) }()
-	if err := b.awaitQuiet(ctx); err != nil {
-		return i, err
-	}
-	begun, err := b.requests.Read(ctx)
-	if err != nil {
-		return i, err
-	}
-	i.StartRequests = begun.Since(before)
-	cost, err := p.usage()
-	if err != nil {
-		return i, err
-	}
-	since := time.Now()
-	measure.Say("the manager watches %d clean CRDs for %s", i.CRDs, b.idle)
-	if err := wait(ctx, b.idle); err != nil {
-		return i, err
-	}
-	i.Seconds = time.Since(since).Seconds()
-	spent, err := p.usage()
-	if err != nil {
-		return i, err
-	}
-	ended, err := b.requests.Read(ctx)
-	if err != nil {
-		return i, err
-	}
-	i.Requests = ended.Since(begun)
-	i.LeaseRenewals = i.Requests["update"]
-	i.RequestsPerMinute = float64(i.Requests.Total()) / time.Duration(i.Seconds*float64(time.Second)).Minutes()
-	i.CPUSeconds, i.RSSMiB, i.PeakRSSMiB = spent.CPU-cost.CPU, float64(spent.RSS)/mib, float64(spent.PeakRSS)/mib
-	return i, nil
-}
-
-const (
-	// quiet is how long a manager asks for nothing but its lease when it has seen
-	// everything.
-	quiet = 5 * time.Second
-	// quietTimeout is far above what two hundred CRDs take.
-	quietTimeout = 10 * time.Minute
-)
-
-// awaitQuiet waits for a manager that has just begun to have looked at everything.
-func (b *bench) awaitQuiet(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, quietTimeout, errors.New("the manager does not come to rest"))
-	defer cancel()
-	for last := int64(-1); ; {
-		now, err := b.requests.Read(ctx)
+	err = b.withManager(ctx, configured, func(ctx context.Context, p *frame.Process) error {
+		if err := b.awaitQuiet(ctx); err != nil {
+			return err
+		}
+		begin, err := b.read(ctx, p)
 		if err != nil {
 			return err
 		}
-		asked := now.Total() - now["update"] // the lease is renewed all the time
-		if asked == last {
-			return nil
-		}
-		last = asked
-		if err := wait(ctx, quiet); err != nil {
+		frame.Logf("the manager watches %d clean CRDs for %s", i.CRDs, b.idle)
+		if err := walk.Wait(ctx, b.idle); err != nil {
 			return err
 		}
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
+		end, err := b.read(ctx, p)
+		if err != nil {
+			return err
+		}
+		took := end.time.Sub(begin.time)
+		i.StartRequests, i.Requests = begin.requests.Since(before), end.requests.Since(begin.requests)
+		i.LeaseRenewals = i.Requests["update"]
+		i.Seconds, i.RequestsPerMinute = took.Seconds(), float64(i.Requests.Total())/took.Minutes()
+		i.CPUSeconds, i.RSSMiB, i.PeakRSSMiB = end.usage.CPU-begin.usage.CPU, frame.MiB(end.usage.RSS), frame.MiB(end.usage.PeakRSS)
 		return nil
-	}
+	})
+	return i, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,12 +16,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 )
 
 // migrationTimeout is far above what a migration of the largest size takes.
 const migrationTimeout = time.Hour
+
+// migrations follows the status of each CRDMigration by one watch for the whole time: polling would be a load of its own.
+type migrations struct {
+	mu      sync.Mutex
+	known   map[string]*v1alpha1.CRDMigration
+	changed chan struct{} // closed at the next change
+}
 
 func watchMigrations(ctx context.Context, admin *rest.Config) (*migrations, error) {
 	client, err := dynamic.NewForConfig(admin)
@@ -31,8 +39,8 @@ func watchMigrations(ctx context.Context, admin *rest.Config) (*migrations, erro
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
 	informer := factory.ForResource(v1alpha1.GroupVersion.WithResource("crdmigrations")).Informer()
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    m.see,
-		UpdateFunc: func(_, now any) { m.see(now) },
+		AddFunc:    m.record,
+		UpdateFunc: func(_, now any) { m.record(now) },
 	})
 	if err != nil {
 		return nil, err
@@ -44,14 +52,14 @@ func watchMigrations(ctx context.Context, admin *rest.Config) (*migrations, erro
 	return m, nil
 }
 
-func (m *migrations) see(object any) {
-	there, ok := object.(*unstructured.Unstructured)
+func (m *migrations) record(object any) {
+	u, ok := object.(*unstructured.Unstructured)
 	if !ok {
 		return
 	}
 	migration := &v1alpha1.CRDMigration{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(there.Object, migration); err != nil {
-		measure.Say("read crdmigration %s: %v", there.GetName(), err)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, migration); err != nil {
+		frame.Logf("read crdmigration %s: %v", u.GetName(), err)
 		return
 	}
 	m.mu.Lock()
@@ -61,18 +69,19 @@ func (m *migrations) see(object any) {
 	m.changed = make(chan struct{})
 }
 
-// all reports whether holds does for the migration of each resource.
+// all reports whether a condition holds for the migration of each resource.
 func (m *migrations) all(of []*widget.Resource, holds func(*widget.Resource, *v1alpha1.CRDMigration) bool) bool {
 	return !m.any(of, func(r *widget.Resource, m *v1alpha1.CRDMigration) bool { return !holds(r, m) })
 }
 
+// any reports whether a condition holds for the migration of one of the resources.
 func (m *migrations) any(of []*widget.Resource, holds func(*widget.Resource, *v1alpha1.CRDMigration) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.ContainsFunc(of, func(r *widget.Resource) bool { return holds(r, m.known[r.CRD()]) })
 }
 
-// await returns when holds does.
+// await returns when a condition holds.
 func (m *migrations) await(ctx context.Context, what string, holds func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, migrationTimeout, fmt.Errorf("not within %s", migrationTimeout))
 	defer cancel()
@@ -96,22 +105,21 @@ func (m *migrations) next() <-chan struct{} {
 	return m.changed
 }
 
-// succeeded: the story that the status tells is about the storage version of now,
-// and has ended well.
+// succeeded reports whether the status is about the present storage version, and Ready.
 func succeeded(r *widget.Resource, m *v1alpha1.CRDMigration) bool {
 	return m != nil && m.Status.StorageVersion == r.Storage() && slices.Equal(m.Status.StoredVersions, []string{r.Storage()}) &&
 		meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionReady)
 }
 
-// writing: a checkpoint is saved before the first write, and goes with the last.
+// writing reports whether objects are being written: a checkpoint is saved before the first write, and removed with the last.
 func writing(r *widget.Resource, m *v1alpha1.CRDMigration) bool {
 	return m != nil && m.Status.StorageVersion == r.Storage() && m.Status.Checkpoint != nil
 }
 
-func (b *bench) awaitSuccess(ctx context.Context, of []*widget.Resource) error {
-	return b.migrations.await(ctx, "every migration to succeed", func() bool { return b.migrations.all(of, succeeded) })
+func (m *migrations) awaitSuccess(ctx context.Context, of []*widget.Resource) error {
+	return m.await(ctx, "every migration to succeed", func() bool { return m.all(of, succeeded) })
 }
 
-func (b *bench) awaitWriting(ctx context.Context, of []*widget.Resource) error {
-	return b.migrations.await(ctx, "objects to be written", func() bool { return b.migrations.any(of, writing) })
+func (m *migrations) awaitWriting(ctx context.Context, of []*widget.Resource) error {
+	return m.await(ctx, "objects to be written", func() bool { return m.any(of, writing) })
 }

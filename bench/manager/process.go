@@ -4,33 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
-	"github.com/godwit-dev/godwit/bench/internal/account"
-	"github.com/godwit-dev/godwit/bench/internal/proc"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/walk"
 )
 
-const (
-	// crdFile is relative to the folder of this module, as the defaults of the
-	// flags are.
-	crdFile = "../api/v1alpha1/crd/godwit.dev_crdmigrations.yaml"
+// crdFile is relative to the folder of this module, as the defaults of the flags are.
+const crdFile = "../api/v1alpha1/crd/godwit.dev_crdmigrations.yaml"
 
-	startTimeout = 2 * time.Minute
-)
-
-// installManager prepares the cluster and the files that every process needs.
+// installManager prepares the cluster, and writes the configurations.
 func (b *bench) installManager(ctx context.Context) error {
-	var err error
-	if b.binary, err = filepath.Abs(b.binary); err != nil {
-		return err
-	}
 	text, err := os.ReadFile(crdFile)
 	if err != nil {
 		return err
@@ -39,112 +27,80 @@ func (b *bench) installManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := controlplane.InstallCRDs(ctx, b.plane.Config(), crds...); err != nil {
+	if err := controlplane.InstallCRDs(ctx, b.cluster.Config(), crds...); err != nil {
 		return err
 	}
-	if b.user, err = account.AddUser(ctx, b.plane, account.Godwit); err != nil {
-		return err
-	}
-	if err := controlplane.WriteKubeconfig(b.file("kubeconfig"), b.user); err != nil {
-		return err
-	}
-	return errors.Join(b.configure(configured, b.limits), b.configure(unpaced, "{maxWritesPerSecond: 0}"))
+	return errors.Join(b.configure(configured, b.Limits), b.configure(unpaced, "{maxWritesPerSecond: 0}"))
 }
 
-// The configurations that a manager is started with.
+// The configurations with which a manager is started.
 const (
-	configured = "configured.yaml" // what the flags say
-	unpaced    = "unpaced.yaml"    // without a rate, as the command is that it is compared with
+	configured = "configured.yaml" // with the limits of the flag
+	unpaced    = "unpaced.yaml"    // without a rate, like the command that it is compared with
 )
 
 func (b *bench) configure(file, limits string) error {
-	return os.WriteFile(b.file(file), []byte("apiVersion: config.godwit.dev/v1alpha1\nkind: ManagerConfiguration\n"+
+	return os.WriteFile(filepath.Join(b.frame.Dir, file), []byte("apiVersion: config.godwit.dev/v1alpha1\nkind: ManagerConfiguration\n"+
 		"storageVersionMigrator: {defaults: {settle: 0s}}\nlimits: "+limits+"\n"), 0o600)
 }
 
-func (b *bench) file(name string) string { return filepath.Join(b.dir, name) }
-
-// process is a manager under way.
-type process struct {
-	*exec.Cmd
-	log   *os.File
-	ended chan error
-}
-
-// start starts the manager as a Deployment does, with a configuration and more
-// flags, and returns when it is ready. The context that it returns ends with the manager: a wait for its work ends, too.
-func (b *bench) start(ctx context.Context, configuration string, flags ...string) (context.Context, *process, error) {
-	address, err := freeAddress(ctx)
+// withManager starts the manager as a Deployment does, with a configuration and more flags, works while it runs, and stops it.
+func (b *bench) withManager(ctx context.Context, configuration string, work func(context.Context, *frame.Process) error, flags ...string) (err error) {
+	address, err := controlplane.FreeAddress()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	log, err := os.Create(b.file("manager.log"))
-	if err != nil {
-		return nil, nil, err
-	}
-	p := &process{ended: make(chan error, 1), log: log}
-	flags = append([]string{"manager", "--config=" + b.file(configuration), "--metrics-bind-address=0",
+	flags = append([]string{"manager", "--config=" + filepath.Join(b.frame.Dir, configuration), "--metrics-bind-address=0",
 		"--health-probe-bind-address=" + address, "--leader-elect-namespace=default"}, flags...)
-	p.Cmd = exec.CommandContext(ctx, b.binary, flags...)
-	p.Cancel = func() error { return p.Process.Signal(syscall.SIGTERM) }
-	p.Env = append(os.Environ(), "KUBECONFIG="+b.file("kubeconfig"))
-	p.Stderr = log
-	if err := p.Start(); err != nil {
-		return nil, nil, errors.Join(err, log.Close())
+	p, err := b.frame.Start("manager", b.cluster.Command(flags...))
+	if err != nil {
+		return err
 	}
-	alive, end := context.WithCancelCause(ctx)
-	go func() {
-		err := p.Wait()
-		end(errors.New("the manager ended"))
-		p.ended <- err
-	}()
-	if err := p.awaitReady(alive, address); err != nil {
-		return nil, nil, errors.Join(err, p.stop())
+	defer func() { err = errors.Join(err, p.End()) }()
+	if err := p.Await(ctx, "the manager to be ready", func(ctx context.Context) error { return checkReady(ctx, address) }); err != nil {
+		return err
 	}
-	return alive, p, nil
+	return p.During(ctx, func(ctx context.Context) error { return work(ctx, p) })
 }
 
-func (p *process) awaitReady(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+func checkReady(ctx context.Context, address string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("/readyz answers %s", response.Status)
+	}
+	return errors.Join(err, response.Body.Close())
+}
+
+const (
+	// quiet is how long a manager that has read everything requests nothing but its lease.
+	quiet = 5 * time.Second
+	// quietTimeout is far above what two hundred CRDs take.
+	quietTimeout = 10 * time.Minute
+)
+
+// awaitQuiet waits until a manager that has just started has read everything.
+func (b *bench) awaitQuiet(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, quietTimeout, errors.New("the manager does not come to rest"))
 	defer cancel()
-	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
+	for last := int64(-1); ; {
+		count, err := b.cluster.Requests.Read(ctx)
 		if err != nil {
 			return err
 		}
-		if resp, err := http.DefaultClient.Do(req); err == nil {
-			_ = resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return nil
-			}
+		now := count.Total() - count["update"] // the lease is renewed all the time
+		if now == last {
+			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the manager to be ready: %w", context.Cause(ctx))
-		case <-time.After(100 * time.Millisecond):
+		last = now
+		if err := walk.Wait(ctx, quiet); err != nil {
+			return err
 		}
 	}
-}
-
-// stop ends the manager. What it had said is part of the error of one that failed.
-func (p *process) stop() error {
-	_ = p.Process.Signal(syscall.SIGTERM) // one that has ended says why below
-	err := <-p.ended
-	p.ended <- nil // stopped again, there is nothing left to say
-	defer func() { _ = p.log.Close() }()
-	if err == nil {
-		return nil
-	}
-	said, _ := os.ReadFile(p.log.Name())
-	return fmt.Errorf("the manager ended with %w:\n%s", err, said[max(0, len(said)-2000):])
-}
-
-func (p *process) usage() (proc.Usage, error) { return proc.UsageOf(p.Process.Pid) }
-
-func freeAddress(ctx context.Context) (string, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
 }

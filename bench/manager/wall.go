@@ -2,21 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/godwit-dev/godwit/bench/internal/account"
-	"github.com/godwit-dev/godwit/bench/internal/crdrun"
-	"github.com/godwit-dev/godwit/bench/internal/measure"
-	"github.com/godwit-dev/godwit/bench/internal/widget"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 )
 
-// wall compares the manager with the same work done by one command after another,
-// both without a rate: with one, the rate is all there is to measure.
+// wall compares the manager with one command after another for the same work, both without a rate, which would be all that is
+// measured.
 type wall struct {
-	// Settle is the settle time of both. Both wait after a flip until the API server has
-	// renewed its lease, up to 10.4 s.
+	// Settle is the settle time of both. Both wait after a flip until the API server has renewed its lease, up to 10.4 s.
 	Settle  string    `json:"settle"`
 	Manager []managed `json:"manager"`
 	// Commands are the turns before, between and after those of the manager.
@@ -55,7 +51,7 @@ type single struct {
 	PeakRSSMiB float64 `json:"peakRSSMiB"`
 }
 
-// seconds is the time of all runs, where that of the first is given.
+// seconds is the time of all runs, with another time of the first one.
 func (c commands) seconds(first float64) float64 {
 	total := first
 	for _, s := range c.Others {
@@ -66,45 +62,40 @@ func (c commands) seconds(first float64) float64 {
 
 // sum is the time of all runs, as if the first had not waited: it counts as much as the median of the others.
 func (c commands) sum() float64 {
-	return c.seconds(measure.Median(c.Others, func(s single) float64 { return s.Seconds }))
+	return c.seconds(frame.Median(c.Others, func(s single) float64 { return s.Seconds }))
 }
 
 func (b *bench) measureWall(ctx context.Context) (wall, error) {
 	w := wall{Settle: "0s"}
 	for turn := range 2*b.turns + 1 {
-		if turn%2 == 0 {
-			c, err := b.runCommands(ctx)
-			if err != nil {
-				return w, err
-			}
-			w.Commands = append(w.Commands, c)
-			continue
+		measure := b.runCommands
+		if turn%2 == 1 {
+			measure = b.runManager
 		}
-		m, err := b.runManager(ctx)
-		if err != nil {
+		if err := measure(ctx, &w); err != nil {
 			return w, err
 		}
-		w.Manager = append(w.Manager, m)
 	}
-	took := measure.Median(w.Manager, func(m managed) float64 { return m.WallSeconds })
-	w.Ratio = measure.Ratio(took, measure.Median(w.Commands, commands.sum))
-	w.RatioFromFlip = measure.Ratio(took, measure.Median(w.Commands, func(c commands) float64 { return c.WallSeconds }))
+	took := frame.Median(w.Manager, func(m managed) float64 { return m.WallSeconds })
+	w.Ratio = frame.Ratio(took, frame.Median(w.Commands, commands.sum))
+	w.RatioFromFlip = frame.Ratio(took, frame.Median(w.Commands, func(c commands) float64 { return c.WallSeconds }))
 	return w, nil
 }
 
 // runCommands migrates one CRD after another.
-func (b *bench) runCommands(ctx context.Context) (c commands, err error) {
-	begun := time.Now()
+func (b *bench) runCommands(ctx context.Context, w *wall) error {
+	began := time.Now()
 	if err := flip(ctx, b.resources); err != nil {
-		return c, err
+		return err
 	}
-	c.FlipSeconds = time.Since(begun).Seconds()
+	c := commands{FlipSeconds: time.Since(began).Seconds()}
 	// The CRD that was flipped last is the first: its run waits for the lease for all others.
 	for i, r := range slices.Backward(b.resources) {
-		s, err := runSingle(ctx, b.binary, r.As(b.user))
+		report, err := r.Run(ctx)
 		if err != nil {
-			return c, err
+			return err
 		}
+		s := single{Seconds: report.Cost.Took.Seconds(), Requests: report.Requests, PeakRSSMiB: frame.MiB(report.Cost.PeakRSS)}
 		if i == len(b.resources)-1 {
 			c.First = s
 			continue
@@ -112,65 +103,44 @@ func (b *bench) runCommands(ctx context.Context) (c commands, err error) {
 		c.Others = append(c.Others, s)
 	}
 	c.WallSeconds = c.FlipSeconds + c.seconds(c.First.Seconds)
-	measure.Say("godwit crd run: %d CRDs of %d objects in %.1f s; alone, their runs take %.1f s", b.crds, b.objects, c.WallSeconds, c.sum())
-	return c, nil
+	frame.Logf("godwit crd run: %d CRDs of %d objects in %.1f s; alone, their runs take %.1f s", b.CRDs, b.ObjectsPerCRD, c.WallSeconds, c.sum())
+	w.Commands = append(w.Commands, c)
+	return nil
 }
 
-func runSingle(ctx context.Context, binary string, r *widget.Resource) (single, error) {
-	c, err := crdrun.New(binary, r)
-	if err != nil {
-		return single{}, err
-	}
-	defer c.Close()
-	report, err := c.Run(ctx)
-	if err != nil {
-		return single{}, err
-	}
-	return single{Seconds: report.Took.Seconds(), Requests: report.Requests, PeakRSSMiB: float64(report.PeakRSS) / mib}, nil
-}
-
-// runManager lets a manager that has nothing to do yet see every CRD change.
-func (b *bench) runManager(ctx context.Context) (m managed, err error) {
-	ctx, p, err := b.start(ctx, unpaced)
-	if err != nil {
-		return m, err
-	}
-	defer func() { err = errors.Join(err, p.stop()) }()
-	if err := b.awaitQuiet(ctx); err != nil {
-		return m, err
-	}
-	before, err := b.requests.Read(ctx)
-	if err != nil {
-		return m, err
-	}
-	cost, err := p.usage()
-	if err != nil {
-		return m, err
-	}
-	measure.Say("the manager watches %d CRDs; flipping all", b.crds)
-	begun := time.Now()
-	if err := flip(ctx, b.resources); err != nil {
-		return m, err
-	}
-	m.FlipSeconds = time.Since(begun).Seconds()
-	if err := b.awaitWriting(ctx, b.resources); err != nil {
-		return m, err
-	}
-	m.SecondsToWrite = time.Since(begun).Seconds()
-	if err := b.awaitSuccess(ctx, b.resources); err != nil {
-		return m, err
-	}
-	m.WallSeconds = time.Since(begun).Seconds()
-	m.ObjectsPerSecond = measure.Ratio(float64(b.crds*b.objects), m.WallSeconds-m.SecondsToWrite)
-	measure.Say("manager: %d CRDs of %d objects in %.1f s", b.crds, b.objects, m.WallSeconds)
-	after, err := b.requests.Read(ctx)
-	if err != nil {
-		return m, err
-	}
-	spent, err := p.usage()
-	if err != nil {
-		return m, err
-	}
-	m.Requests, m.CPUSeconds, m.PeakRSSMiB = after.Since(before), spent.CPU-cost.CPU, float64(spent.PeakRSS)/mib
-	return m, mustBeMigrated(ctx, b.resources)
+// runManager changes every CRD under a manager that has had nothing to do.
+func (b *bench) runManager(ctx context.Context, w *wall) error {
+	return b.withManager(ctx, unpaced, func(ctx context.Context, p *frame.Process) error {
+		if err := b.awaitQuiet(ctx); err != nil {
+			return err
+		}
+		begin, err := b.read(ctx, p)
+		if err != nil {
+			return err
+		}
+		frame.Logf("the manager watches %d CRDs; flipping all", b.CRDs)
+		var m managed
+		since := func() float64 { return time.Since(begin.time).Seconds() }
+		if err := flip(ctx, b.resources); err != nil {
+			return err
+		}
+		m.FlipSeconds = since()
+		if err := b.migrations.awaitWriting(ctx, b.resources); err != nil {
+			return err
+		}
+		m.SecondsToWrite = since()
+		if err := b.migrations.awaitSuccess(ctx, b.resources); err != nil {
+			return err
+		}
+		m.WallSeconds = since()
+		m.ObjectsPerSecond = frame.Ratio(float64(b.CRDs*b.ObjectsPerCRD), m.WallSeconds-m.SecondsToWrite)
+		frame.Logf("manager: %d CRDs of %d objects in %.1f s", b.CRDs, b.ObjectsPerCRD, m.WallSeconds)
+		end, err := b.read(ctx, p)
+		if err != nil {
+			return err
+		}
+		m.Requests, m.CPUSeconds, m.PeakRSSMiB = end.requests.Since(begin.requests), end.usage.CPU-begin.usage.CPU, frame.MiB(end.usage.PeakRSS)
+		w.Manager = append(w.Manager, m)
+		return mustBeMigrated(ctx, b.resources)
+	})
 }

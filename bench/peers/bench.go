@@ -4,51 +4,94 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
-
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
+	"github.com/godwit-dev/godwit/bench/internal/proc"
+	"github.com/godwit-dev/godwit/bench/internal/result"
 	"github.com/godwit-dev/godwit/bench/internal/widget"
-	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// bench is one run of the command.
-type bench struct {
-	objects, faultObjects, rounds int
-	limit                         time.Duration
-	faults                        []string
-	godwit, servers               string
+// part is one round, or one fault, in a file of its own: a measurement that is interrupted continues after its last part.
+// Rounds are whole, because turns are compared within a round.
+type part struct {
+	conditions
+	Environment result.Environment `json:"environment"`
+	Turns       []result.Turn      `json:"turns,omitempty"`
+	Faults      []result.Residue   `json:"faults,omitempty"`
+	// Unavailable are contestants that could not be built, with the cause.
+	Unavailable map[string]string `json:"unavailable,omitempty"`
+}
 
-	out      string        // file of the result
+// conditions are the same in all parts of a measurement.
+type conditions struct {
+	Objects      int     `json:"objects"`
+	FaultObjects int     `json:"faultObjects"`
+	LimitSeconds float64 `json:"limitSeconds"`
+}
+
+const (
+	roundPrefix = "round-"
+	faultPrefix = "fault-"
+)
+
+func roundPart(round int) string    { return roundPrefix + strconv.Itoa(round) }
+func faultPart(fault string) string { return faultPrefix + fault }
+
+// roundOf is the number of the round that a part is.
+func roundOf(name string) (round int, is bool) {
+	number, is := strings.CutPrefix(name, roundPrefix)
+	round, err := strconv.Atoi(number)
+	return round, is && err == nil
+}
+
+// faultOf is the name of the fault that a part is.
+func faultOf(name string) string { return strings.TrimPrefix(name, faultPrefix) }
+
+// add adds a part to the result. The environment is that of the last part, with the highest load.
+func add(r *result.Peers, p part) {
+	load := max(r.Environment.Load, p.Environment.Load)
+	r.Environment = p.Environment
+	r.Environment.Load = load
+	r.Turns = append(r.Turns, p.Turns...)
+	r.Faults = append(r.Faults, p.Faults...)
+	maps.Copy(r.Unavailable, p.Unavailable)
+}
+
+// bench is one run of the command. Its result is that of all parts.
+type bench struct {
+	result.Peers
+
+	faultObjects int
+	limit        time.Duration
+	faultList    string
+	faults       []string
+	servers      string // folder
+
 	folder   string        // of the parts
 	duration time.Duration // after which no part begins; 0: none
 	began    time.Time
 	parts    map[string]part
 	current  part
 
-	dir         string
-	plane       *controlplane.ControlPlane
-	user        *rest.Config
-	kubeconfig  string
-	clients     dynamic.Interface
+	env
 	meter       *meter
 	resource    *widget.Resource
-	environment environment
+	environment result.Environment
 	unavailable map[string]string
 }
 
 // partNames are all parts of the measurement, in their order.
 func (b *bench) partNames() []string {
 	var names []string
-	for round := range b.rounds {
+	for round := range b.Rounds {
 		names = append(names, roundPart(round+1))
 	}
 	for _, fault := range b.faults {
@@ -60,7 +103,7 @@ func (b *bench) partNames() []string {
 func (b *bench) file(name string) string { return filepath.Join(b.folder, name+".json") }
 
 func (b *bench) conditions() conditions {
-	return conditions{Objects: b.objects, FaultObjects: b.faultObjects, LimitSeconds: b.limit.Seconds()}
+	return conditions{Objects: b.Objects, FaultObjects: b.faultObjects, LimitSeconds: b.limit.Seconds()}
 }
 
 // load reads the parts of earlier runs.
@@ -81,7 +124,7 @@ func (b *bench) load() error {
 		if p.conditions != b.conditions() {
 			return fmt.Errorf("%s was measured with %+v, not %+v: delete it, or name another folder with -parts", b.file(name), p.conditions, b.conditions())
 		}
-		measure.Say("%s was measured on %s: %s", name, p.Environment.Date, b.file(name))
+		frame.Logf("%s was measured on %s: %s", name, p.Environment.Date, b.file(name))
 		b.parts[name] = p
 	}
 	return nil
@@ -100,13 +143,13 @@ func (b *bench) checkVersions() error {
 // begin begins a part.
 func (b *bench) begin() {
 	b.current = part{conditions: b.conditions(), Environment: b.environment, Unavailable: b.unavailable}
-	b.current.Environment.setNow()
+	b.current.Environment.Date, b.current.Environment.Load = time.Now().UTC().Format(time.DateOnly), proc.LoadAverage()
 }
 
 // keep writes the part that was measured.
 func (b *bench) keep(name string) error {
 	b.parts[name] = b.current
-	return measure.Write(io.Discard, b.file(name), b.current)
+	return frame.WriteJSON(b.file(name), b.current)
 }
 
 // missing are the parts that are to be measured.
@@ -119,18 +162,16 @@ func (b *bench) timeIsOver() bool { return b.duration > 0 && time.Since(b.began)
 
 // failed reports whether a contestant has failed in a turn.
 func (b *bench) failed(contestant string) bool {
-	return slices.ContainsFunc(b.collect().Turns, func(t turn) bool { return t.Contestant == contestant && t.Error != "" })
+	b.collect()
+	return slices.ContainsFunc(b.Turns, func(t result.Turn) bool { return t.Contestant == contestant && t.Error != "" })
 }
 
-// collect makes one result of all parts.
-func (b *bench) collect() result {
-	r := result{Rounds: b.rounds, Objects: b.objects, LimitSeconds: b.limit.Seconds(), Missing: b.missing(), Unavailable: map[string]string{}}
+// collect makes the result of all parts.
+func (b *bench) collect() {
+	b.Peers = result.Peers{Rounds: b.Rounds, Objects: b.Objects, LimitSeconds: b.limit.Seconds(), Missing: b.missing(), Unavailable: map[string]string{}}
 	for _, name := range b.partNames() {
-		p, found := b.parts[name]
-		if !found {
-			continue
+		if p, found := b.parts[name]; found {
+			add(&b.Peers, p)
 		}
-		r.add(p)
 	}
-	return r
 }

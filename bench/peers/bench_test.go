@@ -8,13 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic/fake"
+
+	"github.com/godwit-dev/godwit/bench/internal/result"
 )
 
 // TestParts: a second run has what the first one has measured, and measures what is missing.
 func TestParts(t *testing.T) {
 	folder := t.TempDir()
 	newBench := func() *bench {
-		return &bench{folder: folder, objects: 100, faultObjects: 10, rounds: 2, limit: time.Second, faults: []string{"killed"}}
+		return &bench{Peers: result.Peers{Objects: 100, Rounds: 2}, folder: folder, faultObjects: 10, limit: time.Second, faults: []string{"killed"}}
 	}
 	first := newBench()
 	if err := first.load(); err != nil {
@@ -25,7 +27,7 @@ func TestParts(t *testing.T) {
 	}
 	first.environment.Versions = map[string]string{"etcd": "3.6"}
 	first.begin()
-	first.current.Turns = []turn{{Round: 2, Contestant: "ksvm", Error: "it ended by itself"}}
+	first.current.Turns = []result.Turn{{Round: 2, Contestant: "ksvm", Error: "it ended by itself"}}
 	if err := first.keep("round-2"); err != nil {
 		t.Fatal(err)
 	}
@@ -37,11 +39,11 @@ func TestParts(t *testing.T) {
 	if want := []string{"round-1", "fault-killed"}; !cmp.Equal(second.missing(), want) {
 		t.Errorf("a second run: %s", cmp.Diff(want, second.missing()))
 	}
-	if r := second.collect(); len(r.Turns) != 1 || !cmp.Equal(r.Missing, second.missing()) || r.Environment.Date == "" {
-		t.Errorf("the result of an unfinished measurement: %+v", r)
+	if second.collect(); len(second.Turns) != 1 || !cmp.Equal(second.Missing, second.missing()) || second.Environment.Date == "" {
+		t.Errorf("the result of an unfinished measurement: %+v", second.Peers)
 	}
 	if !second.failed("ksvm") || second.failed("intree") {
-		t.Error("a contestant that failed in an earlier part is asked again, or another one is not")
+		t.Error("a contestant that failed in an earlier part is measured again, or another one is not")
 	}
 	if second.checkVersions() == nil {
 		t.Error("a part of another version of etcd is accepted")
@@ -51,7 +53,7 @@ func TestParts(t *testing.T) {
 		t.Error(err)
 	}
 
-	second.objects = 200
+	second.Objects = 200
 	if second.load() == nil {
 		t.Error("a part with another number of objects is accepted")
 	}

@@ -7,26 +7,24 @@ import (
 	"os/exec"
 	"strconv"
 
-	"k8s.io/client-go/dynamic"
-
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 )
 
 // clusterAPI is the CRD migrator of Cluster API.
 type clusterAPI struct {
-	label, binary, kubeconfig, dir string
-	clients                        dynamic.Interface
-	qps                            float64 // 0: its default
+	env
+	label, binary string
+	qps           float64 // 0: its default
 }
 
 func (c clusterAPI) name() string { return c.label }
 
 func (c clusterAPI) prepare(ctx context.Context, r *widget.Resource) (migration, error) {
-	args := []string{"--kubeconfig=" + c.kubeconfig, "--group=" + r.Group(), "--kind=" + widget.Kind}
+	args := []string{"--kubeconfig=" + c.cluster.Kubeconfig, "--group=" + r.Group(), "--kind=" + widget.Kind}
 	if c.qps != 0 {
 		args = append(args, "--kube-api-qps="+strconv.FormatFloat(c.qps, 'f', -1, 64))
 	}
-	child, err := run(c.dir, c.label, exec.Command(c.binary, args...))
+	child, err := start(c.frame, c.label, exec.Command(c.binary, args...))
 	if err != nil {
 		return nil, err
 	}
@@ -50,13 +48,13 @@ func (m *clusterAPIRun) begin(context.Context) error {
 }
 
 func (m *clusterAPIRun) wait(ctx context.Context) (string, error) {
-	err := m.child.during(ctx, func(ctx context.Context) error { return awaitTrim(ctx, m.clients, m.resource) })
+	err := m.child.During(ctx, func(ctx context.Context) error { return awaitTrim(ctx, m.clients, m.resource) })
 	if err != nil {
 		return "retries", err
 	}
 	return fmt.Sprintf("storedVersions trimmed to %s", m.resource.Storage()), nil
 }
 
-func (m *clusterAPIRun) kill() error { return m.child.crash() }
+func (m *clusterAPIRun) kill() error { return m.child.Crash() }
 
 func (m *clusterAPIRun) close(context.Context) error { return m.child.end() }

@@ -16,12 +16,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 )
 
 // contestant is one way to migrate objects.
 type contestant interface {
-	// name is a word, for the result.
+	// name is that in the result.
 	name() string
 	// prepare starts what runs in a cluster before it has something to migrate.
 	prepare(context.Context, *widget.Resource) (migration, error)
@@ -31,24 +32,31 @@ type contestant interface {
 type migration interface {
 	// begin starts the writes, or continues those of a process that was killed.
 	begin(context.Context) error
-	// wait returns when the contestant says that it is done, or has given up, with what it says.
+	// wait returns when the contestant reports that it is done, or has given up, with its report.
 	wait(context.Context) (claim string, err error)
 	// kill ends its process as a crash does.
 	kill() error
-	// close ends its process, and removes what it has left in the cluster, except for the objects and the CRD. It may be
-	// called again.
+	// close ends its process, and removes what it has left in the cluster, but for the objects and the CRD. It may be called
+	// again.
 	close(context.Context) error
 }
 
 const (
-	// faultLimit is what a contestant has to be done, or to give up, while a fault lasts.
+	// faultLimit is how long a contestant has to be done, or to give up, while a fault lasts.
 	faultLimit = 20 * time.Second
-	// recoveryLimit is what it has after a fault. It is longer than Godwit's settle time.
+	// recoveryLimit is how long it has after a fault. It is longer than Godwit's settle time.
 	recoveryLimit = 2 * time.Minute
 )
 
 // errLimit ends a migration that takes too long.
 var errLimit = errors.New("limit reached")
+
+// env is where a contestant runs.
+type env struct {
+	frame   *frame.Bench
+	cluster *frame.Cluster
+	clients dynamic.Interface // the administrator's
+}
 
 var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 

@@ -1,6 +1,6 @@
 // Command peers migrates the same objects of the same CRD on the same control plane with Godwit and with each other
-// migrator there is, in turns, and says how fast each is, what it costs the API server and etcd, and what it leaves behind
-// when something goes wrong.
+// migrator there is, in turns, and measures how fast each is, what it costs the API server and etcd, and what it leaves behind
+// after a fault.
 //
 // The ceiling is a loop of empty merge patches over names that are known beforehand, at its best number in flight. Every
 // turn begins with all objects at the other version, after one request for each object and a pause, and the order of the turns
@@ -16,19 +16,17 @@
 //   - ksvm: kube-storage-version-migrator as a process of tools/peers/ksvm, with the limits of its manifests. Its trigger
 //     looks for changes every ten minutes; here the migration is created by hand, and the time begins then.
 //
-// Godwit is `godwit crd run` as a whole, from its start to its end, at a change that is old enough that it has nothing to
-// wait for. A turn that exceeds a limit ends there; its speed is that of the objects which it has migrated.
+// Godwit is `godwit crd run` as a whole, from its start to its end, at a change that is so old that it does not wait. A turn
+// that exceeds a limit ends there; its speed is that over the objects which it has migrated.
 //
-// Each round and each fault is kept in a file when it is measured. A run that is interrupted, or ends by -for, is
-// continued by the same command.
+// Each round and each fault is kept in a file when it is measured. The same command continues a run that was interrupted or
+// ended by -for.
 //
 // # Reading order
 //
-// contestant.go says what a contestant is, and process.go runs its program. godwit.go and clusterapi.go are contestants;
-// migration.go has what intree.go and ksvm.go share. turn.go is one turn and what it cost, residue.go what is left behind,
-// result.go what is written, and part.go a round or a fault of it. bench.go is one run of the command, with the parts that
-// it has and those that it lacks: speed.go measures the turns of a round, and fault.go the faults, which are denied.go;
-// gate.go and
-// stopped.go, whose writes the gate holds; and killed.go. main.go is the command. A file uses only files
-// before it.
+// contestant.go has what a contestant is, and child.go runs its program. godwit.go, clusterapi.go and ordered.go are contestants; the
+// last one has those that a StorageVersionMigration orders. meter.go measures a turn, and environment.go reads what the numbers depend
+// on. bench.go is one run of the command, with the parts that it has and those that it lacks: speed.go measures the turns of a
+// round, and fault.go has what the faults share, which are denied.go, stopped.go and killed.go. table.go is what is printed, and main.go is
+// the command. A file uses only files before it.
 package main

@@ -7,7 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
+	"github.com/godwit-dev/godwit/bench/internal/result"
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 )
 
@@ -16,17 +17,17 @@ type subject struct {
 	contestant
 	resource  *widget.Resource
 	migration migration
-	residue   residue
+	residue   result.Residue
 	failed    error
 }
 
-// subjects makes a resource for each contestant.
+// subjects defines and fills a resource for each contestant.
 func (b *bench) subjects(ctx context.Context, fault string, contestants []contestant) ([]*subject, error) {
 	names := make([]string, len(contestants))
 	for i, c := range contestants {
 		names[i] = fault + "-" + c.name()
 	}
-	resources, err := widget.Define(ctx, b.plane, names...)
+	resources, err := widget.Define(ctx, b.cluster, names...)
 	if err != nil {
 		return nil, err
 	}
@@ -35,12 +36,12 @@ func (b *bench) subjects(ctx context.Context, fault string, contestants []contes
 		if err := resources[i].Fill(ctx, b.faultObjects); err != nil {
 			return nil, err
 		}
-		all[i] = &subject{contestant: c, resource: resources[i], residue: residue{Fault: fault, Contestant: c.name(), Objects: b.faultObjects}}
+		all[i] = &subject{contestant: c, resource: resources[i], residue: result.Residue{Fault: fault, Contestant: c.name(), Objects: b.faultObjects}}
 	}
 	return all, nil
 }
 
-// wait waits for a contestant, at most for the limit, which is no failure here.
+// wait waits for a contestant, at most until the limit, which is not a failure here, and returns its report.
 func (s *subject) wait(ctx context.Context, limit time.Duration) string {
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errLimit)
 	defer cancel()
@@ -54,23 +55,23 @@ func (s *subject) wait(ctx context.Context, limit time.Duration) string {
 	return claim
 }
 
-// look reads what there is.
-func (s *subject) look(ctx context.Context, claim string) (state, error) {
+// readState reads what etcd and the CRD have, beside the report of the contestant.
+func (s *subject) readState(ctx context.Context, claim string) (result.State, error) {
 	old, err := s.resource.Old(ctx)
 	if err != nil {
-		return state{}, err
+		return result.State{}, err
 	}
 	stored, err := s.resource.StoredVersions(ctx)
 	if err != nil {
-		return state{}, err
+		return result.State{}, err
 	}
-	return state{
+	return result.State{
 		Old: old, StoredVersions: stored, Claim: claim,
 		Loss: old > 0 && slices.Equal(stored, []string{s.resource.Storage()}),
 	}, nil
 }
 
-// each does something for each subject that has not failed. A failure is the subject's.
+// each calls do for each subject that has not failed. An error is the failure of that subject.
 func each(ctx context.Context, all []*subject, do func(*subject) error) error {
 	for _, s := range all {
 		if s.failed == nil {
@@ -83,7 +84,7 @@ func each(ctx context.Context, all []*subject, do func(*subject) error) error {
 	return nil
 }
 
-// together does something for all subjects that have not failed, at the same time.
+// together is like each, for all subjects at the same time.
 func together(ctx context.Context, all []*subject, do func(*subject) error) error {
 	var done sync.WaitGroup
 	for _, s := range all {
@@ -108,9 +109,9 @@ func (b *bench) finish(ctx context.Context, all []*subject) {
 		}
 		if s.failed != nil {
 			s.residue.Error = s.failed.Error()
-			measure.Say("%s: %-13s failed: %s", s.residue.Fault, s.name(), s.residue.Error)
+			frame.Logf("%s: %-13s failed: %s", s.residue.Fault, s.name(), s.residue.Error)
 		} else {
-			measure.Say("%s: %-13s during: %s (%s); after: %s (%s)", s.residue.Fault, s.name(),
+			frame.Logf("%s: %-13s during: %s (%s); after: %s (%s)", s.residue.Fault, s.name(),
 				s.residue.During, s.residue.During.Claim, s.residue.After, s.residue.After.Claim)
 		}
 		b.current.Faults = append(b.current.Faults, s.residue)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 
 	"github.com/godwit-dev/godwit/bench/internal/widget"
@@ -14,9 +13,9 @@ import (
 
 // godwit is `godwit crd run`.
 type godwit struct {
-	binary, kubeconfig, dir string
-	write                   string
-	settle                  string // empty: its default
+	env
+	write  string
+	settle string // empty: its default
 }
 
 func (g godwit) name() string { return "godwit-" + strings.ToLower(g.write) }
@@ -37,24 +36,22 @@ func (m *godwitRun) begin(context.Context) error {
 	if m.settle != "" {
 		args = append(args, "--settle="+m.settle)
 	}
-	command := exec.Command(m.binary, args...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+m.kubeconfig)
 	var err error
-	m.child, err = run(m.dir, m.name(), command)
+	m.child, err = start(m.frame, m.name(), m.cluster.Command(args...))
 	m.reported = false
 	return err
 }
 
-// wait runs the command again after it has ended: a run that did not succeed says to do so.
+// wait runs the command again after it has ended, as the message of a run that did not succeed says.
 func (m *godwitRun) wait(ctx context.Context) (string, error) {
 	if m.reported {
 		if err := m.begin(ctx); err != nil {
 			return "", err
 		}
 	}
-	code, err := m.child.awaitEnd(ctx)
+	code, err := m.child.AwaitExit(ctx)
 	if err != nil {
-		return lastLine(m.child.log), err
+		return lastLine(m.child.Log), err
 	}
 	m.reported = true
 	var list struct {
@@ -67,13 +64,13 @@ func (m *godwitRun) wait(ctx context.Context) (string, error) {
 		} `json:"items"`
 	}
 	if err := json.Unmarshal(m.child.stdout.text.Bytes(), &list); err != nil || len(list.Items) != 1 {
-		return "", fmt.Errorf("godwit ended with code %d:%s", code, m.child.tail())
+		return "", fmt.Errorf("godwit ended with exit code %d%s", code, m.child.tail())
 	}
 	item := list.Items[0]
 	return fmt.Sprintf("exit code %d, %s, %d failed", code, item.Result, item.Objects.Failed), nil
 }
 
-// lastLine is what a command said last, without the name of the CRD; empty if it said nothing.
+// lastLine is the last line of a log, without the name of the CRD.
 func lastLine(log string) string {
 	text, _ := os.ReadFile(log)
 	text = bytes.TrimSpace(text)
@@ -84,6 +81,6 @@ func lastLine(log string) string {
 	return line
 }
 
-func (m *godwitRun) kill() error { return m.child.crash() }
+func (m *godwitRun) kill() error { return m.child.Crash() }
 
 func (m *godwitRun) close(context.Context) error { return m.child.end() }

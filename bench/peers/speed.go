@@ -5,78 +5,57 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
+	"github.com/godwit-dev/godwit/bench/internal/result"
 	"github.com/godwit-dev/godwit/test/process"
 )
 
-// measureRound lets all contestants take turns, in another order each round. One that has failed is not asked again.
+// measureRound lets all contestants that have not failed take turns, with the ceiling among them.
 func (b *bench) measureRound(ctx context.Context, contestants []contestant, round int) error {
-	first := (round - 1) * len(contestants) / b.rounds
-	for i := range len(contestants) + 1 {
-		if i == len(contestants)/2 { // among the others, and not always after the same one
-			if err := b.measureCeiling(ctx, round); err != nil {
+	var turns []frame.Turn
+	for _, c := range contestants {
+		if !b.failed(c.name()) {
+			turns = append(turns, b.turn(c.name(), round, func(ctx context.Context, t *result.Turn) error {
+				if err := b.migrate(ctx, c, t); err != nil && ctx.Err() == nil {
+					t.Error = err.Error() // a part of the result
+				}
+				return context.Cause(ctx)
+			}))
+		}
+	}
+	middle := len(turns) / 2
+	for _, width := range frame.InFlight {
+		turns = slices.Insert(turns, middle, b.turn(result.RawName(width), round, func(ctx context.Context, t *result.Turn) error {
+			return b.meter.measure(ctx, t, b.resource, func() error {
+				_, err := b.resource.PatchAll(ctx, width)
 				return err
-			}
-		}
-		if i == len(contestants) {
-			continue
-		}
-		c := contestants[(first+i)%len(contestants)]
-		if b.failed(c.name()) {
-			continue
-		}
-		if err := b.turnOf(ctx, c, round); err != nil {
-			return err
-		}
+			})
+		}))
 	}
-	return nil
+	return frame.TakeTurns(ctx, round-1, b.resource.PrepareTurn, turns)
 }
 
-func (b *bench) turnOf(ctx context.Context, c contestant, round int) error {
-	if err := b.resource.PrepareTurn(ctx); err != nil {
-		return err
-	}
-	t := b.run(ctx, c, round)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	t.say()
-	b.current.Turns = append(b.current.Turns, t)
-	return nil
-}
-
-func (b *bench) measureCeiling(ctx context.Context, round int) error {
-	for _, width := range measure.InFlight {
-		if err := b.resource.PrepareTurn(ctx); err != nil {
-			return err
+func (b *bench) turn(contestant string, round int, measure func(context.Context, *result.Turn) error) frame.Turn {
+	return func(ctx context.Context) (string, error) {
+		t := result.Turn{Round: round, Contestant: contestant}
+		err := measure(ctx, &t)
+		if err == nil {
+			b.current.Turns = append(b.current.Turns, t)
 		}
-		t, err := b.rawLoop(ctx, round, width)
-		if err != nil {
-			return err
-		}
-		t.say()
-		b.current.Turns = append(b.current.Turns, t)
+		return t.String(), err
 	}
-	return nil
 }
 
-// run lets a contestant migrate. What goes wrong with it is a part of the result.
-func (b *bench) run(ctx context.Context, c contestant, round int) (t turn) {
-	t = turn{Round: round, Contestant: c.name()}
-	if err := b.migrate(ctx, c, &t); err != nil && ctx.Err() == nil {
-		t.Error = err.Error()
-	}
-	return t
-}
-
-func (b *bench) migrate(ctx context.Context, c contestant, t *turn) (err error) {
+// migrate lets a contestant migrate.
+func (b *bench) migrate(ctx context.Context, c contestant, t *result.Turn) (err error) {
 	m, err := c.prepare(ctx, b.resource)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.close(ctx)) }()
-	err = b.meter.take(ctx, t, b.resource, func() error {
+	err = b.meter.measure(ctx, t, b.resource, func() error {
 		if err := m.begin(ctx); err != nil {
 			return err
 		}
@@ -89,7 +68,7 @@ func (b *bench) migrate(ctx context.Context, c contestant, t *turn) (err error) 
 	if errors.Is(err, errLimit) {
 		t.Limited = true
 		if t.Objects == 0 {
-			return fmt.Errorf("it has written no object in %s, and says %q:%s", b.limit, t.Claim, process.Tail(filepath.Join(b.dir, c.name()+".log")))
+			return fmt.Errorf("it has written no object in %s, and reports %q%s", b.limit, t.Claim, process.Tail(filepath.Join(b.frame.Dir, c.name()+".log")))
 		}
 		return m.close(ctx)
 	}
@@ -97,14 +76,4 @@ func (b *bench) migrate(ctx context.Context, c contestant, t *turn) (err error) 
 		return err
 	}
 	return b.resource.MustBeMigrated(ctx)
-}
-
-// rawLoop is one turn of the ceiling.
-func (b *bench) rawLoop(ctx context.Context, round, width int) (turn, error) {
-	t := turn{Round: round, Contestant: rawName(width)}
-	err := b.meter.take(ctx, &t, b.resource, func() error {
-		_, err := b.resource.As(b.user).PatchAll(ctx, width)
-		return err
-	})
-	return t, err
 }

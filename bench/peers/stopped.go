@@ -2,21 +2,29 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/process"
@@ -33,13 +41,13 @@ const (
 // measureStopped stops a second API server across the change of the storage version, while ordinary writes are in its
 // admission. When it continues, it finishes them with the CRD that it knew when they began.
 func (b *bench) measureStopped(ctx context.Context, contestants []contestant) (err error) {
-	measure.Say("stopped: a second API server is stopped across the change of the storage version, with %d writes of each resource under way", heldWrites)
+	frame.Logf("stopped: a second API server is stopped across the change of the storage version, with %d writes of each resource under way", heldWrites)
 	all, err := b.subjects(ctx, "stopped", contestants)
 	if err != nil {
 		return err
 	}
 	defer b.finish(ctx, all)
-	second, err := b.plane.StartSecond(ctx, "bench-second")
+	second, err := b.cluster.StartSecond(ctx, "bench-second")
 	if err != nil {
 		return err
 	}
@@ -49,7 +57,7 @@ func (b *bench) measureStopped(ctx context.Context, contestants []contestant) (e
 	}()
 	g := newGate()
 	defer g.close()
-	remove, err := g.install(ctx, b.plane.Config())
+	remove, err := g.install(ctx, b.cluster.Config())
 	if err != nil {
 		return err
 	}
@@ -90,7 +98,7 @@ func (b *bench) stopAcrossFlip(ctx context.Context, all []*subject, second stopp
 		if err := s.migration.begin(ctx); err != nil {
 			return err
 		}
-		s.residue.During, err = s.look(ctx, s.wait(ctx, max(0, time.Until(until).Round(time.Second))))
+		s.residue.During, err = s.readState(ctx, s.wait(ctx, max(0, time.Until(until).Round(time.Second))))
 		return err
 	}); err != nil {
 		return err
@@ -103,7 +111,7 @@ func (b *bench) stopAcrossFlip(ctx context.Context, all []*subject, second stopp
 		return err
 	}
 	return together(ctx, all, func(s *subject) (err error) {
-		s.residue.After, err = s.look(ctx, s.wait(ctx, recoveryLimit))
+		s.residue.After, err = s.readState(ctx, s.wait(ctx, recoveryLimit))
 		return err
 	})
 }
@@ -153,7 +161,7 @@ func (s stoppedServer) begin(ctx context.Context) func() error {
 	return func() error {
 		answered.Wait()
 		failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-		measure.Say("stopped: the server has answered %d writes that were under way in it, %d of them with an error", len(s.writes), len(failed))
+		frame.Logf("stopped: the server has answered %d writes that were under way in it, %d of them with an error", len(s.writes), len(failed))
 		if len(failed) == len(s.writes) {
 			return fmt.Errorf("write through the server that was stopped: %w", failed[0])
 		}
@@ -163,7 +171,7 @@ func (s stoppedServer) begin(ctx context.Context) func() error {
 
 // removeLease removes a server that is gone for good from those that Godwit waits for.
 func (b *bench) removeLease(ctx context.Context, identity string) error {
-	clients, err := kubernetes.NewForConfig(b.plane.Config())
+	clients, err := kubernetes.NewForConfig(b.cluster.Config())
 	if err != nil {
 		return err
 	}
@@ -172,4 +180,98 @@ func (b *bench) removeLease(ctx context.Context, identity string) error {
 		return nil // the server has removed it
 	}
 	return err
+}
+
+// gateLabel marks the objects whose updates are sent to the gate, so that it sees no write of a contestant before it is opened.
+const gateLabel = "bench.example.com/gate"
+
+// Values of the label: a write that the gate holds, and one that it refuses, which shows that a server uses the gate.
+const (
+	hold   = "hold"
+	refuse = "refuse"
+)
+
+// gate is a webhook that holds ordinary writes until it is opened.
+type gate struct {
+	server *httptest.Server // on the loopback address
+	held   atomic.Int64
+	opened chan struct{}
+	open   func()
+}
+
+func newGate() *gate {
+	g := &gate{opened: make(chan struct{})}
+	g.open = sync.OnceFunc(func() { close(g.opened) })
+	g.server = httptest.NewTLSServer(g)
+	return g
+}
+
+// close lets all writes pass, and stops the webhook.
+func (g *gate) close() {
+	g.open()
+	g.server.Close()
+}
+
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var review admissionv1.AdmissionReview
+	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
+		http.Error(w, "not a review", http.StatusBadRequest)
+		return
+	}
+	var object metav1.PartialObjectMetadata
+	if err := json.Unmarshal(review.Request.Object.Raw, &object); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+	if object.Labels[gateLabel] == refuse {
+		review.Response.Allowed, review.Response.Result = false, &metav1.Status{Message: "the gate is installed"}
+	} else {
+		g.held.Add(1)
+		<-g.opened
+	}
+	review.Request = nil
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(review) // the API server reports what it could not read
+}
+
+// install registers the webhook. After 30 s, the longest time limit of a webhook, the API server would let a write pass.
+func (g *gate) install(ctx context.Context, admin *rest.Config) (remove func(context.Context) error, err error) {
+	clients, err := kubernetes.NewForConfig(admin)
+	if err != nil {
+		return nil, err
+	}
+	const name = "gate.bench.example.com"
+	ignore, none, limit := admissionregistrationv1.Ignore, admissionregistrationv1.SideEffectClassNone, int32(30)
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: name,
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{
+				URL: &g.server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.server.Certificate().Raw}),
+			},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{widget.Plural}},
+			}},
+			ObjectSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: gateLabel, Operator: metav1.LabelSelectorOpExists}}},
+			FailurePolicy:  &ignore, SideEffects: &none, TimeoutSeconds: &limit,
+			AdmissionReviewVersions: []string{"v1"},
+		}},
+	}
+	webhooks := clients.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	if _, err := webhooks.Create(ctx, configuration, metav1.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return webhooks.Delete(ctx, name, metav1.DeleteOptions{}) }, nil
+}
+
+// awaitHeld returns when that many writes wait at the gate.
+func (g *gate) awaitHeld(ctx context.Context, n int) error {
+	return process.Poll(ctx, "writes at the gate", func(context.Context) error {
+		if held := g.held.Load(); held < int64(n) {
+			return fmt.Errorf("the gate holds %d of %d writes", held, n)
+		}
+		return nil
+	})
 }

@@ -14,34 +14,28 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
 const (
 	// group has all CRDs.
 	group = "plan.bench.example.com"
-	// schemaBytes is the size of the schemas.
+	// schemaBytes is the size of each schema.
 	schemaBytes = 40 << 10
 	// objectsEach is more than one, so that the plan asks whether all objects can be read.
 	objectsEach = 2
-	// atOnce creates CRDs in parallel. More would only wait for the API server.
-	atOnce = 8
+	// creators create CRDs in parallel. More would only wait for the API server.
+	creators = 8
 )
 
 // populate creates CRDs with objects. Every third one stores another version than its objects.
 func populate(ctx context.Context, config *rest.Config, n int) error {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	numbers := make([]int, n)
-	for i := range numbers {
-		numbers[i] = i
-	}
-	return measure.Each(numbers, atOnce, func(i int) error {
+	return frame.Times(n, creators, func(i int) error {
 		crd := newCRD(i, "v1")
 		if err := controlplane.InstallCRDs(ctx, config, crd); err != nil {
 			return err
@@ -66,12 +60,11 @@ func populate(ctx context.Context, config *rest.Config, n int) error {
 }
 
 func newCRD(i int, storage string) *apiextensionsv1.CustomResourceDefinition {
-	open := true
 	version := func(name string) apiextensionsv1.CustomResourceDefinitionVersion {
 		return apiextensionsv1.CustomResourceDefinitionVersion{
 			Name: name, Served: true, Storage: name == storage,
 			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-				Type: "object", XPreserveUnknownFields: &open, Description: strings.Repeat("A word of the documentation. ", schemaBytes/2/29),
+				Type: "object", XPreserveUnknownFields: new(true), Description: strings.Repeat("A word of the documentation. ", schemaBytes/2/29),
 			}},
 		}
 	}
@@ -85,7 +78,7 @@ func newCRD(i int, storage string) *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// writeContexts writes a kubeconfig whose contexts are all of one user and API server.
+// writeContexts writes a kubeconfig whose contexts all lead to the same user and API server.
 func writeContexts(path string, user *rest.Config, names []string) error {
 	content, err := controlplane.Kubeconfig(user)
 	if err != nil {

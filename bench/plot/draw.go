@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"image/color"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,9 @@ import (
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+
+	"github.com/godwit-dev/godwit/bench/internal/frame"
+	"github.com/godwit-dev/godwit/bench/internal/result"
 )
 
 // The sizes of the plots, and the colours of their bars: a colour-blind reader can tell them apart.
@@ -30,13 +32,6 @@ var (
 	others = color.NRGBA{R: 0x99, G: 0x99, B: 0x99, A: 0xff}
 	second = color.NRGBA{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}
 )
-
-func drawPeers(folder string, p peers) error {
-	if err := drawSpeed(filepath.Join(folder, "peers-speed.svg"), p); err != nil {
-		return err
-	}
-	return drawCost(filepath.Join(folder, "peers-cost.svg"), p)
-}
 
 // rows is a plot with one row for each name, the first on top.
 func rows(title, axis string, names []string) *plot.Plot {
@@ -66,66 +61,57 @@ func ticks(from, to float64) []plot.Tick {
 	return all
 }
 
-func drawSpeed(path string, p peers) error {
-	labels := p.rows()
+// series are the bars of one colour, the first on top. They stand on those of the series before.
+type series struct {
+	name   string
+	fill   color.Color
+	values []float64
+}
+
+func drawSpeed(path string, p result.Peers) error {
 	var names []string
-	mine, theirs := make(plotter.Values, len(labels)), make(plotter.Values, len(labels))
-	for i, l := range labels {
-		names = append(names, l.text)
-		at, of := len(labels)-1-i, p.Medians[l.id].PerSecond
-		if isOurs(l.id) {
-			mine[at] = of
+	our, other := series{fill: ours}, series{fill: others}
+	for _, row := range rowsOf(p) {
+		names = append(names, row.text)
+		speed := p.Medians[row.id].PerSecond
+		if strings.HasPrefix(row.id, "godwit") {
+			our.values, other.values = append(our.values, speed), append(other.values, 0)
 		} else {
-			theirs[at] = of
+			our.values, other.values = append(our.values, 0), append(other.values, speed)
 		}
 	}
 	chart := rows(fmt.Sprintf("Objects rewritten per second (%d objects, %d CPUs)", p.Objects, p.Environment.CPUs), "objects/s", names)
-	return save(path, chart, len(names), []series{{values: mine, fill: ours}, {values: theirs, fill: others}})
+	return save(path, chart, our, other)
 }
 
-func isOurs(id string) bool { return len(id) > 6 && id[:6] == "godwit" }
-
-func drawCost(path string, p peers) error {
-	labels := p.rows()
+func drawCost(path string, p result.Peers) error {
 	var names []string
-	server, etcd := make(plotter.Values, len(labels)), make(plotter.Values, len(labels))
-	for i, l := range labels {
-		names = append(names, l.text)
-		server[len(labels)-1-i], etcd[len(labels)-1-i] = p.Medians[l.id].APIServer, p.Medians[l.id].Etcd
+	server, etcd := series{name: "kube-apiserver", fill: ours}, series{name: "etcd", fill: second}
+	for _, row := range rowsOf(p) {
+		names = append(names, row.text)
+		server.values = append(server.values, p.Medians[row.id].APIServer)
+		etcd.values = append(etcd.values, p.Medians[row.id].Etcd)
 	}
-	chart := rows("CPU time of the servers per object", "milliseconds", names)
-	return save(path, chart, len(names), []series{{"kube-apiserver", server, ours}, {"etcd", etcd, second}})
+	return save(path, rows("CPU time of the servers per object", "milliseconds", names), server, etcd)
 }
 
-func drawScale(path string, scales []scale) error {
+func drawScale(path string, scales []result.Scale) error {
 	var names []string
-	memory := make(plotter.Values, len(scales))
-	for i, s := range scales {
+	memory := series{fill: ours}
+	for _, s := range scales {
 		names = append(names, fmt.Sprintf("%d objects", s.Objects))
-		memory[len(scales)-1-i] = mib(max(s.KilledRSS, s.ResumeRSS))
+		memory.values = append(memory.values, frame.MiB(max(s.KilledRSS, s.ResumeRSS)))
 	}
-	return save(path, rows("Peak memory of godwit crd run", "MiB", names), len(names), []series{{values: memory, fill: ours}})
+	return save(path, rows("Peak memory of godwit crd run", "MiB", names), memory)
 }
 
-// series are the bars of one colour, which stand on those of the series before.
-type series struct {
-	name   string
-	values plotter.Values
-	fill   color.Color
-}
-
-func save(path string, chart *plot.Plot, count int, all []series) error {
+func save(path string, chart *plot.Plot, all ...series) error {
+	sums := make([]float64, len(all[0].values))
 	var below *plotter.BarChart
-	most := 0.0
-	for row := range count {
-		sum := 0.0
-		for _, s := range all {
-			sum += s.values[row]
-		}
-		most = max(most, sum)
-	}
 	for _, s := range all {
-		bars, err := plotter.NewBarChart(s.values, vg.Points(barWidth))
+		bottomUp := slices.Clone(s.values)
+		slices.Reverse(bottomUp)
+		bars, err := plotter.NewBarChart(plotter.Values(bottomUp), vg.Points(barWidth))
 		if err != nil {
 			return fmt.Errorf("draw %s: %w", path, err)
 		}
@@ -138,12 +124,16 @@ func save(path string, chart *plot.Plot, count int, all []series) error {
 		if s.name != "" {
 			chart.Legend.Add(s.name+"   ", bars)
 		}
+		for i, value := range s.values {
+			sums[i] += value
+		}
 	}
+	most := slices.Max(sums)
 	chart.Legend.Top, chart.X.Max = true, most*1.1
 	if len(all) > 1 && all[0].name != "" {
 		chart.X.Max = most * legendRoom
 	}
-	if err := chart.Save(width, vg.Length(count)*rowHeight+2.5*vg.Centimeter, path); err != nil {
+	if err := chart.Save(width, vg.Length(len(sums))*rowHeight+2.5*vg.Centimeter, path); err != nil {
 		return err
 	}
 	return addFonts(path)

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/godwit-dev/godwit/bench/internal/result"
 )
 
 func main() {
@@ -28,7 +30,7 @@ func main() {
 }
 
 func run(in, images, page string) error {
-	p, err := read[peers](filepath.Join(in, "peers.json"))
+	p, err := read[result.Peers](filepath.Join(in, "peers.json"))
 	compared := !errors.Is(err, fs.ErrNotExist)
 	if err != nil && compared {
 		return err
@@ -45,8 +47,11 @@ func run(in, images, page string) error {
 	}
 	tables := map[string]string{"peers": "", "scale": scaleTable(scales)}
 	if compared {
-		tables["peers"] = p.tables()
-		if err := drawPeers(images, p); err != nil {
+		tables["peers"] = peersTable(p)
+		if err := drawSpeed(filepath.Join(images, "peers-speed.svg"), p); err != nil {
+			return err
+		}
+		if err := drawCost(filepath.Join(images, "peers-cost.svg"), p); err != nil {
 			return err
 		}
 	}
@@ -58,32 +63,32 @@ func run(in, images, page string) error {
 	return replace(page, tables)
 }
 
-func readScales(in string) ([]scale, error) {
+func readScales(in string) ([]result.Scale, error) {
 	files, err := filepath.Glob(filepath.Join(in, "scale-*.json"))
 	if err != nil {
 		return nil, err
 	}
-	var scales []scale
+	var scales []result.Scale
 	for _, file := range files {
-		s, err := read[scale](file)
+		s, err := read[result.Scale](file)
 		if err != nil {
 			return nil, err
 		}
 		scales = append(scales, s)
 	}
-	slices.SortFunc(scales, func(a, b scale) int { return cmp.Compare(a.Objects, b.Objects) })
+	slices.SortFunc(scales, func(a, b result.Scale) int { return cmp.Compare(a.Objects, b.Objects) })
 	return scales, nil
 }
 
-func read[T any](path string) (result T, err error) {
+func read[T any](path string) (value T, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return result, err
+		return value, err
 	}
-	if err := json.Unmarshal(text, &result); err != nil {
-		return result, fmt.Errorf("read %s: %w", path, err)
+	if err := json.Unmarshal(text, &value); err != nil {
+		return value, fmt.Errorf("read %s: %w", path, err)
 	}
-	return result, nil
+	return value, nil
 }
 
 // replace puts the tables between the markers of a page.
@@ -100,7 +105,7 @@ func replace(page string, tables map[string]string) error {
 			return fmt.Errorf("%s has no markers %s and %s", page, bytes.TrimSpace(begin), end)
 		}
 		if table == "" {
-			continue // not measured: what was measured before stays
+			continue // not measured: the table of the last measurement stays
 		}
 		text = slices.Concat(before, begin, []byte(strings.TrimSpace(table)+"\n"), end, after)
 	}

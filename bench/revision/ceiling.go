@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,25 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/godwit-dev/godwit/bench/internal/measure"
-	"github.com/godwit-dev/godwit/bench/internal/proc"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 	"github.com/godwit-dev/godwit/revision"
 )
 
 // speed is how fast one client upgrades all VirtualMachines, and what that costs.
 type speed struct {
 	VMsPerSecond float64 `json:"vmsPerSecond"`
-	// CPUPerVM is the CPU time that etcd, the API server, and the client use together for one
-	// VirtualMachine, in milliseconds. Other processes of the machine change it less than the
-	// speed.
+	// CPUPerVM is the CPU time that etcd, the API server, and the client use together for one VirtualMachine, in milliseconds. Other
+	// processes of the machine change it less than the speed.
 	CPUPerVM float64 `json:"cpuMillisecondsPerVM"`
+}
+
+func speedOf(vms int, c frame.Cost) speed {
+	return speed{VMsPerSecond: float64(vms) / c.Took.Seconds(), CPUPerVM: 1000 * (c.ServersCPU + c.CPU) / float64(vms)}
 }
 
 // writes are the requests of the ceiling for one VirtualMachine, ready to be sent.
 type writes struct {
 	replacements [2][]byte
-	// retained are the old revisions with the time since which no object refers to them; nil
-	// where that is not written.
+	// retained are the old revisions with the time since which no object refers to them; nil if that is not written.
 	retained [2][]byte
 }
 
@@ -43,34 +43,21 @@ func (f *fleet) upgrade(ctx context.Context, width int, retained bool) (speed, e
 	if err != nil {
 		return speed{}, err
 	}
-	before, err := proc.UsageOf(os.Getpid())
+	cost, err := frame.MeasureWork(func() error {
+		return frame.Each(f.vms, width, func(m *vm) error { return f.send(ctx, m, all[m]) })
+	})
 	if err != nil {
 		return speed{}, err
-	}
-	timer, err := startTimer()
-	if err != nil {
-		return speed{}, err
-	}
-	err = measure.Each(f.vms, width, func(m *vm) error { return f.send(ctx, m, all[m]) })
-	if err != nil {
-		return speed{}, err
-	}
-	after, err := proc.UsageOf(os.Getpid())
-	if err != nil {
-		return speed{}, err
-	}
-	s, err := timer.stop(len(f.vms), after.CPU-before.CPU)
-	if err != nil {
-		return s, err
 	}
 	if retained {
-		return s, f.mustBeRetained(ctx)
+		err = f.mustBeRetained(ctx)
+	} else {
+		_, err = f.mustBeUpgraded(ctx)
 	}
-	_, err = f.mustBeUpgraded(ctx)
-	return s, err
+	return speedOf(len(f.vms), cost), err
 }
 
-// prepare encodes what is to be sent.
+// prepare encodes the requests.
 func (f *fleet) prepare(ctx context.Context, retained bool) (map[*vm]writes, error) {
 	all := map[*vm]writes{}
 	old, err := f.allRevisions(ctx)
@@ -129,23 +116,4 @@ func (f *fleet) send(ctx context.Context, m *vm, w writes) error {
 		}
 	}
 	return nil
-}
-
-// timer measures time, and the CPU time of the servers, which are children of this process.
-type timer struct {
-	began   time.Time
-	servers float64
-}
-
-func startTimer() (timer, error) {
-	servers, err := proc.ChildrenCPU()
-	return timer{time.Now(), servers}, err
-}
-
-// stop rates the upgrade of some VirtualMachines by a client that used this many seconds of CPU
-// time.
-func (t timer) stop(vms int, client float64) (speed, error) {
-	took := time.Since(t.began)
-	servers, err := proc.ChildrenCPU()
-	return speed{VMsPerSecond: float64(vms) / took.Seconds(), CPUPerVM: 1000 * (servers - t.servers + client) / float64(vms)}, err
 }

@@ -16,18 +16,17 @@ import (
 
 var virtualMachines = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}
 
-// mustBeUpgraded makes sure that what is timed has done its work. It finds the new revisions of
-// every VirtualMachine, by namespace and name, in the order of its roles. It shares no code with
-// what it checks.
+// mustBeUpgraded finds the new revisions of every VirtualMachine, by namespace and name, in the order of its roles, and fails
+// unless each has both. It shares no code with what it checks.
 func (f *fleet) mustBeUpgraded(ctx context.Context) (map[string][2]*appsv1.ControllerRevision, error) {
 	revisions, err := f.allRevisions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return f.upgraded(ctx, revisions)
+	return f.findUpgraded(ctx, revisions)
 }
 
-func (f *fleet) upgraded(ctx context.Context, revisions map[string]byName) (map[string][2]*appsv1.ControllerRevision, error) {
+func (f *fleet) findUpgraded(ctx context.Context, revisions map[string]byName) (map[string][2]*appsv1.ControllerRevision, error) {
 	all := map[string][2]*appsv1.ControllerRevision{}
 	for _, namespace := range f.namespaces {
 		vms, err := f.dynamic.Resource(virtualMachines).Namespace(namespace).List(ctx, metav1.ListOptions{})
@@ -49,20 +48,20 @@ func (f *fleet) upgraded(ctx context.Context, revisions map[string]byName) (map[
 	return all, nil
 }
 
-// mustBeRetained makes sure that all VirtualMachines are upgraded, and that each old revision
-// says since when no object refers to it, and what replaced it.
+// mustBeRetained fails unless all VirtualMachines are upgraded, and each old revision has the time since which no object refers
+// to it, and what replaced it.
 func (f *fleet) mustBeRetained(ctx context.Context) error {
 	revisions, err := f.allRevisions(ctx)
 	if err != nil {
 		return err
 	}
-	found, err := f.upgraded(ctx, revisions)
+	found, err := f.findUpgraded(ctx, revisions)
 	if err != nil {
 		return err
 	}
 	for _, m := range f.vms {
 		for i, r := range m.roles {
-			if err := retained(revisions[m.namespace][r.source], found[m.namespace+"/"+m.name][i].Name); err != nil {
+			if err := checkRetained(revisions[m.namespace][r.source], found[m.namespace+"/"+m.name][i].Name); err != nil {
 				return fmt.Errorf("old revision %s/%s: %w", m.namespace, r.source, err)
 			}
 		}
@@ -70,7 +69,8 @@ func (f *fleet) mustBeRetained(ctx context.Context) error {
 	return nil
 }
 
-func retained(old *appsv1.ControllerRevision, replacement string) error {
+// checkRetained checks one old revision.
+func checkRetained(old *appsv1.ControllerRevision, replacement string) error {
 	if old == nil {
 		return errors.New("it is gone")
 	}
@@ -78,19 +78,18 @@ func retained(old *appsv1.ControllerRevision, replacement string) error {
 		return fmt.Errorf("it names %q as its replacement, want %q", to, replacement)
 	}
 	if _, err := time.Parse(time.RFC3339, old.Annotations["godwit.dev/unreferenced-since"]); err != nil {
-		return fmt.Errorf("it does not say since when no object refers to it: %w", err)
+		return fmt.Errorf("it has no time since when no object refers to it: %w", err)
 	}
 	return nil
 }
 
-// mustBeRemoved makes sure that all VirtualMachines are upgraded, and that no old revision is
-// left.
+// mustBeRemoved fails unless all VirtualMachines are upgraded, and no old revision is left.
 func (f *fleet) mustBeRemoved(ctx context.Context) error {
 	revisions, err := f.allRevisions(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := f.upgraded(ctx, revisions); err != nil {
+	if _, err := f.findUpgraded(ctx, revisions); err != nil {
 		return err
 	}
 	n := 0
@@ -131,8 +130,8 @@ func (f *fleet) revisions(ctx context.Context, namespace string) (byName, error)
 	return all, nil
 }
 
-// resolve follows the references of a VirtualMachine, in its spec and in its status, to
-// revisions of its own that store what they should, at the target version.
+// resolve follows the references of a VirtualMachine, in its spec and in its status, and fails unless they lead to revisions of
+// its own that store the right kind at the target version.
 func resolve(vm *unstructured.Unstructured, revisions byName) ([2]*appsv1.ControllerRevision, error) {
 	var found [2]*appsv1.ControllerRevision
 	for i, field := range []string{"instancetype", "preference"} {
@@ -165,7 +164,7 @@ func resolve(vm *unstructured.Unstructured, revisions byName) ([2]*appsv1.Contro
 	return found, nil
 }
 
-// keepReplacements keeps what godwit has created.
+// keepReplacements keeps the revisions that godwit has created, ready to be created again.
 func (f *fleet) keepReplacements(ctx context.Context) error {
 	found, err := f.mustBeUpgraded(ctx)
 	if err != nil {

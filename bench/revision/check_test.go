@@ -112,13 +112,13 @@ func TestRetained(t *testing.T) {
 	}
 	for title, c := range cases {
 		t.Run(title, func(t *testing.T) {
-			err := retained(&appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Annotations: c.annotations}}, "new")
+			err := checkRetained(&appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Annotations: c.annotations}}, "new")
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%s\ngot %v, want an error that says %q", c.reason, err, c.want)
 			}
 		})
 	}
-	if retained(nil, "new") == nil {
+	if checkRetained(nil, "new") == nil {
 		t.Error("a revision that is gone passed for one that is retained")
 	}
 }

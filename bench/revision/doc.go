@@ -7,23 +7,17 @@
 // writes are what the retention is counted by, so that a client without them could never delete
 // an old revision safely. A second number is of the same client without them.
 //
-// Both run against the same control plane, in turns and several times, since other processes of a
-// machine change how fast it is: the result is the ratio within one run of this command. The
-// ratio of CPU times depends less on other processes, but it does depend on them: they share
-// caches and cores with what is measured. Compare only results of a quiet machine.
-// After each measurement every reference must name a revision at the target version, or there is
-// no result.
+// Both run against the same control plane, in turns and several times, since other processes of a machine change how fast it is:
+// the result is the ratio within one run of this command. The ratio of CPU times depends less on other processes, but it does
+// depend on them: they share caches and cores with what is measured. Compare only results of a quiet machine. After each
+// measurement every reference must name a revision at the target version, or there is no result.
 //
-// Memory is the peak of the process at n and at ten times n. A second run, which deletes the old
-// revisions, and a third, which finds nothing to do, are measured at ten times n.
-//
-// Read fleet.go (the VirtualMachines), check.go (whether they are upgraded), ceiling.go and
-// command.go (a run of godwit), then main.go. plan.go measures a cluster that is too large to be
-// created by an API server.
+// Memory is the peak of the process at n and at ten times n. A second run, which deletes the old revisions, and a third, which
+// finds nothing to do, are measured at ten times n.
 //
 // # Reading order
 //
-// fleet.go creates the VirtualMachines, and check.go checks what a client has done to them. ceiling.go is
-// the client of the ceiling, and command.go runs the command. controlplane.go starts the servers, plan.go
-// measures a plan, result.go has the numbers, and main.go measures all. A file uses only files before it.
+// fleet.go starts a control plane and creates the VirtualMachines, and check.go checks what a client has done to them. ceiling.go is
+// the client of the ceiling, and command.go runs the command. plan.go measures a plan of a cluster that is too large to be created by
+// an API server, result.go has the numbers, and main.go measures all. A file uses only files before it.
 package main

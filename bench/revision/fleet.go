@@ -7,7 +7,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -15,7 +14,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
@@ -30,9 +29,9 @@ const (
 // fillers prepare VirtualMachines in parallel.
 const fillers = 16
 
-// fleet is all VirtualMachines of the cluster. None of them runs.
+// fleet is all VirtualMachines of a cluster. None of them runs.
 type fleet struct {
-	plane      *controlplane.ControlPlane
+	*frame.Cluster
 	core       kubernetes.Interface
 	dynamic    dynamic.Interface
 	plain      *rest.RESTClient
@@ -46,7 +45,7 @@ type vm struct {
 	roles           [2]role
 }
 
-// role is what one of the two revisions of a VirtualMachine is to it.
+// role is one of the two references of a VirtualMachine to a revision.
 type role struct {
 	field   string // of the spec; that of the status ends in Ref
 	fixture fixture.Fixture
@@ -56,33 +55,39 @@ type role struct {
 	replacement *appsv1.ControllerRevision
 }
 
-func newFleet(ctx context.Context, plane *controlplane.ControlPlane, user *rest.Config, namespaces int) (*fleet, error) {
-	f := &fleet{plane: plane}
-	var err error
-	if f.core, err = kubernetes.NewForConfig(user); err != nil {
+// startFleet starts a control plane that has KubeVirt's CRDs, namespaces, and no VirtualMachine yet.
+func startFleet(ctx context.Context, b *frame.Bench, namespaces int) (*fleet, error) {
+	c, err := b.StartCluster(ctx, controlplane.Options{})
+	if err != nil {
 		return nil, err
 	}
-	if f.dynamic, err = dynamic.NewForConfig(user); err != nil {
+	if err := cluster.Install(ctx, c.Config()); err != nil {
 		return nil, err
 	}
-	config := rest.CopyConfig(user)
+	f := &fleet{Cluster: c}
+	if f.core, err = kubernetes.NewForConfig(c.User); err != nil {
+		return nil, err
+	}
+	if f.dynamic, err = dynamic.NewForConfig(c.User); err != nil {
+		return nil, err
+	}
+	config := rest.CopyConfig(c.User)
 	config.NegotiatedSerializer = metadata.ConfigFor(config).NegotiatedSerializer
 	config.ContentType = "application/json"
 	if f.plain, err = rest.UnversionedRESTClientFor(config); err != nil {
 		return nil, err
 	}
-	for i := range namespaces {
-		name := fmt.Sprintf("team-%03d", i)
-		f.namespaces = append(f.namespaces, name)
-		if _, err := f.core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+	f.namespaces = frame.Names("team", namespaces)
+	for _, name := range f.namespaces {
+		if err := f.CreateNamespace(ctx, name); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
 }
 
-// old are the fixtures of either role at versions that KubeVirt can't read any more.
-func old() (instancetypes, preferences []fixture.Fixture) {
+// oldFixtures are those of either role at versions that KubeVirt can't read any more.
+func oldFixtures() (instancetypes, preferences []fixture.Fixture) {
 	for _, f := range fixture.All() {
 		switch {
 		case f.Version == target:
@@ -95,10 +100,9 @@ func old() (instancetypes, preferences []fixture.Fixture) {
 	return instancetypes, preferences
 }
 
-// vm is the i-th VirtualMachine. Forms and kinds take turns, each of one role with each of the
-// other.
+// vm is the i-th VirtualMachine. Together they combine each fixture of one role with each of the other.
 func (f *fleet) vm(i int) *vm {
-	instancetypes, preferences := old()
+	instancetypes, preferences := oldFixtures()
 	m := &vm{namespace: f.namespaces[i%len(f.namespaces)], name: fmt.Sprintf("vm-%06d", i)}
 	m.roles[0] = role{field: "instancetype", fixture: instancetypes[i%len(instancetypes)]}
 	m.roles[1] = role{field: "preference", fixture: preferences[i/len(instancetypes)%len(preferences)]}
@@ -110,13 +114,13 @@ func (f *fleet) vm(i int) *vm {
 
 // grow creates VirtualMachines until there are n.
 func (f *fleet) grow(ctx context.Context, n int) error {
-	measure.Say("creating %d VirtualMachines in %d namespaces", n-len(f.vms), len(f.namespaces))
+	frame.Logf("creating %d VirtualMachines in %d namespaces", n-len(f.vms), len(f.namespaces))
 	var more []*vm
 	for i := len(f.vms); i < n; i++ {
 		more = append(more, f.vm(i))
 	}
 	f.vms = append(f.vms, more...)
-	return measure.Each(more, fillers, func(m *vm) error { return f.create(ctx, m) })
+	return frame.Each(more, fillers, func(m *vm) error { return f.create(ctx, m) })
 }
 
 func (f *fleet) create(ctx context.Context, m *vm) error {
@@ -134,7 +138,7 @@ func (f *fleet) create(ctx context.Context, m *vm) error {
 
 // reset undoes the upgrade of every VirtualMachine.
 func (f *fleet) reset(ctx context.Context) error {
-	return measure.Each(f.vms, fillers, func(m *vm) error {
+	return frame.Each(f.vms, fillers, func(m *vm) error {
 		if err := f.repoint(ctx, m, func(r role) string { return r.source }); err != nil {
 			return err
 		}
@@ -143,19 +147,18 @@ func (f *fleet) reset(ctx context.Context) error {
 				return err
 			}
 		}
-		return f.note(ctx, m, nil)
+		return f.setUnreferencedSince(ctx, m, nil)
 	})
 }
 
-// endRetention lets the retention of every old revision be over.
+// endRetention dates back the start of the retention of every old revision, so that it is over.
 func (f *fleet) endRetention(ctx context.Context) error {
 	since := time.Now().Add(-2 * revision.DefaultRetention).UTC().Format(time.RFC3339)
-	return measure.Each(f.vms, fillers, func(m *vm) error { return f.note(ctx, m, &since) })
+	return frame.Each(f.vms, fillers, func(m *vm) error { return f.setUnreferencedSince(ctx, m, &since) })
 }
 
-// note writes to the old revisions of a VirtualMachine since when no object refers to them; nil
-// removes that.
-func (f *fleet) note(ctx context.Context, m *vm, since *string) error {
+// setUnreferencedSince writes to the old revisions of a VirtualMachine since when no object refers to them; nil removes that.
+func (f *fleet) setUnreferencedSince(ctx context.Context, m *vm, since *string) error {
 	annotations := map[string]*string{revision.UnreferencedAnnotation: since}
 	if since == nil {
 		annotations[revision.ToAnnotation] = nil
@@ -199,7 +202,7 @@ func revisions(namespace string, more ...string) []string {
 	return append([]string{"apis", "apps", "v1", "namespaces", namespace, "controllerrevisions"}, more...)
 }
 
-// send asks for the smallest answer there is.
+// send sends a request that asks for the smallest response there is.
 func send(ctx context.Context, r *rest.Request) error {
 	return r.SetHeader("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json").MaxRetries(0).Do(ctx).Error()
 }

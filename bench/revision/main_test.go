@@ -28,7 +28,7 @@ func TestRate(t *testing.T) {
 		RequestsPerVM: 8, RequestsByVerb: map[string]float64{"get": 2, "patch": 6},
 		PeakRSS: map[int]int64{10: 1100, 100: 2000}, RSSSlope: 10, Runs: r.Runs, Larger: r.Larger,
 	}
-	if diff := cmp.Diff(want, r, cmp.AllowUnexported(pass{})); diff != "" {
+	if diff := cmp.Diff(want, r, cmp.AllowUnexported(result{}, pass{})); diff != "" {
 		t.Errorf("the rating differs (-want +got):\n%s", diff)
 	}
 }

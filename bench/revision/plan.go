@@ -8,7 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 )
 
 // plan is `godwit revision plan` of a whole cluster.
@@ -21,35 +21,33 @@ type plan struct {
 // perNamespace is how many VirtualMachines a namespace of a large cluster has.
 const perNamespace = 1000
 
-func measurePlan(ctx context.Context, s settings) (*plan, error) {
-	p := &plan{Namespaces: max(1, s.plan/perNamespace)}
+func measurePlan(ctx context.Context, b *frame.Bench, vms int) (*plan, error) {
+	p := &plan{Namespaces: max(1, vms/perNamespace)}
 	p.VMs = p.Namespaces * perNamespace
-	err := onControlPlane(ctx, s.binary, p.Namespaces, func(f *fleet, c *command) error {
-		others := f.namespaces[1:]
-		f.namespaces = f.namespaces[:1]
-		if err := f.grow(ctx, perNamespace); err != nil {
-			return err
+	f, err := startFleet(ctx, b, p.Namespaces)
+	if err != nil {
+		return nil, err
+	}
+	others := f.namespaces[1:]
+	f.namespaces = f.namespaces[:1]
+	if err := f.grow(ctx, perNamespace); err != nil {
+		return nil, err
+	}
+	frame.Logf("copying them to %d more namespaces, in etcd", len(others))
+	for i, to := range others {
+		if err := f.copy(ctx, to, i); err != nil {
+			return nil, err
 		}
-		measure.Say("copying them to %d more namespaces, in etcd", len(others))
-		for i, to := range others {
-			if err := f.copy(ctx, to, i); err != nil {
-				return err
-			}
-		}
-		var err error
-		if p.pass, err = c.plan(ctx, p.VMs); err != nil {
-			return err
-		}
-		measure.Say("plan of %d: %.2f s, %.1f MiB", p.VMs, p.Seconds, p.PeakRSSMiB())
-		return nil
-	})
-	return p, err
+	}
+	if p.pass, err = f.runPlan(ctx, p.VMs); err != nil {
+		return nil, err
+	}
+	frame.Logf("plan of %d: %.2f s, %.1f MiB", p.VMs, p.Seconds, p.PeakRSSMiB())
+	return p, nil
 }
 
-// copy writes all objects of the first namespace to etcd again, in another namespace. It would
-// take an hour to create as many through the API server. A copy differs in its namespace and in
-// the last digits of its UIDs. Both have the same length as before, so that lengths in the
-// encoding stay right.
+// copy stores all objects of the first namespace in another one, too. A copy differs in its namespace and in the last digits of
+// its UIDs. Both have the same length as before, so that lengths in the encoding stay right.
 func (f *fleet) copy(ctx context.Context, to string, number int) error {
 	from := f.namespaces[0]
 	if len(to) != len(from) {
@@ -61,37 +59,28 @@ func (f *fleet) copy(ctx context.Context, to string, number int) error {
 	}
 	for _, resource := range []string{"kubevirt.io/virtualmachines", "controllerrevisions"} {
 		prefix := "/registry/" + resource + "/"
-		stored, err := f.plane.Etcd().Get(ctx, prefix+from+"/", clientv3.WithPrefix())
+		stored, err := f.Etcd().Get(ctx, prefix+from+"/", clientv3.WithPrefix())
 		if err != nil {
 			return err
 		}
-		var puts []clientv3.Op
-		for i, object := range stored.Kvs {
-			value := bytes.ReplaceAll(object.Value, []byte(from), []byte(to))
-			for _, uid := range replace[lastOf(object.Key)] {
-				value = bytes.ReplaceAll(value, uid.before, uid.after)
+		if err := f.Store(ctx, len(stored.Kvs), func(i int) (key, value string) {
+			name, object := lastOf(stored.Kvs[i].Key), bytes.ReplaceAll(stored.Kvs[i].Value, []byte(from), []byte(to))
+			for _, uid := range replace[name] {
+				object = bytes.ReplaceAll(object, uid.before, uid.after)
 			}
-			puts = append(puts, clientv3.OpPut(prefix+to+"/"+lastOf(object.Key), string(value)))
-			if len(puts) == maxOperations || i == len(stored.Kvs)-1 {
-				if _, err := f.plane.Etcd().Txn(ctx).Then(puts...).Commit(); err != nil {
-					return err
-				}
-				puts = nil
-			}
+			return prefix + to + "/" + name, string(object)
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// maxOperations of one transaction: etcd's --max-txn-ops is 128 by default.
-const maxOperations = 100
-
 func lastOf(key []byte) string { return string(key[bytes.LastIndexByte(key, '/')+1:]) }
 
 type replacement struct{ before, after []byte }
 
-// uids are what to replace in each object of the first namespace, by its name: its own UID, and
-// those of its owners.
+// uids are the replacements in each object of the first namespace, by its name: of its own UID, and of those of its owners.
 func (f *fleet) uids(ctx context.Context, digits string) (map[string][]replacement, error) {
 	vms, err := f.dynamic.Resource(virtualMachines).Namespace(f.namespaces[0]).List(ctx, metav1.ListOptions{})
 	if err != nil {

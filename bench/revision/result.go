@@ -2,9 +2,8 @@ package main
 
 import (
 	"fmt"
-	"os"
 
-	"github.com/godwit-dev/godwit/bench/internal/measure"
+	"github.com/godwit-dev/godwit/bench/internal/frame"
 )
 
 // result is what is written to bench/out/revision.json.
@@ -16,8 +15,7 @@ type result struct {
 	Ceiling        ceiling   `json:"ceiling"`
 	RatioToCeiling float64   `json:"ratioToCeiling"`
 	RatioPerRound  []float64 `json:"ratioPerRound"`
-	// RatioOfCPU compares the CPU time of all processes for one VirtualMachine: 1 is as little as
-	// the ceiling's.
+	// RatioOfCPU compares the CPU time of all processes for one VirtualMachine: 1 is as little as the ceiling's.
 	RatioOfCPU float64 `json:"ratioOfCPUTime"`
 	// RatioWithoutRetention compares with a client that does not write since when old revisions
 	// are unreferenced.
@@ -30,8 +28,10 @@ type result struct {
 	Runs           []round            `json:"runs"`
 	// Larger are the passes over more VirtualMachines.
 	Larger passes `json:"larger"`
-	// Plan is of a whole cluster; nil unless -plan is given.
+	// Plan is that of a whole cluster; nil unless -plan is given.
 	Plan *plan `json:"plan,omitempty"`
+
+	times, planVMs int
 }
 
 type ceiling struct {
@@ -63,21 +63,18 @@ type passes struct {
 
 // rate picks the ceiling's width by its median, and compares round by round.
 func (r *result) rate() {
-	r.Ceiling.InFlight, r.Ceiling.VMsPerSecond = measure.Best(r.Runs, func(t round, width int) float64 { return t.Ceiling[width].VMsPerSecond })
+	r.Ceiling.InFlight, r.Ceiling.VMsPerSecond = frame.Ceiling(r.Runs, func(t round, width int) float64 { return t.Ceiling[width].VMsPerSecond })
 	for _, t := range r.Runs {
-		r.RatioPerRound = append(r.RatioPerRound, measure.Ratio(t.Godwit.VMsPerSecond, t.Ceiling[r.Ceiling.InFlight].VMsPerSecond))
+		r.RatioPerRound = append(r.RatioPerRound, frame.Ratio(t.Godwit.VMsPerSecond, t.Ceiling[r.Ceiling.InFlight].VMsPerSecond))
 	}
-	r.RatioToCeiling = measure.Median(r.RatioPerRound, func(f float64) float64 { return f })
-	r.RatioOfCPU = measure.Median(r.Runs, func(t round) float64 {
-		return measure.Ratio(t.Ceiling[r.Ceiling.InFlight].CPUPerVM, t.Godwit.CPUPerVM)
-	})
-	r.RatioWithoutRetention = measure.Median(r.Runs, func(t round) float64 {
-		return measure.Ratio(t.Godwit.VMsPerSecond, t.WithoutRetention.VMsPerSecond)
-	})
+	r.RatioToCeiling = frame.Median(r.RatioPerRound, func(f float64) float64 { return f })
+	vmsPerSecond := func(t round) float64 { return t.Godwit.VMsPerSecond }
+	r.RatioOfCPU = frame.MedianRatio(r.Runs, func(t round) float64 { return t.Ceiling[r.Ceiling.InFlight].CPUPerVM }, func(t round) float64 { return t.Godwit.CPUPerVM })
+	r.RatioWithoutRetention = frame.MedianRatio(r.Runs, vmsPerSecond, func(t round) float64 { return t.WithoutRetention.VMsPerSecond })
+	r.VMsPerSecond = frame.Median(r.Runs, vmsPerSecond)
 	of := func(value func(pass) float64) float64 {
-		return measure.Median(r.Runs, func(t round) float64 { return value(t.Godwit) })
+		return frame.Median(r.Runs, func(t round) float64 { return value(t.Godwit) })
 	}
-	r.VMsPerSecond = of(func(p pass) float64 { return p.VMsPerSecond })
 	r.RequestsPerVM = of(func(p pass) float64 { return p.RequestsPerVM })
 	r.RequestsByVerb = map[string]float64{}
 	for _, t := range r.Runs {
@@ -90,14 +87,11 @@ func (r *result) rate() {
 		return
 	}
 	r.PeakRSS[r.Larger.VMs] = r.Larger.Upgrade.PeakRSS
-	r.RSSSlope = measure.Ratio(float64(r.PeakRSS[r.Larger.VMs]-r.PeakRSS[r.VMs]), float64(r.Larger.VMs-r.VMs))
+	r.RSSSlope = frame.Ratio(float64(r.PeakRSS[r.Larger.VMs]-r.PeakRSS[r.VMs]), float64(r.Larger.VMs-r.VMs))
 }
 
-func (r result) write(path string) error {
-	if err := measure.Write(os.Stdout, path, r); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(os.Stdout, "revision: vms_per_second=%.1f ratio_to_ceiling=%.2f ratio_of_cpu_time=%.2f ratio_without_retention=%.2f requests_per_vm=%.2f rss_slope_bytes=%.0f\n",
+// Summary implements [frame.Benchmark].
+func (r *result) Summary() string {
+	return fmt.Sprintf("revision: vms_per_second=%.1f ratio_to_ceiling=%.2f ratio_of_cpu_time=%.2f ratio_without_retention=%.2f requests_per_vm=%.2f rss_slope_bytes=%.0f",
 		r.VMsPerSecond, r.RatioToCeiling, r.RatioOfCPU, r.RatioWithoutRetention, r.RequestsPerVM, r.RSSSlope)
-	return err
 }

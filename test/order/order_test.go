@@ -36,7 +36,7 @@ const (
 // ordered are the packages whose files use each other in their reading order, as folders of the repository.
 var ordered = []string{
 	"api/v1alpha1",
-	"bench/hub", "bench/manager", "bench/peers", "bench/revision",
+	"bench/hub", "bench/internal/frame", "bench/manager", "bench/peers", "bench/revision",
 	"cmd/internal/cluster", "cmd/internal/crd", "cmd/internal/crd/crdreport", "cmd/internal/evidence/evidencereport", "cmd/internal/externalname", "cmd/internal/frame",
 	"cmd/internal/plan", "cmd/internal/plan/planreport", "cmd/internal/resource", "cmd/internal/revision",
 	"cmd/internal/root", "cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",

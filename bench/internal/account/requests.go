@@ -3,13 +3,9 @@ package account
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"strings"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -19,15 +15,14 @@ import (
 // flowSchema is the prefix of the schemas that count.
 const flowSchema = "bench-godwit-"
 
-// Requests counts what the ServiceAccount [Godwit] asks of the API server, by verb, in the
-// server itself: a flow schema for each verb of that one user changes nothing of how a
-// request is served, where a proxy would take its share of each.
+// Requests counts what the ServiceAccount [Godwit] asks of the API server, by verb. The API server itself counts: by a flow
+// schema for each verb of that user, which does not change how a request is served. A proxy would delay each request.
 type Requests struct{ client rest.Interface }
 
-// verbs of the API; "other" is discovery.
+// verbs are those of the API; "other" is discovery.
 var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 
-// CountRequests begins to count.
+// CountRequests starts to count.
 func CountRequests(ctx context.Context, admin *rest.Config) (*Requests, error) {
 	clients, err := kubernetes.NewForConfig(admin)
 	if err != nil {
@@ -54,7 +49,7 @@ func schemaFor(name string, rule flowcontrolv1.PolicyRulesWithSubjects) *flowcon
 	return &flowcontrolv1.FlowSchema{
 		ObjectMeta: metav1.ObjectMeta{Name: flowSchema + name},
 		Spec: flowcontrolv1.FlowSchemaSpec{
-			// Where service accounts are by default, and before the schema that puts them there, which has 9000.
+			// The level is the default of ServiceAccounts; the schema that gives it to them has precedence 9000.
 			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: "workload-low"},
 			MatchingPrecedence:         500,
 			DistinguisherMethod:        &flowcontrolv1.FlowDistinguisherMethod{Type: flowcontrolv1.FlowDistinguisherMethodByUserType},
@@ -63,19 +58,19 @@ func schemaFor(name string, rule flowcontrolv1.PolicyRulesWithSubjects) *flowcon
 	}
 }
 
-// Count is a number of requests by verb.
+// Count is a number of requests by verb, or by another name.
 type Count map[string]int64
 
-// Total of all verbs.
+// Total is that of all verbs.
 func (c Count) Total() int64 {
-	var n int64
-	for _, of := range c {
-		n += of
+	var total int64
+	for _, n := range c {
+		total += n
 	}
-	return n
+	return total
 }
 
-// Since is what came after an earlier count.
+// Since is what was counted after an earlier count.
 func (c Count) Since(earlier Count) Count {
 	later := maps.Clone(c)
 	for verb, n := range earlier {
@@ -85,26 +80,26 @@ func (c Count) Since(earlier Count) Count {
 	return later
 }
 
-// Read returns what was counted so far.
+// Read returns what has been counted so far.
 func (r *Requests) Read(ctx context.Context) (Count, error) {
-	families, err := r.read(ctx)
+	m, err := r.metrics(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return countRequests(families), nil
+	return countRequests(m), nil
 }
 
-// Writes returns how many writes of objects of an API group were served so far, of any user. One that failed or was a dry
-// run does not count, but one that changed nothing does.
+// Writes returns how many writes of objects of an API group have been served so far, of any user. A write that failed or was
+// a dry run does not count; one that changed nothing does.
 func (r *Requests) Writes(ctx context.Context, group string) (int64, error) {
-	families, err := r.read(ctx)
+	m, err := r.metrics(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return countWrites(families, group), nil
+	return countWrites(m, group), nil
 }
 
-func (r *Requests) read(ctx context.Context) (families, error) {
+func (r *Requests) metrics(ctx context.Context) (Metrics, error) {
 	body, err := r.client.Get().AbsPath("/metrics").Stream(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's metrics: %w", err)
@@ -120,44 +115,24 @@ const (
 	served = "apiserver_request_total"
 )
 
-type families map[string]*dto.MetricFamily
-
-func parse(metrics io.Reader) (families, error) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	f, err := parser.TextToMetricFamilies(metrics)
-	if err != nil {
-		return nil, fmt.Errorf("parse the API server's metrics: %w", err)
-	}
-	return f, nil
-}
-
-func countRequests(f families) Count {
+func countRequests(m Metrics) Count {
 	c := Count{}
-	for _, m := range f[dispatched].GetMetric() {
-		if verb, ours := strings.CutPrefix(label(m, "flow_schema"), flowSchema); ours {
-			c[verb] += int64(m.GetCounter().GetValue())
+	m.each(dispatched, func(of labels, value int64) {
+		if verb, ours := strings.CutPrefix(of["flow_schema"], flowSchema); ours {
+			c[verb] += value
 		}
-	}
+	})
 	return c
 }
 
-func countWrites(f families, group string) (n int64) {
-	for _, m := range f[served].GetMetric() {
-		switch label(m, "verb") {
+func countWrites(m Metrics, group string) (n int64) {
+	m.each(served, func(of labels, value int64) {
+		switch of["verb"] {
 		case "PATCH", "APPLY", "PUT":
-			if label(m, "group") == group && label(m, "dry_run") == "" && label(m, "code") == "200" {
-				n += int64(m.GetCounter().GetValue())
+			if of["group"] == group && of["dry_run"] == "" && of["code"] == "200" {
+				n += value
 			}
 		}
-	}
+	})
 	return n
-}
-
-func label(m *dto.Metric, name string) string {
-	for _, l := range m.GetLabel() {
-		if l.GetName() == name {
-			return l.GetValue()
-		}
-	}
-	return ""
 }

@@ -25,7 +25,7 @@ apiserver_request_total{code="200",verb="PATCH"} 7777
 	}
 	got := countRequests(f)
 	if want := (Count{"patch": 1203, "list": 40}); !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v: those of our own schemas, and no others", got, want)
+		t.Errorf("got %v, want %v: want the requests of our own schemas only", got, want)
 	}
 	if got.Total() != 1243 {
 		t.Errorf("got %d in all, want 1243", got.Total())
@@ -34,7 +34,7 @@ apiserver_request_total{code="200",verb="PATCH"} 7777
 		t.Errorf("got %v since, want %v", since, want)
 	}
 	if _, err := parse(strings.NewReader("no metrics{\n")); err == nil {
-		t.Error("what can't be read was taken for no requests")
+		t.Error("metrics that cannot be read: no error")
 	}
 }
 

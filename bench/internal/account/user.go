@@ -1,7 +1,6 @@
-// Package account gives a process under measurement a user of its own, and counts in
-// the API server what that user asks for.
+// Package account gives a process under measurement a user of its own, and counts in the API server the requests of that user.
 //
-// Read user.go, then requests.go.
+// Read user.go, metrics.go, then requests.go.
 package account
 
 import (
@@ -29,8 +28,8 @@ const (
 // userOf is the name by which the API server knows a ServiceAccount.
 func userOf(name string) string { return "system:serviceaccount:" + namespace + ":" + name }
 
-// AddUser makes a ServiceAccount that may do everything, and authenticates with its token, as a pod does. An administrator
-// would be exempt from priority and fairness, and the API server verifies a certificate with every request.
+// AddUser creates a ServiceAccount that may do everything, and returns a configuration with its token, as a pod has. An
+// administrator would be exempt from priority and fairness.
 func AddUser(ctx context.Context, plane *controlplane.ControlPlane, name string) (*rest.Config, error) {
 	clients, err := kubernetes.NewForConfig(plane.Config())
 	if err != nil {

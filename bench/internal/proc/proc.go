@@ -1,11 +1,11 @@
-// Package proc reads what a process has cost, and how busy the machine is, where Linux
-// tells it: in /proc.
+// Package proc reads in /proc of Linux what a process has cost, and how busy the machine is.
 package proc
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,9 +20,8 @@ type Usage struct {
 // clockTicks per second are 100 on every architecture of Linux with a port of Go.
 const clockTicks = 100
 
-// UsageOf a process that has not ended. The peak that its parent is told at its end is
-// none of its own where it is lower than the parent's: until the program is loaded,
-// both share their memory, and Linux keeps the greater peak.
+// UsageOf reads the usage of a process that has not ended. The peak that the parent gets when it waits for the process is
+// at least the parent's own: until the program is loaded, both share their memory, and Linux keeps the greater peak.
 func UsageOf(pid int) (Usage, error) {
 	folder := fmt.Sprintf("/proc/%d/", pid)
 	stat, err := os.ReadFile(folder + "stat")
@@ -63,26 +62,19 @@ func parse(stat, status string) (Usage, error) {
 	return u, nil
 }
 
-// commLength is what Linux keeps of a program's name in /proc/PID/comm.
-const commLength = 15
-
-// Children are the children of this process that run a program of that name.
-func Children(program string) ([]int, error) {
+// children are the processes that this one has started, and that have not ended.
+func children() ([]int, error) {
 	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {
 		return nil, err
 	}
 	var pids []int
 	for _, list := range lists {
-		children, err := os.ReadFile(list)
+		text, err := os.ReadFile(list)
 		if err != nil {
 			continue // the thread has ended
 		}
-		for child := range strings.FieldsSeq(string(children)) {
-			comm, err := os.ReadFile("/proc/" + child + "/comm")
-			if err != nil || strings.TrimSpace(string(comm)) != program[:min(len(program), commLength)] {
-				continue
-			}
+		for child := range strings.FieldsSeq(string(text)) {
 			pid, err := strconv.Atoi(child)
 			if err != nil {
 				return nil, fmt.Errorf("read %s: %w", list, err)
@@ -93,32 +85,37 @@ func Children(program string) ([]int, error) {
 	return pids, nil
 }
 
-// ChildrenCPU is the CPU time, in seconds, of the children of this process that have not ended.
-func ChildrenCPU() (float64, error) {
-	lists, err := filepath.Glob("/proc/self/task/*/children")
+// commLength is what Linux keeps of a program's name in /proc/PID/comm.
+const commLength = 15
+
+// Child is the only child of this process that runs a program.
+func Child(program string) (pid int, err error) {
+	pids, err := children()
 	if err != nil {
 		return 0, err
 	}
-	var total float64
-	for _, list := range lists {
-		children, err := os.ReadFile(list)
-		if err != nil {
-			continue // the thread has ended
-		}
-		for child := range strings.FieldsSeq(string(children)) {
-			pid, err := strconv.Atoi(child)
-			if err != nil {
-				return 0, fmt.Errorf("read %s: %w", list, err)
-			}
-			if u, err := UsageOf(pid); err == nil { // otherwise it has ended
-				total += u.CPU
-			}
-		}
+	pids = slices.DeleteFunc(pids, func(pid int) bool {
+		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		return err != nil || strings.TrimSpace(string(comm)) != program[:min(len(program), commLength)]
+	})
+	if len(pids) != 1 {
+		return 0, fmt.Errorf("find the process of %s: there are %d", program, len(pids))
 	}
-	return total, nil
+	return pids[0], nil
 }
 
-// LoadAverage is the machine's over one minute; 0 where it is not told.
+// ChildrenCPU is the CPU time, in seconds, of the children of this process that have not ended.
+func ChildrenCPU() (total float64, err error) {
+	pids, err := children()
+	for _, pid := range pids {
+		if u, err := UsageOf(pid); err == nil { // otherwise it has ended
+			total += u.CPU
+		}
+	}
+	return total, err
+}
+
+// LoadAverage is that of the machine over one minute; 0 if /proc does not have it.
 func LoadAverage() float64 {
 	var average float64
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {

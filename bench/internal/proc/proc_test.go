@@ -1,9 +1,12 @@
 package proc
 
 import (
+	"context"
+	"errors"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestParse(t *testing.T) {
@@ -39,14 +42,52 @@ func TestParse(t *testing.T) {
 
 // TestRun: a command whose output fills the pipe still runs when its memory is read. Its exit code is no error.
 func TestRun(t *testing.T) {
-	e, err := Run(exec.CommandContext(t.Context(), "sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x; echo why >&2; exit 3"))
+	e, err := Run(t.Context(), exec.Command("sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x; echo why >&2; exit 3"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(e.Stdout) != 200_000 || strings.TrimSpace(string(e.Stderr)) != "why" || e.Code != 3 || e.PeakRSS == 0 || e.Took <= 0 {
 		t.Errorf("%d bytes, stderr %q, code %d, peak of %d bytes, took %v", len(e.Stdout), e.Stderr, e.Code, e.PeakRSS, e.Took)
 	}
-	if _, err := Run(exec.CommandContext(t.Context(), "sh", "-c", "echo why >&2; exit 2")); err == nil || !strings.Contains(err.Error(), "why") {
+	if _, err := Run(t.Context(), exec.Command("sh", "-c", "echo why >&2; exit 2")); err == nil || !strings.Contains(err.Error(), "why") {
 		t.Errorf("a command that prints nothing: %v, want an error with what it wrote to stderr", err)
+	}
+}
+
+// TestRunShortOutput: the memory of a command is known that has ended when its output is read.
+func TestRunShortOutput(t *testing.T) {
+	for range 20 {
+		e, err := Run(t.Context(), exec.Command("sh", "-c", "sleep 0.05; echo x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.PeakRSS == 0 {
+			t.Fatal("the peak of a command with a short output is 0")
+		}
+	}
+}
+
+// TestRunCanceled: a command that does not end is killed.
+func TestRunCanceled(t *testing.T) {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("enough"))
+	defer cancel()
+	if _, err := Run(ctx, exec.Command("sleep", "60")); err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("got %v, want the cause of the cancellation", err)
+	}
+}
+
+// TestChild finds the only child of a name.
+func TestChild(t *testing.T) {
+	if _, err := Child("sleep"); err == nil {
+		t.Error("a child that does not run was found")
+	}
+	command := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = command.Wait() }()
+	defer func() { _ = command.Process.Kill() }()
+	if pid, err := Child("sleep"); err != nil || pid != command.Process.Pid {
+		t.Errorf("got %d, %v, want %d", pid, err, command.Process.Pid)
 	}
 }

@@ -8,29 +8,16 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/godwit-dev/godwit/bench/internal/measure"
 )
 
-const (
-	// copiesPerWrite stays below etcd's limit of 128 operations in a transaction.
-	copiesPerWrite = 100
-
-	// copiers write to etcd in parallel.
-	copiers = 8
-)
-
-// Copy makes n objects without the API server, which would take a quarter of an hour for a million: it creates one, and
-// copies what etcd then holds, each with a name and a UID of its own.
+// Copy creates one object, and n copies of what etcd then holds, each with a name and a UID of its own.
 func (r *Resource) Copy(ctx context.Context, n int) error {
 	const first = "w-first"
 	if err := r.create(ctx)(first); err != nil {
 		return err
 	}
 	key := r.Prefix() + Namespace + "/" + first
-	stored, err := r.plane.Etcd().Get(ctx, key)
+	stored, err := r.cluster.Etcd().Get(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -41,24 +28,12 @@ func (r *Resource) Copy(ctx context.Context, n int) error {
 	if err != nil {
 		return fmt.Errorf("copy %s: %w", key, err)
 	}
-	var batches []int
-	for from := 0; from < n; from += copiesPerWrite {
-		batches = append(batches, from)
-	}
-	err = measure.Each(batches, copiers, func(from int) error {
-		var puts []clientv3.Op
-		for i := from; i < min(from+copiesPerWrite, n); i++ {
-			puts = append(puts, clientv3.OpPut(r.Prefix()+Namespace+"/"+Name(i), object.named(Name(i))))
-		}
-		_, err := r.plane.Etcd().Txn(ctx).Then(puts...).Commit()
-		return err
-	})
-	if err != nil {
+	if err := r.cluster.Store(ctx, n, func(i int) (key, value string) {
+		return r.Prefix() + Namespace + "/" + Name(i), object.named(Name(i))
+	}); err != nil {
 		return err
 	}
-	for i := range n {
-		r.names = append(r.names, Name(i))
-	}
+	r.addNames(n)
 	return r.remove(ctx, first)
 }
 

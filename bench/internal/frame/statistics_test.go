@@ -1,8 +1,6 @@
-package measure
+package frame
 
 import (
-	"errors"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -66,40 +64,11 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-func TestEach(t *testing.T) {
-	var sum atomic.Int64
-	add := func(n int64) error { sum.Add(n); return nil }
-	if err := Each([]int64{1, 2, 3, 4}, 2, add); err != nil || sum.Load() != 10 {
-		t.Errorf("got %d, %v, want 10: each of them once", sum.Load(), err)
-	}
-	broken := errors.New("broken")
-	several := make([]int64, 100)
-	for i := range several {
-		several[i] = int64(i)
-	}
-	for _, at := range []int64{0, 99} {
-		err := Each(several, 8, func(n int64) error {
-			if n == at {
-				return broken
-			}
-			return nil
-		})
-		if !errors.Is(err, broken) {
-			t.Errorf("got %v, want the error of number %d", err, at)
-		}
-	}
-	if err := Each(several, 8, func(int64) error { return broken }); !errors.Is(err, broken) {
-		t.Errorf("got %v, where all fail", err)
-	}
-}
-
-// TestBest goes by the median: one lucky round is not the best width.
-func TestBest(t *testing.T) {
-	rounds := []map[int]float64{{8: 10, 16: 9}, {8: 10, 16: 90}, {8: 11, 16: 9}}
-	if width, speed := Best(rounds, func(r map[int]float64, w int) float64 { return r[w] }); width != 8 || speed != 10 {
-		t.Errorf("%d, at %v", width, speed)
-	}
-	if width, speed := Best(nil, func(map[int]float64, int) float64 { return 1 }); width != 0 || speed != 0 {
-		t.Errorf("of no round: %d, at %v", width, speed)
+// TestMedianRatio compares within each round: the slow round has the same ratio as the others.
+func TestMedianRatio(t *testing.T) {
+	rounds := [][2]float64{{90, 100}, {9, 10}, {80, 100}}
+	got := MedianRatio(rounds, func(r [2]float64) float64 { return r[0] }, func(r [2]float64) float64 { return r[1] })
+	if got != 0.9 {
+		t.Errorf("got %v, want 0.9", got)
 	}
 }

@@ -1,0 +1,65 @@
+package widget
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Flip makes the other version the storage version. The API server may store the one before for some more moments.
+func (r *Resource) Flip(ctx context.Context) error {
+	r.storage = map[string]string{"v1": "v2", "v2": "v1"}[r.storage]
+	_, err := controlplane.UpdateCRD(ctx, r.cluster.User, r.CRD(), func(crd *apiextensionsv1.CustomResourceDefinition) {
+		for i := range crd.Spec.Versions {
+			crd.Spec.Versions[i].Storage = crd.Spec.Versions[i].Name == r.storage
+		}
+	})
+	return err
+}
+
+// FlipAndProbe flips, and returns once the API server stores an object that it creates at the new storage version.
+func (r *Resource) FlipAndProbe(ctx context.Context) error {
+	if err := r.Flip(ctx); err != nil {
+		return err
+	}
+	create := r.create(ctx)
+	for i := 0; ; i++ {
+		name := fmt.Sprintf("probe-%s-%d", r.storage, i)
+		if err := create(name); err != nil {
+			return err
+		}
+		version, err := r.cluster.StoredAt(ctx, r.group, Plural, Namespace, name)
+		if err != nil {
+			return err
+		}
+		if err := r.remove(ctx, name); err != nil {
+			return err
+		}
+		if version == r.group+"/"+r.storage {
+			return nil
+		}
+		if i == 100 {
+			return fmt.Errorf("the server does not store %s", r.storage)
+		}
+	}
+}
+
+// leaseRenewal is a little more than the 10 s after which API servers renew their identity leases: after that time, every API
+// server uses the new storage version as far as godwit can tell, and godwit does not wait.
+const leaseRenewal = 12 * time.Second
+
+// Age waits until godwit has no reason to wait after a flip.
+func Age(ctx context.Context) error { return walk.Wait(ctx, leaseRenewal) }
+
+// FlipAndAge flips, and waits until godwit has no reason to wait.
+func (r *Resource) FlipAndAge(ctx context.Context) error {
+	if err := r.FlipAndProbe(ctx); err != nil {
+		return err
+	}
+	return Age(ctx)
+}

@@ -39,9 +39,9 @@ func Command(a *frame.App) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case o.Hub == "":
-				return frame.Usagef("no hub is given: give --hub=NAME, the name of its ManagedCluster on the global hub")
+				return frame.Usagef("specify --hub=NAME: the name of its ManagedCluster on the global hub")
 			case o.ManagerKey == "":
-				return frame.Usagef("the manager is not known: give --manager-key=KEY")
+				return frame.Usagef("specify --manager-key=KEY: the public key of the manager")
 			}
 			var err error
 			if o.Kafka, err = brokers.Options("godwit-agent-" + o.Hub); err != nil {
@@ -66,7 +66,7 @@ func Command(a *frame.App) *cobra.Command {
 	flags.StringVar(&o.BootstrapNamespace, "bootstrap-namespace", "multicluster-engine", "where the import controller reads bootstrap secrets")
 	flags.StringVar(&o.RulesFile, "rules", "", "file with rules of objects that move, in addition to the default rules")
 	flags.Float32Var(&o.RequestsPerSecond, "requests-per-second", 200, "maximum of requests to the API server per second")
-	server.AddTo(c, "agent")
+	server.AddTo(c)
 	server.AddVerboseTo(c)
 	return c
 }

@@ -53,7 +53,7 @@ func Keys(section string) Names {
 func (s Settings) Validate(n Names) error {
 	switch {
 	case len(s.Brokers) == 0:
-		return fmt.Errorf("no broker is given: give %s=HOST:PORT", n.Brokers)
+		return fmt.Errorf("specify %s=HOST:PORT", n.Brokers)
 	case s.Plaintext && s.CA+s.Cert+s.Key != "":
 		return fmt.Errorf("%s has no TLS: remove it, or remove %s, %s and %s", n.Plaintext, n.CA, n.Cert, n.Key)
 	case (s.Cert == "") != (s.Key == ""):

@@ -18,10 +18,9 @@ import (
 type abortOptions struct {
 	*frame.App
 	hubFlags
-	yes     bool
-	watch   bool
-	timeout frame.DurationFlag
-	output  frame.Output
+	change frame.ChangeFlags
+	watch  bool
+	output frame.Output
 }
 
 func abortCommand(a *frame.App) *cobra.Command {
@@ -34,63 +33,75 @@ func abortCommand(a *frame.App) *cobra.Command {
 			"rollback again.\n\n" +
 			"In phases Cleaning and Completed the source hub has begun to delete. Move the clusters back by\n" +
 			"another migration then: the command prints it.\n\n" +
-			"Exit codes: 0 the rollback is asked for, or with --watch every cluster is back; 3 refused, and nothing\n" +
+			"Exit codes: 0 the rollback is requested, or with --watch every cluster is back; 3 refused, and nothing\n" +
 			"written; 4 with --watch some clusters have moved; 2 error; 124 --timeout; 130 interrupted.",
 		Example:           "  " + a.Program + " cluster abort east --watch",
 		Args:              oneName,
 		ValidArgsFunction: completeMigrations(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.run(c.Context(), args[0])
+			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, args[0]) })
 		},
 	}
-	flags := c.Flags()
-	flags.SortFlags = false
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	flags.BoolVarP(&o.watch, "watch", "w", false, "show the progress until the rollback has ended")
-	flags.Var(&o.timeout, "timeout", "stop watching after this time; the rollback continues (default: no limit)")
+	c.Flags().SortFlags = false
+	o.change.AddYesTo(c)
+	frame.AddWatch(c, &o.watch)
+	o.change.AddTimeoutTo(c)
 	addManagerNamespace(c, &o.managerNamespace)
 	o.output.AddTo(c, clusterreport.NoMigration("", ""))
 	return c
 }
 
-func (o *abortOptions) run(ctx context.Context, name string) error {
-	if !o.yes && !o.CanAsk() {
-		return o.RefuseUnasked("abort")
-	}
-	ctx, cancel := o.timeout.Limit(ctx)
-	defer cancel()
-	c, m, err := o.openMigration(ctx, o.App, clusterpermission.Run, name)
-	if err != nil {
-		return err
-	}
-	if why := notAbortable(o.App, m); why != "" {
-		return frame.Refuse(fmt.Errorf("managedclustermigration %s can't be aborted: %s", name, why))
-	}
-	if err := c.missing(ctx); err != nil {
-		return frame.Refuse(err)
-	}
-	if !o.yes {
-		o.Console.Printf("%s\nReturn the clusters of managedclustermigration %s in namespace %s on %s to hub %s? [y/N] ", clusterreport.Progress(m.report(c)), name, m.Namespace, c.Where(), m.Spec.From)
-		if err := o.Confirm(ctx); err != nil {
-			return err
-		}
-	}
-	return o.abort(ctx, c, m)
+// rollback is the planned rollback of a migration.
+type rollback struct {
+	*abortOptions
+	connection *connection
+	migration  migration
+	err        error
 }
 
-// abort asks for the rollback. It is one request, whose answer a user who interrupts waits for.
-func (o *abortOptions) abort(ctx context.Context, c *connection, m migration) error {
+func (o *abortOptions) plan(ctx context.Context, name string) (frame.Change, error) {
+	c, m, err := o.openMigration(ctx, o.App, clusterpermission.Run, name)
+	if err != nil {
+		return nil, err
+	}
+	if why := notAbortable(o.App, m); why != "" {
+		return nil, frame.Refuse(fmt.Errorf("managedclustermigration %s can't be aborted: %s", name, why))
+	}
+	if err := c.missing(ctx); err != nil {
+		return nil, frame.Refuse(err)
+	}
+	return &rollback{abortOptions: o, connection: c, migration: m}, nil
+}
+
+// Question implements frame.Change.
+func (o *rollback) Question() (string, error) {
+	m := o.migration
+	return fmt.Sprintf("%s\nReturn the clusters of managedclustermigration %s in namespace %s on %s to hub %s?",
+		clusterreport.Progress(m.report(o.connection)), m.Name, m.Namespace, o.connection.Where(), m.Spec.From), nil
+}
+
+// Run implements frame.Change. It is one request, whose answer a user who interrupts waits for.
+func (o *rollback) Run(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
+	m := o.migration
 	before := m.DeepCopy()
 	if m.Annotations == nil {
 		m.Annotations = map[string]string{}
 	}
 	m.Annotations[api.RequestAnnotation] = api.RequestRollback
-	if err := c.client.Patch(bounded, m.ManagedClusterMigration, client.MergeFrom(before)); err != nil {
-		return c.explain(bounded, err)
+	if err := o.connection.client.Patch(bounded, m.ManagedClusterMigration, client.MergeFrom(before)); err != nil {
+		o.err = o.connection.explain(bounded, err)
 	}
-	o.Console.Printf("the rollback of managedclustermigration %s is asked for\n", m.Name)
+}
+
+// End implements frame.Change.
+func (o *rollback) End(ctx context.Context) error {
+	if o.err != nil {
+		return o.err
+	}
+	c, m := o.connection, o.migration
+	o.Console.Printf("rollback of managedclustermigration %s requested\n", m.Name)
 	if !o.watch {
 		printWatch(o.App, m)
 		return c.print(o.App, o.output, m)

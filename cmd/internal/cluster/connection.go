@@ -44,7 +44,7 @@ type connection struct {
 
 // dial connects for a command, to whose permissions the scope belongs.
 func dial(ctx context.Context, a *frame.App, command permission.Command, scope permission.Scope) (*connection, error) {
-	p := frame.Purpose{Program: a.Program, Command: command}
+	p := frame.Purpose{Command: command}
 	if command.Of == permission.Migrations {
 		namespace := "--all-namespaces"
 		if scope.Namespace != "" {
@@ -105,21 +105,13 @@ func dialGlobal(ctx context.Context, a *frame.App, command permission.Command, s
 
 // explain names the permissions of the command that are missing.
 func (c *connection) explain(ctx context.Context, err error) error {
-	if ctx.Err() == nil && apierrors.IsForbidden(err) {
-		if missing := c.missing(ctx); missing != nil {
-			return missing
-		}
-	}
-	return c.Explain(ctx, err)
+	return c.ExplainBy(ctx, err, c.missing)
 }
 
 // missing returns an error that names the permissions that the user lacks, and the command that grants
 // them.
 func (c *connection) missing(ctx context.Context) error {
-	if denied := c.Denied(ctx, c.Purpose.Command.Permissions(c.scope)); len(denied) > 0 {
-		return c.Lacks(c.WhoAmI(ctx), denied)
-	}
-	return nil
+	return c.Missing(ctx, c.Purpose.Command.Permissions(c.scope))
 }
 
 // notFound is the error of a name that does not exist.

@@ -24,67 +24,90 @@ import (
 // creation are the flags of a command that creates a migration.
 type creation struct {
 	hubFlags
-	command string // which the user has typed
-	yes     bool
-	dryRun  frame.Choice
-	watch   bool
-	timeout frame.DurationFlag
-	output  frame.Output
+	change frame.ChangeFlags
+	watch  bool
+	output frame.Output
 }
 
 func (o *creation) addTo(a *frame.App, c *cobra.Command) {
-	flags := c.Flags()
 	o.hubFlags.addTo(a, c)
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	o.dryRun = frame.Choice{Value: frame.DryRunNone, Allowed: []string{frame.DryRunNone, frame.DryRunServer}, Kind: "string"}
-	o.dryRun.AddTo(c, "dry-run", "", "none; server: have the API server check the migration, and write nothing")
-	flags.BoolVarP(&o.watch, "watch", "w", false, "show the progress until the migration has ended")
-	flags.Var(&o.timeout, "timeout", "stop watching after this time; the migration continues (default: no limit)")
+	o.change.AddYesTo(c)
+	o.change.AddDryRunTo(c, frame.DryRunServer)
+	frame.AddWatch(c, &o.watch)
+	o.change.AddTimeoutTo(c)
 	o.output.AddTo(c, clusterreport.NoMigration("", ""))
 }
 
 // checkName refuses the name that the API server would refuse.
 func checkName(name string) error {
 	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
-		return frame.Usagef("%q is no name of a migration: %s", name, wrong[0])
+		return frame.Usagef("%q is not a valid migration name: %s", name, wrong[0])
 	}
 	return nil
 }
 
-// create does the preflight of a migration, asks, and creates it.
-func (o *creation) create(ctx context.Context, a *frame.App, c *connection, m *api.ManagedClusterMigration) error {
-	writes := o.dryRun.Value == frame.DryRunNone
-	if writes && !o.yes && !a.CanAsk() {
-		return a.RefuseUnasked(o.command)
-	}
+// planned is a migration that is to be created.
+type planned struct {
+	*creation
+	app        *frame.App
+	connection *connection
+	migration  *api.ManagedClusterMigration
+	err        error
+}
+
+// plan does the preflight of a migration. In a dry run it has the API server check the migration.
+func (o *creation) plan(ctx context.Context, a *frame.App, c *connection, m *api.ManagedClusterMigration) (frame.Change, error) {
 	if err := c.missing(ctx); err != nil {
-		return frame.Refuse(err)
+		return nil, frame.Refuse(err)
 	}
 	err := c.client.Get(ctx, client.ObjectKeyFromObject(m), &api.ManagedClusterMigration{})
 	if err == nil {
-		return frame.Refuse(fmt.Errorf("managedclustermigration %s exists in namespace %s: nothing was written; give another name, or see it: %s",
+		return nil, frame.Refuse(fmt.Errorf("managedclustermigration %s exists in namespace %s: nothing was written; give another name, or see it: %s",
 			m.Name, m.Namespace, a.Hint("cluster status "+m.Name+" --namespace="+m.Namespace)))
 	}
 	if !apierrors.IsNotFound(err) {
-		return c.explain(ctx, err)
+		return nil, c.explain(ctx, err)
 	}
 	if err := o.check(ctx, a, c, m); err != nil {
-		return err
+		return nil, err
 	}
-	if !writes {
-		if err := c.client.Create(ctx, m, client.DryRunAll); err != nil {
-			return c.refused(ctx, m, err)
-		}
-		a.Console.Printf("dry run: nothing was written\n")
-		return c.print(a, o.output, migration{m, hub.New(m.Spec)})
+	if o.change.Writes() {
+		return &planned{creation: o, app: a, connection: c, migration: m}, nil
 	}
-	if !o.yes {
-		a.Console.Printf("\nMove %s from %s to %s, by managedclustermigration %s in namespace %s on %s? [y/N] ", clustersOf(m), m.Spec.From, m.Spec.To, m.Name, m.Namespace, c.Where())
-		if err := a.Confirm(ctx); err != nil {
-			return err
-		}
+	if err := c.client.Create(ctx, m, client.DryRunAll); err != nil {
+		return nil, c.refused(ctx, m, err)
 	}
-	return o.write(ctx, a, c, m)
+	a.Console.Printf("dry run: nothing was written\n")
+	return nil, c.print(a, o.output, migration{m, hub.New(m.Spec)})
+}
+
+// Question implements frame.Change.
+func (p *planned) Question() (string, error) {
+	m := p.migration
+	return fmt.Sprintf("\nMove %s from %s to %s, by managedclustermigration %s in namespace %s on %s?", clustersOf(m), m.Spec.From, m.Spec.To, m.Name, m.Namespace, p.connection.Where()), nil
+}
+
+// Run implements frame.Change. It is one request, whose answer a user who interrupts waits for.
+func (p *planned) Run(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	if err := p.connection.client.Create(bounded, p.migration); err != nil {
+		p.err = p.connection.refused(bounded, p.migration, err)
+	}
+}
+
+// End implements frame.Change.
+func (p *planned) End(ctx context.Context) error {
+	if p.err != nil {
+		return p.err
+	}
+	created := migration{p.migration, hub.New(p.migration.Spec)}
+	p.app.Console.Printf("managedclustermigration %s created in namespace %s\n", created.Name, created.Namespace)
+	if !p.watch {
+		printWatch(p.app, created)
+		return p.connection.print(p.app, p.output, created)
+	}
+	return p.connection.followToEnd(ctx, p.app, p.output, created, statusCode)
 }
 
 // check prints the preflight, and refuses to create what is blocked.
@@ -109,22 +132,6 @@ func (o *creation) check(ctx context.Context, a *frame.App, c *connection, m *ap
 		return frame.Refuse(errors.New("the ManifestWorks of the clusters are not known: nothing was written; give --from-context=CONTEXT, or accept the loss: --accept-evicted-works"))
 	}
 	return nil
-}
-
-// write creates the migration. It is one request, whose answer a user who interrupts waits for.
-func (o *creation) write(ctx context.Context, a *frame.App, c *connection, m *api.ManagedClusterMigration) error {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-	defer cancel()
-	if err := c.client.Create(bounded, m); err != nil {
-		return c.refused(bounded, m, err)
-	}
-	a.Console.Printf("managedclustermigration %s created in namespace %s\n", m.Name, m.Namespace)
-	created := migration{m, hub.New(m.Spec)}
-	if !o.watch {
-		printWatch(a, created)
-		return c.print(a, o.output, created)
-	}
-	return c.followToEnd(ctx, a, o.output, created, statusCode)
 }
 
 // writeTimeout bounds the one request that writes.

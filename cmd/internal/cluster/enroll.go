@@ -25,7 +25,7 @@ type enrollOptions struct {
 	*frame.App
 	key, hubContext                  string
 	managerNamespace, agentNamespace string
-	yes                              bool
+	change                           frame.ChangeFlags
 }
 
 func enrollCommand(a *frame.App) *cobra.Command {
@@ -47,7 +47,7 @@ func enrollCommand(a *frame.App) *cobra.Command {
 			"  " + a.Program + " cluster enroll hub1 --key=\"$KEY\"",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return frame.Usagef("which hub? give one name, that of its ManagedCluster on the global hub")
+				return frame.Usagef("specify one HUB: the name of its ManagedCluster on the global hub")
 			}
 			return nil
 		},
@@ -57,7 +57,12 @@ func enrollCommand(a *frame.App) *cobra.Command {
 			}
 			return completeHubs(a)(c, args, toComplete)
 		},
-		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if (o.key == "") == (o.hubContext == "") {
+				return frame.Usagef("specify --key=KEY or --hub-context=CONTEXT")
+			}
+			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, args[0]) })
+		},
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
@@ -65,8 +70,8 @@ func enrollCommand(a *frame.App) *cobra.Command {
 	_ = c.RegisterFlagCompletionFunc("key", cobra.NoFileCompletions)
 	addContext(a, c, &o.hubContext, "hub-context", "`context` of the kubeconfig for the hub, to read the key from its Secret")
 	addManagerNamespace(c, &o.managerNamespace)
-	addAgentNamespace(c, &o.agentNamespace, "namespace of Godwit's agent on the hub")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	addAgentNamespace(c, &o.agentNamespace)
+	o.change.AddYesTo(c)
 	return c
 }
 
@@ -75,37 +80,61 @@ func printKey(namespace string) string {
 	return "kubectl -n " + namespace + " get secret " + identity.Secret + " -o go-template='{{.data." + identity.Public + " | base64decode}}'"
 }
 
-func (o *enrollOptions) run(ctx context.Context, hub string) error {
-	if (o.key == "") == (o.hubContext == "") {
-		return frame.Usagef("which key? give --key=KEY or --hub-context=CONTEXT, one of them")
-	}
-	if !o.yes && !o.CanAsk() {
-		return o.RefuseUnasked("enroll")
-	}
+// enrollment is a key that is to be written.
+type enrollment struct {
+	*enrollOptions
+	connection *connection
+	hub        string
+	key        message.IdentityKey
+	hubs       *corev1.ConfigMap
+	absent     bool // the ConfigMap does not exist
+	err        error
+}
+
+// plan reads the key and the ConfigMap of the manager, and prints what the user compares.
+func (o *enrollOptions) plan(ctx context.Context, hub string) (frame.Change, error) {
 	c, err := dial(ctx, o.App, clusterpermission.Enroll, permission.Scope{Installation: o.managerNamespace})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := c.missing(ctx); err != nil {
-		return frame.Refuse(err)
+		return nil, frame.Refuse(err)
 	}
 	err = c.client.Get(ctx, client.ObjectKey{Name: hub}, &clusterv1.ManagedCluster{})
 	if apierrors.IsNotFound(err) {
-		return c.unknownHub(ctx, hub)
+		return nil, c.unknownHub(ctx, hub)
 	}
 	if err != nil {
-		return c.explain(ctx, err)
+		return nil, c.explain(ctx, err)
 	}
-	key, err := o.readKey(ctx, hub)
-	if err != nil {
-		return err
+	e := &enrollment{enrollOptions: o, connection: c, hub: hub, hubs: &corev1.ConfigMap{}}
+	if e.key, err = o.readKey(ctx, hub); err != nil {
+		return nil, err
 	}
-	return o.enroll(ctx, c, hub, key)
+	err = c.client.Get(ctx, o.configMap(), e.hubs)
+	if e.absent = apierrors.IsNotFound(err); err != nil && !e.absent {
+		return nil, c.explain(ctx, err)
+	}
+	known, enrolled := e.hubs.Data[hub]
+	if known == identity.Format(e.key) {
+		o.Console.Printf("hub %s is enrolled with this key: %s; nothing was written\n", hub, identity.Fingerprint(e.key))
+		return nil, nil //nolint:nilnil // nothing is to be done
+	}
+	o.Console.Printf("hub:         %s\nfingerprint: %s\n", hub, identity.Fingerprint(e.key))
+	if enrolled {
+		o.Console.Printf("replaces:    %s\n", fingerprintOf(known))
+	}
+	return e, nil
+}
+
+// configMap names the ConfigMap of the manager that has the keys.
+func (o *enrollOptions) configMap() client.ObjectKey {
+	return client.ObjectKey{Namespace: o.managerNamespace, Name: manager.EnrolledHubs}
 }
 
 // unknownHub is the error of a hub that has no ManagedCluster.
 func (c *connection) unknownHub(ctx context.Context, hub string) error {
-	message := fmt.Sprintf("there is no managedcluster %s on %s", hub, c.Where())
+	message := fmt.Sprintf("ManagedCluster %s not found on %s", hub, c.Where())
 	if known, err := c.managedClusters(ctx); err == nil {
 		if near := frame.Similar(hub, known); len(near) > 0 {
 			return notFound(message, "did you mean "+strings.Join(near, " or ")+"?")
@@ -133,7 +162,7 @@ func (o *enrollOptions) readKey(ctx context.Context, hub string) (message.Identi
 	err = c.client.Get(ctx, at, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return none, notFound(fmt.Sprintf("there is no secret %s on %s: the agent makes it at its first start", at, c.Where()),
+		return none, notFound(fmt.Sprintf("Secret %s not found on %s: the agent makes it at its first start", at, c.Where()),
 			"see whether the agent runs, or give its namespace with --agent-namespace")
 	case apierrors.IsForbidden(err):
 		return none, &frame.ActionableError{Reason: render.ReasonForbidden, Message: frame.OneLine(err), Cause: err,
@@ -152,59 +181,50 @@ func (o *enrollOptions) readKey(ctx context.Context, hub string) (message.Identi
 	return key, nil
 }
 
-// enroll asks, and writes the key.
-func (o *enrollOptions) enroll(ctx context.Context, c *connection, hub string, key message.IdentityKey) error {
-	hubs := &corev1.ConfigMap{}
-	at := client.ObjectKey{Namespace: o.managerNamespace, Name: manager.EnrolledHubs}
-	err := c.client.Get(ctx, at, hubs)
-	absent := apierrors.IsNotFound(err)
-	if err != nil && !absent {
-		return c.explain(ctx, err)
-	}
-	known, enrolled := hubs.Data[hub]
-	if known == identity.Format(key) {
-		o.Console.Printf("hub %s is enrolled with this key: %s; nothing was written\n", hub, identity.Fingerprint(key))
-		return nil
-	}
-	o.Console.Printf("hub:         %s\nfingerprint: %s\n", hub, identity.Fingerprint(key))
-	if enrolled {
-		o.Console.Printf("replaces:    %s\n", fingerprintOf(known))
-	}
-	if !o.yes {
-		o.Console.Printf("The manager on %s will accept every message that is signed with this key as one of hub %s. Enroll it? [y/N] ", c.Where(), hub)
-		if err := o.Confirm(ctx); err != nil {
-			return err
-		}
-	}
+// Question implements frame.Change.
+func (e *enrollment) Question() (string, error) {
+	return fmt.Sprintf("The manager on %s will accept every message that is signed with this key as one of hub %s. Enroll it?", e.connection.Where(), e.hub), nil
+}
+
+// Run implements frame.Change. It is one request, whose answer a user who interrupts waits for.
+func (e *enrollment) Run(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	if hubs.Data == nil {
-		hubs.Data = map[string]string{}
+	at := e.configMap()
+	if e.hubs.Data == nil {
+		e.hubs.Data = map[string]string{}
 	}
-	hubs.Data[hub] = identity.Format(key)
-	if absent {
-		hubs.ObjectMeta = metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name}
-		err = c.client.Create(bounded, hubs)
+	e.hubs.Data[e.hub] = identity.Format(e.key)
+	var err error
+	if e.absent {
+		e.hubs.ObjectMeta = metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name}
+		err = e.connection.client.Create(bounded, e.hubs)
 	} else {
-		err = c.client.Update(bounded, hubs)
+		err = e.connection.client.Update(bounded, e.hubs)
 	}
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
-		return frame.Refuse(fmt.Errorf("another client has changed ConfigMap %s at the same time: nothing was written; run the command again", at))
+		e.err = frame.Refuse(fmt.Errorf("another client has changed ConfigMap %s at the same time: nothing was written; run the command again", at))
 	case apierrors.IsNotFound(err):
-		return notFound(fmt.Sprintf("there is no namespace %s on %s", at.Namespace, c.Where()), "give the namespace of the manager with --manager-namespace")
+		e.err = notFound(fmt.Sprintf("namespace %s not found on %s", at.Namespace, e.connection.Where()), "give the namespace of the manager with --manager-namespace")
 	case err != nil:
-		return c.explain(bounded, err)
+		e.err = e.connection.explain(bounded, err)
 	}
-	o.Console.Printf("hub %s is enrolled\n", hub)
-	return nil
+}
+
+// End implements frame.Change.
+func (e *enrollment) End(context.Context) error {
+	if e.err == nil {
+		e.Console.Printf("hub %s is enrolled\n", e.hub)
+	}
+	return e.err
 }
 
 // fingerprintOf shows a key that was enrolled.
 func fingerprintOf(text string) string {
 	key, err := identity.Parse(text)
 	if err != nil {
-		return "a text that is no key"
+		return "a text that is not a key"
 	}
 	return identity.Fingerprint(key)
 }

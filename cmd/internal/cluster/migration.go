@@ -79,7 +79,7 @@ func (c *connection) list(ctx context.Context, namespace string) ([]api.ManagedC
 
 // unknown is the error of a migration that does not exist.
 func (c *connection) unknown(ctx context.Context, name string) error {
-	message := fmt.Sprintf("there is no managedclustermigration %s in namespace %s on %s", name, c.scope.Namespace, c.Where())
+	message := fmt.Sprintf("managedclustermigration %s not found in namespace %s on %s", name, c.scope.Namespace, c.Where())
 	all, err := c.list(ctx, "")
 	if err != nil {
 		return notFound(message, "list the migrations: "+c.Purpose.Program+" cluster status --all-namespaces")
@@ -124,7 +124,7 @@ func nextName(name, word string, known []api.ManagedClusterMigration) string {
 // oneName is the Args of a command that takes the name of a migration.
 func oneName(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return frame.Usagef("which migration? give one name; `%s cluster status` lists the migrations", c.Root().Name())
+		return frame.Usagef("specify one NAME; `%s cluster status` lists the migrations", c.Root().Name())
 	}
 	return nil
 }

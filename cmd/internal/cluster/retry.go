@@ -20,7 +20,7 @@ type retryOptions struct {
 }
 
 func retryCommand(a *frame.App) *cobra.Command {
-	o := &retryOptions{App: a, creation: creation{command: "retry"}}
+	o := &retryOptions{App: a}
 	c := &cobra.Command{
 		Use:   "retry NAME --failed [-n NAMESPACE] [--watch]",
 		Short: "Move the clusters that a migration has not moved",
@@ -34,7 +34,10 @@ func retryCommand(a *frame.App) *cobra.Command {
 		Args:              oneName,
 		ValidArgsFunction: completeMigrations(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.run(c.Context(), args[0])
+			if !o.failed {
+				return frame.Usagef("specify --failed, for all clusters that were not moved")
+			}
+			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, args[0]) })
 		},
 	}
 	c.Flags().SortFlags = false
@@ -43,29 +46,24 @@ func retryCommand(a *frame.App) *cobra.Command {
 	return c
 }
 
-func (o *retryOptions) run(ctx context.Context, name string) error {
-	if !o.failed {
-		return frame.Usagef("which clusters? give --failed, for all that were not moved")
-	}
-	ctx, cancel := o.timeout.Limit(ctx)
-	defer cancel()
+func (o *retryOptions) plan(ctx context.Context, name string) (frame.Change, error) {
 	c, m, err := o.openMigration(ctx, o.App, clusterpermission.Run, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if m.Status.CompletionTime == nil {
-		return frame.Refuse(fmt.Errorf("managedclustermigration %s has not ended: nothing was written; wait for its end: %s",
+		return nil, frame.Refuse(fmt.Errorf("managedclustermigration %s has not ended: nothing was written; wait for its end: %s",
 			name, watchCommand(o.App, m)))
 	}
 	known, err := c.list(ctx, m.Namespace)
 	if err != nil {
-		return c.explain(ctx, err)
+		return nil, c.explain(ctx, err)
 	}
 	next := retryOf(m, known)
 	if next == nil {
-		return frame.Refuse(fmt.Errorf("managedclustermigration %s has moved all of its clusters: nothing is left to retry", name))
+		return nil, frame.Refuse(fmt.Errorf("managedclustermigration %s has moved all of its clusters: nothing is left to retry", name))
 	}
-	return o.create(ctx, o.App, c, next)
+	return o.creation.plan(ctx, o.App, c, next)
 }
 
 // retryOf is the migration of the clusters that m has not moved, or nil if there are none.

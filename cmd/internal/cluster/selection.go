@@ -25,7 +25,7 @@ func (h *hubFlags) addTo(a *frame.App, c *cobra.Command) {
 	addContext(a, c, &h.fromContext, "from-context", "`context` of the kubeconfig for the source hub, to check the clusters there (default: only a source hub that is the global hub)")
 	addContext(a, c, &h.toContext, "to-context", "`context` of the kubeconfig for the target hub (default: only a target hub that is the global hub)")
 	addManagerNamespace(c, &h.managerNamespace)
-	addAgentNamespace(c, &h.agentNamespace, "namespace of Godwit's agent on the hubs, which has the Placements")
+	addAgentNamespace(c, &h.agentNamespace)
 	c.Flags().BoolVar(&h.acceptEvictedWorks, "accept-evicted-works", false, "accept that the clusters lose what ManifestWorks have applied whose delete option is not Orphan")
 }
 
@@ -43,9 +43,9 @@ func addManagerNamespace(c *cobra.Command, to *string) {
 	_ = c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 }
 
-func addAgentNamespace(c *cobra.Command, to *string, usage string) {
+func addAgentNamespace(c *cobra.Command, to *string) {
 	const name = "agent-namespace"
-	c.Flags().StringVar(to, name, permission.AgentNamespace, usage)
+	c.Flags().StringVar(to, name, permission.AgentNamespace, "namespace of Godwit's agent on a hub, which also has the Placements")
 	_ = c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 }
 
@@ -91,13 +91,13 @@ func (o *selection) parse(clusters []string) error {
 	o.clusters = clusters
 	switch {
 	case o.from == "" || o.to == "":
-		return frame.Usagef("which hubs? give --from=HUB and --to=HUB")
+		return frame.Usagef("specify --from=HUB and --to=HUB")
 	case o.from == o.to:
-		return frame.Usagef("--from and --to are the same hub: give two hubs")
+		return frame.Usagef("--from and --to are the same hub: specify two hubs")
 	case len(clusters) == 0 && o.placement == "":
-		return frame.Usagef("which clusters? give their names or --placement=NAME")
+		return frame.Usagef("specify names of clusters, or --placement=NAME")
 	case len(clusters) > 0 && o.placement != "":
-		return frame.Usagef("give the names of clusters or --placement, one of them")
+		return frame.Usagef("names of clusters and --placement are mutually exclusive")
 	}
 	seen := map[string]bool{}
 	for _, name := range clusters {

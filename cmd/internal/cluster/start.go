@@ -20,7 +20,7 @@ type startOptions struct {
 }
 
 func startCommand(a *frame.App) *cobra.Command {
-	o := &startOptions{App: a, creation: creation{command: "start"}}
+	o := &startOptions{App: a}
 	c := &cobra.Command{
 		Use:   "start NAME --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--watch]",
 		Short: "Move managed clusters from a hub to another one",
@@ -40,7 +40,7 @@ func startCommand(a *frame.App) *cobra.Command {
 			if err := o.parse(args); err != nil {
 				return err
 			}
-			return o.run(c.Context(), args[0])
+			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, args[0]) })
 		},
 	}
 	flags := c.Flags()
@@ -54,7 +54,7 @@ func startCommand(a *frame.App) *cobra.Command {
 
 func (o *startOptions) parse(args []string) error {
 	if len(args) == 0 {
-		return frame.Usagef("no name is given: give the name of the migration, and then the clusters")
+		return frame.Usagef("specify the name of the migration, and then the clusters")
 	}
 	if err := checkName(args[0]); err != nil {
 		return err
@@ -62,12 +62,10 @@ func (o *startOptions) parse(args []string) error {
 	return o.selection.parse(args[1:])
 }
 
-func (o *startOptions) run(ctx context.Context, name string) error {
-	ctx, cancel := o.timeout.Limit(ctx)
-	defer cancel()
+func (o *startOptions) plan(ctx context.Context, name string) (frame.Change, error) {
 	c, err := o.open(ctx, o.App, clusterpermission.Run)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m := &api.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: c.scope.Namespace, Name: name}}
 	m.Spec = api.ManagedClusterMigrationSpec{From: api.HubName(o.from), To: api.HubName(o.to), IncludedManagedClustersPlacementRef: o.placement}
@@ -77,7 +75,7 @@ func (o *startOptions) run(ctx context.Context, name string) error {
 	if o.stageTimeout != 0 || o.reconnectTimeout != 0 {
 		m.Spec.SupportedConfigs = &api.MigrationConfig{StageTimeout: durationOf(o.stageTimeout), ReconnectTimeout: durationOf(o.reconnectTimeout)}
 	}
-	return o.create(ctx, o.App, c, m)
+	return o.creation.plan(ctx, o.App, c, m)
 }
 
 func durationOf(d frame.DurationFlag) *metav1.Duration {

@@ -49,11 +49,10 @@ func statusCommand(a *frame.App) *cobra.Command {
 			return o.run(c.Context(), args)
 		},
 	}
-	flags := c.Flags()
-	flags.SortFlags = false
-	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "list the migrations of all namespaces")
-	flags.BoolVarP(&o.watch, "watch", "w", false, "show the progress until the migration has ended")
-	flags.Var(&o.timeout, "timeout", "stop watching after this time; the migration continues (default: no limit)")
+	c.Flags().SortFlags = false
+	frame.AddAllNamespaces(c, &o.everywhere)
+	frame.AddWatch(c, &o.watch)
+	frame.AddTimeout(c, &o.timeout)
 	addManagerNamespace(c, &o.managerNamespace)
 	o.output.AddTo(c, clusterreport.MigrationList(nil))
 	return c
@@ -62,9 +61,9 @@ func statusCommand(a *frame.App) *cobra.Command {
 func (o *statusOptions) parse(args []string) error {
 	switch {
 	case len(args) > 1:
-		return frame.Usagef("give one migration or none, but got %q", args)
+		return frame.Usagef("specify one migration or none, but got %q", args)
 	case len(args) == 1 && o.everywhere:
-		return frame.Usagef("--all-namespaces lists migrations: give it or a name, one of them")
+		return frame.Usagef("NAME and --all-namespaces are mutually exclusive")
 	case len(args) == 0 && o.watch:
 		return frame.Usagef("--watch needs the name of a migration")
 	}

@@ -15,7 +15,7 @@ import (
 
 type adviseOptions struct {
 	*frame.App
-	answers []string
+	answers manifest.Answers
 	output  frame.Output
 }
 
@@ -45,23 +45,18 @@ func adviseCommand(a *frame.App) *cobra.Command {
 			return o.run(c, args)
 		},
 	}
-	c.Flags().StringArrayVar(&o.answers, "answer", nil, "what you know about a path, as `PATH=ANSWER`; ANSWER is FromObject, ExternalState, Unused, Backfill or NoBackfill; repeat the flag for several")
-	_ = c.RegisterFlagCompletionFunc("answer", cobra.NoFileCompletions)
+	o.answers.AddTo(c)
 	o.output.AddPagesTo(c, crdreport.AdviceList(nil))
 	return c
 }
 
 func (o *adviseOptions) run(c *cobra.Command, args []string) error {
 	if len(args) != 2 {
-		return frame.Usagef("which releases? give OLD and NEW")
+		return frame.Usagef("specify two releases: OLD and NEW")
 	}
-	answers := map[string]advise.Answer{}
-	for _, text := range o.answers {
-		path, answer, err := advise.ParseAnswer(text)
-		if err != nil {
-			return frame.Usagef("invalid argument %q for \"--answer\": %v", text, err)
-		}
-		answers[path] = answer
+	answers, err := o.answers.Parse()
+	if err != nil {
+		return err
 	}
 	before, err := o.read(c, args[0])
 	if err != nil {

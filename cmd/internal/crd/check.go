@@ -56,7 +56,7 @@ func checkCommand(a *frame.App) *cobra.Command {
 			"  " + a.Program + " crd check -f release.yaml -o json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return frame.Usagef("give files with -f: %s", a.Program+" crd check -f "+strings.Join(args, " -f "))
+				return frame.Usagef("specify files with -f: %s", a.Program+" crd check -f "+strings.Join(args, " -f "))
 			}
 			return nil
 		},
@@ -68,8 +68,8 @@ func checkCommand(a *frame.App) *cobra.Command {
 			return o.run(c.Context())
 		},
 	}
-	o.AddTo(c)
-	c.Flags().BoolVar(&o.references, "references", true, "look for ownerReferences, webhooks, policies, roles and APIServices that name a version which the release does not serve")
+	o.AddTo(c, "the CRDs of the next release")
+	frame.AddReferences(c, &o.references)
 	o.output.AddFindingsTo(c, crdreport.CheckList(nil))
 	return c
 }
@@ -83,7 +83,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 	for i, r := range releases {
 		names[i] = r.Name
 	}
-	s, err := connect(ctx, o.App, frame.Purpose{Program: o.Program, Command: crdpermission.Check, Scope: names}, storageversion.Options{})
+	s, err := connect(ctx, o.App, frame.Purpose{Command: crdpermission.Check, Scope: names}, storageversion.Options{})
 	if err != nil {
 		return err
 	}

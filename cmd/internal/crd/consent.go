@@ -1,7 +1,7 @@
 package crd
 
 import (
-	"context"
+	"fmt"
 	"slices"
 
 	"github.com/godwit-dev/godwit"
@@ -11,24 +11,22 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
-// ask shows the plan and returns an error unless the user answers yes. also is what else the run does, in whole lines.
-func ask(ctx context.Context, a *frame.App, s *session, findings []finding, also string) error {
-	if anyReady(findings) {
-		var plans []crdreport.Plan
-		for _, f := range findings {
-			if f.problem == nil && f.plan.State != storageversion.Clean {
-				plans = append(plans, f.item(a.Remedies()))
-			}
-		}
-		if err := crdreport.WritePlans(a.Console, a.Style(a.Streams.ErrOut, frame.Output{}), plans, true); err != nil {
-			return err
-		}
-		a.Console.Printf("\n%sMigrate them on %s? [y/N] ", also, s.Where())
-	} else {
-		a.Console.Printf("%sEvery object is at its storage version. Read the objects on %s, and clean managedFields that name\n"+
-			"versions which are not served? [y/N] ", also, s.Where())
+// question prints the plan, and returns what the user has to confirm. also is what else the run does, in whole lines.
+func question(a *frame.App, s *session, findings []finding, also string) (string, error) {
+	if !anyReady(findings) {
+		return fmt.Sprintf("%sEvery object is at its storage version. Read the objects on %s, and clean managedFields that name\n"+
+			"versions which are not served?", also, s.Where()), nil
 	}
-	return a.Confirm(ctx)
+	var plans []crdreport.Plan
+	for _, f := range findings {
+		if f.problem == nil && f.plan.State != storageversion.Clean {
+			plans = append(plans, f.item(a.Remedies()))
+		}
+	}
+	if err := crdreport.WritePlans(a.Console, a.Style(a.Streams.ErrOut, frame.Output{}), plans, true); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("\n%sMigrate them on %s?", also, s.Where()), nil
 }
 
 // sayWarnings prints the warnings of the plan if the command does not ask.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
-	"github.com/godwit-dev/godwit/cmd/internal/crd/policy"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
@@ -21,7 +20,7 @@ type planOptions struct {
 	Selection
 	scan      bool
 	preflight bool
-	write     policy.WriteFlag
+	write     frame.WriteFlag
 	output    frame.Output
 }
 
@@ -97,7 +96,7 @@ func (o *planOptions) run(ctx context.Context) error {
 
 // look connects and observes the selected CRDs.
 func look(ctx context.Context, a *frame.App, c permission.Command, sel Selection, o storageversion.Options) (*session, []finding, error) {
-	s, err := connect(ctx, a, frame.Purpose{Program: a.Program, Command: c, Scope: sel.arguments(o.Write)}, o)
+	s, err := connect(ctx, a, frame.Purpose{Command: c, Scope: sel.arguments(o.Write)}, o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
-	"github.com/godwit-dev/godwit/cmd/internal/crd/policy"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/internal/storageversion"
@@ -19,15 +18,13 @@ import (
 type runOptions struct {
 	*frame.App
 	Selection
-	policy     policy.Flags
+	policy     frame.PolicyFlags
+	change     frame.ChangeFlags
 	output     frame.Output
-	yes        bool
-	dryRun     frame.Choice
-	write      policy.WriteFlag
+	write      frame.WriteFlag
 	references referencesFlag
 	limits     frame.LimitFlags
 	noTrim     bool
-	timeout    frame.DurationFlag
 }
 
 func runCommand(a *frame.App) *cobra.Command {
@@ -64,7 +61,7 @@ func runCommand(a *frame.App) *cobra.Command {
 			if err := o.Parse(c, args, false); err != nil {
 				return err
 			}
-			return o.run(c.Context())
+			return o.Change(c.Context(), &o.change, o.plan)
 		},
 	}
 	o.addFlags(c)
@@ -75,16 +72,15 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false // targets first, then what changes, then pace
 	o.AddTo(c)
-	flags.BoolVar(&o.All, "all", false, "all CRDs")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
-	o.dryRun = frame.Choice{Value: frame.DryRunNone, Allowed: []string{frame.DryRunNone, frame.DryRunClient, frame.DryRunServer}, Kind: "string"}
-	o.dryRun.AddTo(c, "dry-run", "", "none; client: print what a run would migrate; server: send every write as a dry run, which the API server checks and does not store")
+	frame.AddAll(c, &o.All, "all CRDs")
+	o.change.AddYesTo(c)
+	o.change.AddDryRunTo(c, frame.DryRunClient, frame.DryRunServer)
 	o.write.AddTo(c)
 	o.policy.AddTo(flags)
 	o.references.addTo(c)
 	flags.BoolVar(&o.noTrim, "no-trim", false, "keep the old versions in status.storedVersions")
 	o.limits.AddTo(flags)
-	flags.Var(&o.timeout, "timeout", "stop the run after this time; run the same command to resume (default: no limit)")
+	o.change.AddTimeoutTo(c)
 	o.output.AddTo(c, crdreport.RunList(nil))
 }
 
@@ -95,7 +91,7 @@ func (o *runOptions) migratorOptions() storageversion.Options {
 		Policy:  policy,
 		Limiter: o.limits.Limiter(),
 		NoTrim:  o.noTrim,
-		DryRun:  o.dryRun.Value == frame.DryRunServer,
+		DryRun:  o.change.DryRun() == frame.DryRunServer,
 	}
 	if !options.DryRun { // which tries every object
 		options.Preflight = preflight.Run
@@ -103,44 +99,81 @@ func (o *runOptions) migratorOptions() storageversion.Options {
 	return options
 }
 
-func (o *runOptions) changes() bool { return o.dryRun.Value == frame.DryRunNone }
+// run is a planned run.
+type run struct {
+	*runOptions
+	session  *session
+	findings []finding
+	items    []crdreport.Run
+	// byStatus names the CRDs for whose failed objects a write to the status passes.
+	byStatus []string
+}
 
-func (o *runOptions) run(ctx context.Context) error {
-	if o.changes() && !o.yes && !o.CanAsk() {
-		return o.RefuseUnasked("run")
-	}
-	ctx, cancel := o.timeout.Limit(ctx)
-	defer cancel()
+// plan reads the CRDs, and refuses a run of named CRDs of which one can't be read.
+func (o *runOptions) plan(ctx context.Context) (frame.Change, error) {
 	s, findings, err := look(ctx, o.App, crdpermission.Run, o.Selection, o.migratorOptions())
 	if err != nil {
-		return err
+		return nil, err
 	}
+	r := &run{runOptions: o, session: s, findings: findings}
 	if items, refused := refuseUnreadable(o.Selection, findings); refused {
-		if err := o.writeRuns(items, findings); err != nil {
-			return err
+		r.items = items
+		if err := r.write(); err != nil {
+			return nil, err
 		}
-		sayProblems(o.App, findings)
-		return frame.Exit(frame.Error)
+		return nil, frame.Exit(frame.Error)
 	}
 	sayLacking(ctx, o.App, s, findings)
-	if repairs := o.references.sentence(findings); o.changes() && !o.yes && (mayWrite(findings) || repairs != "") {
-		if err := ask(ctx, o.App, s, findings, repairs); err != nil {
-			return err
-		}
-	} else if o.dryRun.Value != frame.DryRunClient {
-		sayWarnings(o.App, findings)
+	if !r.asks() && o.change.DryRun() != frame.DryRunClient {
+		sayWarnings(o.App, findings) // which the plan before a question has
 	}
-	said := o.SayEnding(ctx)
-	items, byStatus := o.migrate(ctx, s, findings)
-	said()
-	if err := o.writeRuns(items, findings); err != nil {
+	return r, nil
+}
+
+// asks reports whether the run asks: there is something to write, or to look for.
+func (r *run) asks() bool {
+	return r.change.Asks() && (mayWrite(r.findings) || r.references.scans(r.findings))
+}
+
+// Question implements frame.Change.
+func (r *run) Question() (string, error) {
+	if !r.asks() {
+		return "", nil
+	}
+	return question(r.App, r.session, r.findings, r.references.sentence(r.findings))
+}
+
+// Run implements frame.Change.
+func (r *run) Run(ctx context.Context) {
+	runner := &runner{
+		session: r.session, dryRun: r.change.DryRun(), slots: make(slots, passesAtOnce),
+		board: &board{console: r.Console, dryRun: r.change.DryRun() == frame.DryRunServer, pace: r.session.options.Limiter},
+	}
+	deleted := func(f finding) bool { return f.problem != nil && f.problem.Reason == render.ReasonNotFound } // since it was listed
+	findings := slices.DeleteFunc(slices.Clone(r.findings), deleted)
+	ends := runner.all(ctx, findings)
+	runner.repairReferences(ctx, r.references, findings, ends)
+	for _, end := range ends {
+		r.items = append(r.items, end.Run)
+		if end.statusPatchPasses {
+			r.byStatus = append(r.byStatus, end.Name)
+		}
+	}
+}
+
+// End implements frame.Change.
+func (r *run) End(ctx context.Context) error {
+	if err := r.write(); err != nil {
 		return err
 	}
-	sayProblems(o.App, findings)
-	for _, name := range byStatus {
-		o.Console.Printf("%s: a dry run of a write to the status passes for the objects that failed: %s crd run %s --write=%s\n", name, o.Program, name, storageversion.WriteStatusPatch)
+	for _, name := range r.byStatus {
+		r.Console.Printf("%s: a dry run of a write to the status passes for the objects that failed: %s crd run %s --write=%s\n", name, r.Program, name, storageversion.WriteStatusPatch)
 	}
-	return o.end(ctx, o.decisive(items), findings)
+	code := runCode(r.decisive(r.items), r.findings)
+	if code == frame.OK || code == frame.Pending {
+		return frame.Exit(code) // the run was complete before the context ended
+	}
+	return r.ExitAfter(ctx, frame.Ending{Code: code, Err: context.Cause(ctx)})
 }
 
 // decisive are the results that decide the exit code. A CRD that is being deleted
@@ -152,39 +185,24 @@ func (o *runOptions) decisive(items []crdreport.Run) []crdreport.Run {
 	return slices.DeleteFunc(slices.Clone(items), func(item crdreport.Run) bool { return item.Result == crdreport.Terminating })
 }
 
-// migrate carries out the plans. A write to the status passes for the objects of byStatus.
-func (o *runOptions) migrate(ctx context.Context, s *session, findings []finding) (items []crdreport.Run, byStatus []string) {
-	r := &runner{
-		session: s, dryRun: o.dryRun.Value, slots: make(slots, passesAtOnce),
-		board: &board{console: o.Console, dryRun: o.dryRun.Value == frame.DryRunServer, pace: s.options.Limiter},
-	}
-	deleted := func(f finding) bool { return f.problem != nil && f.problem.Reason == render.ReasonNotFound } // since it was listed
-	findings = slices.DeleteFunc(slices.Clone(findings), deleted)
-	ends := r.all(ctx, findings)
-	r.repairReferences(ctx, o.references, findings, ends)
-	for _, end := range ends {
-		items = append(items, end.Run)
-		if end.statusPatchPasses {
-			byStatus = append(byStatus, end.Name)
-		}
-	}
-	return items, byStatus
-}
-
-// writeRuns leaves out of the table what is clean, and what only lacks permissions if
+// write leaves out of the table what is clean, and what only lacks permissions if
 // that is much, unless it was asked for by name or the table is wide.
-func (o *runOptions) writeRuns(items []crdreport.Run, findings []finding) error {
-	return frame.Write(o.Streams.Out, o.output, crdreport.RunList(items), func(w io.Writer) error {
-		style := o.Style(o.Streams.Out, o.output)
-		if o.dryRun.Value == frame.DryRunClient {
-			if err := crdreport.WritePlans(w, style, readable(findings, o.Remedies()), len(o.Names) > 0); err != nil {
+func (r *run) write() error {
+	err := frame.Write(r.Streams.Out, r.output, crdreport.RunList(r.items), func(w io.Writer) error {
+		style := r.Style(r.Streams.Out, r.output)
+		if r.change.DryRun() == frame.DryRunClient {
+			if err := crdreport.WritePlans(w, style, readable(r.findings, r.Remedies()), len(r.Names) > 0); err != nil {
 				return err
 			}
-			return crdreport.WriteOwnerReferences(w, items)
+			return crdreport.WriteOwnerReferences(w, r.items)
 		}
-		shown, folded := foldRuns(items, findings, len(o.Names) > 0 || style.Wide)
+		shown, folded := foldRuns(r.items, r.findings, len(r.Names) > 0 || style.Wide)
 		return crdreport.WriteRuns(w, style, shown, folded)
 	})
+	if err == nil {
+		sayProblems(r.App, r.findings)
+	}
+	return err
 }
 
 // foldRuns parts what has a row from what is counted only.
@@ -209,22 +227,6 @@ func foldRuns(items []crdreport.Run, findings []finding, all bool) (shown []crdr
 		}
 	}
 	return shown, folded
-}
-
-// end chooses the exit code and says how to resume.
-func (o *runOptions) end(ctx context.Context, items []crdreport.Run, findings []finding) error {
-	code := runCode(items, findings)
-	if code == frame.OK || code == frame.Pending {
-		return frame.Exit(code) // it was through before the context ended
-	}
-	end := frame.Ended(ctx)
-	switch end {
-	case frame.TimedOut:
-		o.Console.Printf("stopped by --timeout; what was done is saved, resume with: %s\n", o.CommandLine())
-	case frame.Interrupted:
-		o.Console.Printf("interrupted; what was done is saved, resume with: %s\n", o.CommandLine())
-	}
-	return frame.Exit(frame.Worst(code, end))
 }
 
 func runCode(items []crdreport.Run, findings []finding) frame.Code {

@@ -23,7 +23,7 @@ type Selection struct {
 
 // AddTo registers the flag --selector.
 func (s *Selection) AddTo(c *cobra.Command) {
-	c.Flags().StringVarP(&s.Selector, "selector", "l", "", "only CRDs with these labels; the syntax is kubectl's")
+	frame.AddSelector(c, &s.Selector, "CRDs with these labels")
 }
 
 // Parse checks the selection before the command connects. all says that no selection means
@@ -49,9 +49,9 @@ func (s *Selection) Parse(c *cobra.Command, args []string, all bool) error {
 	}
 	switch {
 	case chosen > 1:
-		return frame.Usagef("give only one of NAME, --selector and --all")
+		return frame.Usagef("NAME, --selector and --all are mutually exclusive")
 	case chosen == 0 && !all:
-		return frame.Usagef("no CRD is selected: give NAME..., --selector or --all; `%s plan` lists the CRDs", c.Parent().CommandPath())
+		return frame.Usagef("specify NAME..., --selector or --all; `%s plan` lists the CRDs", c.Parent().CommandPath())
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (s *session) resolve(ctx context.Context, sel Selection) ([]string, error) 
 // NamesOf lists the names of the selected CRDs, each once. It sends no other request to the
 // cluster.
 func NamesOf(ctx context.Context, a *frame.App, sel Selection) ([]string, error) {
-	s, err := connect(ctx, a, frame.Purpose{Program: a.Program, Command: crdpermission.Verify, Scope: sel.arguments("")}, storageversion.Options{})
+	s, err := connect(ctx, a, frame.Purpose{Command: crdpermission.Verify, Scope: sel.arguments("")}, storageversion.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func verifyCommand(a *frame.App) *cobra.Command {
 				return err
 			}
 			if len(o.etcd.Servers) == 0 {
-				return frame.Usagef("--etcd-servers is missing: give the value of the same flag of kube-apiserver")
+				return frame.Usagef("specify --etcd-servers, with the value of the same flag of kube-apiserver")
 			}
 			return o.run(c.Context())
 		},

@@ -54,7 +54,7 @@ func Command(a *frame.App) *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&o.from, "filename", "f", "", "`DIR` with the output of commands")
+	frame.AddFilename(c, &o.from, "`DIR` with the output of commands")
 	flags.StringVar(&o.to, "to", "", "`DIR` for the pages, which is created (default: the name of the directory and -report)")
 	for _, flag := range []string{"filename", "to"} {
 		_ = c.MarkFlagDirname(flag)
@@ -68,7 +68,7 @@ func (o *reportOptions) parse(c *cobra.Command) error {
 		return frame.Usage(err)
 	}
 	if o.from == "" {
-		return frame.Usagef("which directory? give -f DIR, with the output that commands wrote with -o json")
+		return frame.Usagef("specify -f DIR: the directory with the output that commands wrote with -o json")
 	}
 	o.from = filepath.Clean(o.from)
 	if o.to == "" {

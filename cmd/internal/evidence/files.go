@@ -25,7 +25,7 @@ func read(dir string) ([]evidencereport.File, error) {
 	case err != nil:
 		return nil, &frame.ActionableError{Message: fmt.Sprintf("the directory of -f can't be read: %v", err), Remedy: "name a directory with the output of commands", Cause: err}
 	case !info.IsDir():
-		return nil, &frame.ActionableError{Message: dir + " is no directory", Remedy: "name a directory with the output of commands"}
+		return nil, &frame.ActionableError{Message: dir + " is not a directory", Remedy: "name a directory with the output of commands"}
 	}
 	var files []evidencereport.File
 	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -65,7 +65,7 @@ func contents(path string) (text []byte, changed time.Time, err error) {
 	case err != nil:
 		return nil, changed, err
 	case !info.Mode().IsRegular():
-		return nil, changed, errors.New("it is no regular file")
+		return nil, changed, errors.New("it is not a regular file")
 	case info.Size() > maxFile:
 		return nil, changed, fmt.Errorf("it has more than %d MiB", maxFile>>20)
 	}

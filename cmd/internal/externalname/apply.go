@@ -2,6 +2,7 @@ package externalname
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,20 +13,16 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/externalname/fleet"
-	"github.com/godwit-dev/godwit/walk"
 )
 
 type applyOptions struct {
 	planOptions
-	yes          bool
-	dryRun       frame.Choice
+	change       frame.ChangeFlags
 	canaries     frame.CountFlag
 	batch        frame.CountFlag
 	pauseTimeout frame.DurationFlag
 	proofTimeout frame.DurationFlag
-	timeout      frame.DurationFlag
-	maxInFlight  frame.CountFlag
-	maxWrites    frame.RateFlag
+	limits       frame.LimitFlags
 }
 
 // Defaults of flags, as in package fleet.
@@ -39,7 +36,7 @@ const (
 func applyCommand(a *frame.App) *cobra.Command {
 	o := &applyOptions{
 		planOptions: planOptions{App: a}, canaries: defaultCanaries, batch: defaultBatch,
-		pauseTimeout: frame.DurationFlag(defaultPauseTimeout), proofTimeout: frame.DurationFlag(defaultProofTimeout), maxInFlight: walk.DefaultMaxInFlight,
+		pauseTimeout: frame.DurationFlag(defaultPauseTimeout), proofTimeout: frame.DurationFlag(defaultProofTimeout),
 	}
 	c := &cobra.Command{
 		Use:   "apply --resource=CRD --name=CEL {-n NAMESPACE | -A} [-l SELECTOR]",
@@ -63,10 +60,14 @@ func applyCommand(a *frame.App) *cobra.Command {
 			"  " + a.Program + " externalname apply --resource=members.example.org --name='name.lowerAscii()' -A --identity=id --yes -o json",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.parse(a, c); err != nil {
+			if err := o.parseToWrite(a, c); err != nil {
 				return err
 			}
-			return o.run(c.Context())
+			naming, err := o.naming()
+			if err != nil {
+				return err
+			}
+			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, naming) })
 		},
 	}
 	o.addFlags(a, c)
@@ -78,96 +79,89 @@ func (o *applyOptions) addFlags(a *frame.App, c *cobra.Command) {
 	flags.SortFlags = false
 	o.selection.addTo(a, c)
 	o.nameFlags.addTo(c)
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	frame.AddClientDryRun(c, &o.dryRun)
+	o.change.AddYesTo(c)
+	o.change.AddDryRunTo(c, frame.DryRunClient)
 	o.identityFlags.addTo(c)
 	flags.Var(&o.canaries, "canaries", "how many managed resources to rename before all others")
 	flags.Var(&o.batch, "batch", "how many managed resources may be paused at the same time")
 	flags.Var(&o.pauseTimeout, "pause-timeout", "how long the provider may take to report a pause")
 	flags.Var(&o.proofTimeout, "proof-timeout", "how long the provider may take to report success under the new name")
-	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command resumes it (default: no limit)")
-	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be in flight; Godwit sends fewer while the API server is overloaded")
-	flags.Var(&o.maxWrites, "max-writes-per-second", "how many writes may start per second (default: no limit)")
+	o.change.AddTimeoutTo(c)
+	o.limits.AddRequestsTo(flags)
 	o.output.AddTo(c, externalnamereport.RunList(fleet.Kind{}, nil, remedy.Writer{}))
 }
 
-func (o *applyOptions) run(ctx context.Context) error {
-	naming, err := o.naming()
-	if err != nil {
-		return err
-	}
-	if err := o.checkNamespaces(); err != nil {
-		return err
-	}
-	changes := o.dryRun.Value == frame.DryRunNone
-	if changes && !o.yes && !o.CanAsk() {
-		return o.RefuseUnasked("apply")
-	}
-	ctx, cancel := o.timeout.Limit(ctx)
-	defer cancel()
-	progress := &progress{console: o.Console, what: "renaming"}
+// apply is a planned renaming.
+type apply struct {
+	*applyOptions
+	session  *session
+	items    []fleet.Item
+	todo     int
+	progress *progress
+	report   fleet.Report
+	err      error
+}
+
+// plan plans the names. It prints the plan of a dry run.
+func (o *applyOptions) plan(ctx context.Context, naming fleet.Naming) (frame.Change, error) {
+	p := &apply{applyOptions: o, progress: &progress{console: o.Console, what: "renaming"}}
 	options := o.options(&o.selection)
-	options.Canaries, options.Batch, options.Progress = int(o.canaries), int(o.batch), progress.moved
+	options.Canaries, options.Batch, options.Progress = int(o.canaries), int(o.batch), p.progress.moved
 	options.PauseTimeout, options.ProofTimeout = time.Duration(o.pauseTimeout), time.Duration(o.proofTimeout)
-	options.Limiter = walk.NewLimiter(walk.Limits{MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxWrites)})
+	options.Limiter = o.limits.Limiter()
 	command := externalnamepermission.Apply
-	if !changes {
+	if !o.change.Writes() {
 		command = externalnamepermission.Plan
 	}
-	s, err := connect(ctx, o.App, command, &o.selection, options)
-	if err != nil {
-		return err
+	var err error
+	if p.session, err = connect(ctx, o.App, command, &o.selection, options); err != nil {
+		return nil, err
 	}
-	items, err := s.plan(ctx, naming)
-	if err != nil {
-		return err
+	if p.items, err = p.session.plan(ctx, naming); err != nil {
+		return nil, err
 	}
-	if !changes {
-		if err := o.printPlan(s, items, o.output); err != nil {
-			return err
+	if !o.change.Writes() {
+		if err := o.printPlan(p.session, p.items, o.output); err != nil {
+			return nil, err
 		}
-		return frame.Exit(planCode(items))
+		return nil, frame.Exit(planCode(p.items))
 	}
-	return o.apply(ctx, s, items, progress)
+	for _, i := range p.items {
+		if i.Action == fleet.Rename || i.Action == fleet.Resume {
+			p.todo++
+		}
+	}
+	if p.todo > 0 {
+		if err := p.session.missing(ctx); err != nil {
+			return nil, frame.Refuse(err)
+		}
+	}
+	return p, nil
 }
 
-// apply asks, and carries the plan out.
-func (o *applyOptions) apply(ctx context.Context, s *session, items []fleet.Item, progress *progress) error {
-	todo := 0
-	var skipped []fleet.Result
-	for _, i := range items {
-		switch i.Action {
-		case fleet.Rename, fleet.Resume:
-			todo++
-		case fleet.Skip:
-			skipped = append(skipped, fleet.Result{Item: i, Phase: fleet.PhaseSkipped})
-		case fleet.None:
-		}
+// Question implements frame.Change.
+func (p *apply) Question() (string, error) {
+	if p.todo == 0 {
+		return "", nil
 	}
-	if todo > 0 {
-		if err := s.missing(ctx); err != nil {
-			return frame.Refuse(err)
-		}
-		if !o.yes {
-			if err := o.ask(ctx, s, items, todo); err != nil {
-				return err
-			}
-		}
-	}
-	said := o.SayEnding(ctx)
-	progress.begin(todo)
-	r, err := s.Apply(ctx, items)
-	progress.end()
-	said()
-	r.Results = append(r.Results, skipped...)
-	return endRun(ctx, o.App, ending{session: s, output: o.output, report: r, err: err, rollback: true})
+	list := externalnamereport.PlanList(p.session.kind, p.items, p.session.remedies)
+	return fmt.Sprintf("\nRename %s on %s?", render.Count(int64(p.todo), "managed resource", "managed resources"), p.session.Where()),
+		externalnamereport.WritePlan(p.Console, p.Style(p.Streams.ErrOut, frame.Output{}), list.Items)
 }
 
-func (o *applyOptions) ask(ctx context.Context, s *session, items []fleet.Item, todo int) error {
-	list := externalnamereport.PlanList(s.kind, items, s.remedies)
-	if err := externalnamereport.WritePlan(o.Console, o.Style(o.Streams.ErrOut, frame.Output{}), list.Items); err != nil {
-		return err
+// Run implements frame.Change.
+func (p *apply) Run(ctx context.Context) {
+	p.progress.begin(p.todo)
+	p.report, p.err = p.session.Apply(ctx, p.items)
+	p.progress.end()
+}
+
+// End implements frame.Change.
+func (p *apply) End(ctx context.Context) error {
+	for _, i := range p.items {
+		if i.Action == fleet.Skip {
+			p.report.Results = append(p.report.Results, fleet.Result{Item: i, Phase: fleet.PhaseSkipped})
+		}
 	}
-	o.Console.Printf("\nRename %s on %s? [y/N] ", render.Count(int64(todo), "managed resource", "managed resources"), s.Where())
-	return o.Confirm(ctx)
+	return endRun(ctx, p.App, ending{session: p.session, output: p.output, report: p.report, err: p.err, rollback: true})
 }

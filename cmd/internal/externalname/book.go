@@ -24,8 +24,8 @@ import (
 // bookFlag names the ConfigMaps of a name book.
 type bookFlag struct{ configMap string }
 
-func (o *bookFlag) addTo(c *cobra.Command, usage string) {
-	c.Flags().StringVar(&o.configMap, "configmap", "", usage)
+func (o *bookFlag) addTo(c *cobra.Command) {
+	c.Flags().StringVar(&o.configMap, "configmap", "", "ConfigMaps with the saved names, as `NAMESPACE/NAME`, instead of a file")
 	_ = c.RegisterFlagCompletionFunc("configmap", cobra.NoFileCompletions)
 }
 
@@ -57,7 +57,7 @@ func saveCommand(a *frame.App) *cobra.Command {
 	o := &saveOptions{App: a}
 	c := &cobra.Command{
 		Use:   "save {--resource=CRD... | --all} [--configmap=NAMESPACE/NAME]",
-		Short: "Save the external names of managed resources in a name book",
+		Short: "Save the external names of managed resources to a file or to ConfigMaps",
 		Long: "Write the external names of managed resources to stdout as JSON, or to ConfigMaps of which each is\n" +
 			"below 1 MiB. After the loss of the cluster, `" + a.Program + " externalname restore` writes the names onto the\n" +
 			"managed resources that you have created again from their manifests, so that the provider finds the\n" +
@@ -74,7 +74,7 @@ func saveCommand(a *frame.App) *cobra.Command {
 			case err != nil:
 				return frame.Usage(err)
 			case o.all == (len(o.resources) > 0):
-				return frame.Usagef("which managed resources? give --resource=CRD or --all, one of them")
+				return frame.Usagef("specify --resource=CRD or --all")
 			}
 			if err := o.parse(); err != nil {
 				return err
@@ -84,10 +84,10 @@ func saveCommand(a *frame.App) *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringArrayVar(&o.resources, "resource", nil, "the managed resources of a `CRD`; repeat the flag for several")
-	_ = c.RegisterFlagCompletionFunc("resource", completeResources(a))
-	flags.BoolVar(&o.all, "all", false, "the managed resources of all CRDs")
-	o.addTo(c, "save to ConfigMaps in the cluster, as `NAMESPACE/NAME`, instead of stdout")
+	flags.StringArrayVar(&o.resources, resourceFlag, nil, resourceUsage+"; repeat the flag for several")
+	_ = c.RegisterFlagCompletionFunc(resourceFlag, completeResources(a))
+	frame.AddAll(c, &o.all, "the managed resources of all CRDs")
+	o.addTo(c)
 	return c
 }
 
@@ -146,8 +146,7 @@ type restoreOptions struct {
 	*frame.App
 	bookFlag
 	file      string
-	yes       bool
-	dryRun    frame.Choice
+	change    frame.ChangeFlags
 	overwrite bool
 	unpause   bool
 	output    frame.Output
@@ -157,7 +156,7 @@ func restoreCommand(a *frame.App) *cobra.Command {
 	o := &restoreOptions{App: a}
 	c := &cobra.Command{
 		Use:   "restore {-f FILE | --configmap=NAMESPACE/NAME} [--unpause]",
-		Short: "Write the external names of a name book onto managed resources that are paused",
+		Short: "Write saved external names onto managed resources that are paused",
 		Long: "Write the external names that `" + a.Program + " externalname save` has saved onto managed resources with\n" +
 			"the annotation crossplane.io/paused=true. Others are left alone: their provider may create a second\n" +
 			"external resource before they have a name. --unpause ends the pause in the same patch.\n\n" +
@@ -172,17 +171,17 @@ func restoreCommand(a *frame.App) *cobra.Command {
 			if err := o.check(c, args); err != nil {
 				return err
 			}
-			return o.run(c.Context())
+			return o.Change(c.Context(), &o.change, o.plan)
 		},
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&o.file, "filename", "f", "", "`FILE` with the name book; - is stdin")
-	o.addTo(c, "read the name book from ConfigMaps, as `NAMESPACE/NAME`")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	frame.AddClientDryRun(c, &o.dryRun)
+	frame.AddFilename(c, &o.file, "`FILE` of saved names; - is stdin")
+	o.addTo(c)
+	o.change.AddYesTo(c)
+	o.change.AddDryRunTo(c, frame.DryRunClient)
 	flags.BoolVar(&o.unpause, "unpause", false, "end the pause of each managed resource that has its name")
-	flags.BoolVar(&o.overwrite, "overwrite", false, "replace external names that differ from the name book")
+	flags.BoolVar(&o.overwrite, "overwrite", false, "replace external names that differ from the saved ones")
 	o.output.AddTo(c, externalnamereport.RunList(fleet.Kind{}, nil, remedy.Writer{}))
 	return c
 }
@@ -192,7 +191,7 @@ func (o *restoreOptions) check(c *cobra.Command, args []string) error {
 	case err != nil:
 		return frame.Usage(err)
 	case (o.file == "") == (o.configMap == ""):
-		return frame.Usagef("which name book? give --filename or --configmap, one of them")
+		return frame.Usagef("specify --filename or --configmap")
 	}
 	return o.parse()
 }
@@ -207,7 +206,7 @@ func (o *restoreOptions) readFile() (fleet.Book, error) {
 		text, err = os.ReadFile(o.file)
 	}
 	if err != nil {
-		return fleet.Book{}, fmt.Errorf("read the name book: %w", err)
+		return fleet.Book{}, fmt.Errorf("read the saved names: %w", err)
 	}
 	return fleet.ReadBook(text)
 }
@@ -228,76 +227,93 @@ func (o *restoreOptions) readStore(ctx context.Context, c *cluster) (fleet.Book,
 	return book, err
 }
 
-func (o *restoreOptions) run(ctx context.Context) error {
-	how := fleet.Restoring{Overwrite: o.overwrite, Unpause: o.unpause, DryRun: o.dryRun.Value == frame.DryRunClient}
-	if !how.DryRun && !o.yes && !o.CanAsk() {
-		return o.RefuseUnasked("restore")
-	}
-	var book fleet.Book
-	var err error
-	if o.file != "" {
-		if book, err = o.readFile(); err != nil {
-			return err
-		}
-	}
-	c, err := dial(ctx, o.App, frame.Purpose{Command: externalnamepermission.Apply})
-	if err != nil {
-		return err
-	}
-	if o.file == "" {
-		if book, err = o.readStore(ctx, c); err != nil {
-			return err
-		}
-	}
-	if len(book.Names) == 0 {
-		return errNoNames
-	}
-	if !how.DryRun && !o.yes {
-		o.Console.Printf("Write %s of %s on %s? [y/N] ", render.Count(int64(len(book.Names)), "external name", "external names"), book.SavedAt.Format("2006-01-02 15:04:05 MST"), c.Where())
-		if err := o.Confirm(ctx); err != nil {
-			return err
-		}
-	}
-	return o.restore(ctx, c, book, how)
+// restore is a planned restore.
+type restore struct {
+	*restoreOptions
+	cluster  *cluster
+	book     fleet.Book
+	how      fleet.Restoring
+	sessions []*session // one for each kind
+	list     render.List[externalnamereport.Run]
+	ending   ending
 }
 
-func (o *restoreOptions) restore(ctx context.Context, c *cluster, book fleet.Book, how fleet.Restoring) error {
-	var resources []string
-	for _, n := range book.Names {
-		if !slices.Contains(resources, n.Resource) {
-			resources = append(resources, n.Resource)
+// plan reads the saved names, and connects to their kinds.
+func (o *restoreOptions) plan(ctx context.Context) (frame.Change, error) {
+	r := &restore{restoreOptions: o, how: fleet.Restoring{Overwrite: o.overwrite, Unpause: o.unpause, DryRun: !o.change.Writes()}}
+	var err error
+	if o.file != "" {
+		if r.book, err = o.readFile(); err != nil {
+			return nil, err
 		}
 	}
-	c.Purpose.Scope = resources
-	sessions := make([]*session, len(resources))
-	for i, resource := range resources {
-		var err error
-		if sessions[i], err = c.of(ctx, resource, "", fleet.Options{}); err != nil {
+	if r.cluster, err = dial(ctx, o.App, frame.Purpose{Command: externalnamepermission.Apply}); err != nil {
+		return nil, err
+	}
+	if o.file == "" {
+		if r.book, err = o.readStore(ctx, r.cluster); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.book.Names) == 0 {
+		return nil, errNoNames
+	}
+	return r, r.connect(ctx)
+}
+
+// connect makes the sessions, and refuses to restore names of which some can't be written.
+func (r *restore) connect(ctx context.Context) error {
+	c := r.cluster
+	for _, n := range r.book.Names {
+		if !slices.Contains(c.Purpose.Scope, n.Resource) {
+			c.Purpose.Scope = append(c.Purpose.Scope, n.Resource)
+		}
+	}
+	for _, resource := range c.Purpose.Scope {
+		s, err := c.of(ctx, resource, "", fleet.Options{})
+		if err != nil {
 			return err
 		}
-		if how.DryRun {
+		r.sessions = append(r.sessions, s)
+		if r.how.DryRun {
 			continue
 		}
-		if err := sessions[i].missing(ctx); err != nil {
+		if err := s.missing(ctx); err != nil {
 			return frame.Refuse(err)
 		}
 	}
-	e := ending{output: o.output}
-	list := externalnamereport.RunList(fleet.Kind{}, nil, c.remedies)
-	for _, s := range sessions {
-		var r fleet.Report
-		r, e.err = s.Restore(ctx, book.Names, how)
-		e.session, e.report.Results = s, append(e.report.Results, r.Results...)
-		list.Items = append(list.Items, externalnamereport.RunList(s.kind, r.Results, s.remedies).Items...)
+	return nil
+}
+
+// Question implements frame.Change.
+func (r *restore) Question() (string, error) {
+	return fmt.Sprintf("Write %s of %s on %s?", render.Count(int64(len(r.book.Names)), "external name", "external names"),
+		r.book.SavedAt.Format("2006-01-02 15:04:05 MST"), r.cluster.Where()), nil
+}
+
+// Run implements frame.Change.
+func (r *restore) Run(ctx context.Context) {
+	e := &r.ending
+	r.list = externalnamereport.RunList(fleet.Kind{}, nil, r.cluster.remedies)
+	for _, s := range r.sessions {
+		var one fleet.Report
+		one, e.err = s.Restore(ctx, r.book.Names, r.how)
+		e.session, e.report.Results = s, append(e.report.Results, one.Results...)
+		r.list.Items = append(r.list.Items, externalnamereport.RunList(s.kind, one.Results, s.remedies).Items...)
 		if e.err != nil {
-			break
+			return
 		}
 	}
-	if err := printRun(o.App, o.output, list); err != nil {
+}
+
+// End implements frame.Change.
+func (r *restore) End(ctx context.Context) error {
+	if err := printRun(r.App, r.output, r.list); err != nil {
 		return err
 	}
-	if how.DryRun && e.report.Count(fleet.PhaseRestored) > 0 && e.err == nil {
+	e := r.ending
+	if r.how.DryRun && e.report.Count(fleet.PhaseRestored) > 0 && e.err == nil {
 		return frame.Exit(frame.Worst(frame.Pending, runCode(e.report)))
 	}
-	return ended(ctx, o.App, e)
+	return ended(ctx, r.App, e)
 }

@@ -28,7 +28,7 @@ func endRun(ctx context.Context, a *frame.App, e ending) error {
 		return err
 	}
 	if e.report.Stopped {
-		a.Console.Printf("the run stopped after a bad managed resource, before it began others\n")
+		a.Console.Printf("stopped: a managed resource failed; the rest were not started\n")
 	}
 	if e.rollback && e.report.Count(fleet.PhaseRenamed) > 0 {
 		a.Console.Printf("to roll back: %s\n", a.Hint("externalname rollback --resource="+s.resource+scopeFlag(s.namespace)))
@@ -51,7 +51,7 @@ func scopeFlag(namespace string) string {
 
 // ended chooses the exit code.
 func ended(ctx context.Context, a *frame.App, e ending) error {
-	return a.ExitAfter(ctx, runCode(e.report), e.err, e.session.explain)
+	return a.ExitAfter(ctx, frame.Ending{Code: runCode(e.report), Err: e.err, Explain: e.session.explain})
 }
 
 // runCode is Refused if nothing is as it was to be, and Partial if some are.

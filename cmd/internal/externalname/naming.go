@@ -52,7 +52,7 @@ const nameHelp = "--name is an expression in CEL, as in validation rules of a CR
 // naming compiles the expression.
 func (o *nameFlags) naming() (fleet.Naming, error) {
 	if o.expression == "" {
-		return nil, frame.Usagef(`which names? give --name=CEL, such as --name='name.lowerAscii()'`)
+		return nil, frame.Usagef(`specify --name=CEL, such as --name='name.lowerAscii()'`)
 	}
 	env, err := cel.NewEnv(
 		cel.Variable("object", cel.DynType), cel.Variable("name", cel.StringType), cel.Variable("segments", cel.ListType(cel.StringType)),
@@ -158,4 +158,4 @@ func checkName(name string, limit int) error {
 	return nil
 }
 
-var errNoNames = errors.New("the name book has no name")
+var errNoNames = errors.New("no names are saved")

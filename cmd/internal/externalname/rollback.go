@@ -2,6 +2,7 @@ package externalname
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -15,9 +16,8 @@ import (
 type rollbackOptions struct {
 	*frame.App
 	selection
-	yes     bool
-	timeout frame.DurationFlag
-	output  frame.Output
+	change frame.ChangeFlags
+	output frame.Output
 }
 
 func rollbackCommand(a *frame.App) *cobra.Command {
@@ -33,47 +33,51 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 		Example:           "  " + a.Program + " externalname rollback --resource=members.example.org -n shop",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.parse(a, c); err != nil {
+			if err := o.parseToWrite(a, c); err != nil {
 				return err
 			}
-			return o.run(c.Context())
+			return o.Change(c.Context(), &o.change, o.plan)
 		},
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
 	o.selection.addTo(a, c)
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	flags.Var(&o.timeout, "timeout", "end after this time; the same command resumes (default: no limit)")
+	o.change.AddYesTo(c)
+	o.change.AddTimeoutTo(c)
 	o.output.AddTo(c, externalnamereport.RunList(fleet.Kind{}, nil, remedy.Writer{}))
 	return c
 }
 
-func (o *rollbackOptions) run(ctx context.Context) error {
-	if err := o.checkNamespaces(); err != nil {
-		return err
-	}
-	if !o.yes && !o.CanAsk() {
-		return o.RefuseUnasked("rollback")
-	}
-	ctx, cancel := o.timeout.Limit(ctx)
-	defer cancel()
+// rollback is a planned rollback.
+type rollback struct {
+	*rollbackOptions
+	session *session
+	report  fleet.Report
+	err     error
+}
+
+func (o *rollbackOptions) plan(ctx context.Context) (frame.Change, error) {
 	s, err := connect(ctx, o.App, externalnamepermission.Apply, &o.selection, fleet.Options{Scope: o.scope()})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.missing(ctx); err != nil {
-		return frame.Refuse(err)
+		return nil, frame.Refuse(err)
 	}
-	if !o.yes {
-		o.Console.Printf("Restore the old external names of %s in %s on %s? [y/N] ", o.resource, where(o.namespace), s.Where())
-		if err := o.Confirm(ctx); err != nil {
-			return err
-		}
-	}
-	said := o.SayEnding(ctx)
-	r, err := s.Rollback(ctx)
-	said()
-	return endRun(ctx, o.App, ending{session: s, output: o.output, report: r, err: err})
+	return &rollback{rollbackOptions: o, session: s}, nil
+}
+
+// Question implements frame.Change.
+func (r *rollback) Question() (string, error) {
+	return fmt.Sprintf("Restore the old external names of %s in %s on %s?", r.resource, where(r.namespace), r.session.Where()), nil
+}
+
+// Run implements frame.Change.
+func (r *rollback) Run(ctx context.Context) { r.report, r.err = r.session.Rollback(ctx) }
+
+// End implements frame.Change.
+func (r *rollback) End(ctx context.Context) error {
+	return endRun(ctx, r.App, ending{session: r.session, output: r.output, report: r.report, err: r.err})
 }
 
 func where(namespace string) string {

@@ -20,12 +20,17 @@ type selection struct {
 	selected   labels.Selector
 }
 
+// The flag --resource names one CRD, and for save several.
+const (
+	resourceFlag  = "resource"
+	resourceUsage = "the managed resources, by the name of their `CRD`, as in buckets.s3.example.org"
+)
+
 func (o *selection) addTo(a *frame.App, c *cobra.Command) {
-	c.Flags().StringVar(&o.resource, "resource", "", "the managed resources, by the name of their `CRD`, as in buckets.s3.example.org")
-	_ = c.RegisterFlagCompletionFunc("resource", completeResources(a))
-	c.Flags().BoolVarP(&o.everywhere, "all-namespaces", "A", false, "managed resources of all namespaces")
-	c.Flags().StringVarP(&o.selector, "selector", "l", "", "only managed resources with these labels; the syntax is kubectl's")
-	_ = c.RegisterFlagCompletionFunc("selector", cobra.NoFileCompletions)
+	c.Flags().StringVar(&o.resource, resourceFlag, "", resourceUsage)
+	_ = c.RegisterFlagCompletionFunc(resourceFlag, completeResources(a))
+	frame.AddAllNamespaces(c, &o.everywhere)
+	frame.AddSelector(c, &o.selector, "managed resources with these labels")
 }
 
 // parse checks what can be checked without a cluster.
@@ -34,7 +39,7 @@ func (o *selection) parse(a *frame.App, c *cobra.Command) error {
 		return frame.Usage(err)
 	}
 	if o.resource == "" {
-		return frame.Usagef("which managed resources? give --resource=CRD; `kubectl get crd` lists the CRDs")
+		return frame.Usagef("specify --resource=CRD; `kubectl get crd` lists the CRDs")
 	}
 	var err error
 	if o.namespace, err = a.GivenNamespace(c); err != nil {
@@ -44,10 +49,13 @@ func (o *selection) parse(a *frame.App, c *cobra.Command) error {
 	return err
 }
 
-// checkNamespaces makes the user of a command that writes say which namespaces.
-func (o *selection) checkNamespaces() error {
+// parseToWrite also makes the user of a command that writes say which namespaces.
+func (o *selection) parseToWrite(a *frame.App, c *cobra.Command) error {
+	if err := o.parse(a, c); err != nil {
+		return err
+	}
 	if o.namespace == "" && !o.everywhere {
-		return frame.Usagef("which managed resources? give --namespace or --all-namespaces")
+		return frame.Usagef("specify --namespace or --all-namespaces")
 	}
 	return nil
 }

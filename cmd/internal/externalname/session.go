@@ -39,7 +39,6 @@ type session struct {
 
 // dial connects for the managed resources of some CRDs.
 func dial(ctx context.Context, a *frame.App, p frame.Purpose) (*cluster, error) {
-	p.Program = a.Program
 	c, err := a.Dial(ctx, p)
 	if err != nil {
 		return nil, err
@@ -63,7 +62,7 @@ func (c *cluster) of(ctx context.Context, resource, namespace string, o fleet.Op
 	case !fleet.ManagedCRD(crd):
 		return nil, frame.Refuse(&frame.ActionableError{
 			Reason:  render.ReasonNotFound,
-			Message: fmt.Sprintf("customresourcedefinition %s is of no managed resources: its schema has no spec.forProvider", resource),
+			Message: fmt.Sprintf("CRD %s does not define managed resources: its schema has no spec.forProvider", resource),
 			Remedy:  "choose the CRD of a managed resource, and not that of a claim or a composite",
 		})
 	}
@@ -102,7 +101,7 @@ func (c *cluster) unknown(ctx context.Context, resource string) error {
 		}
 	}
 	return &frame.ActionableError{
-		Reason: render.ReasonNotFound, Message: fmt.Sprintf("there is no customresourcedefinition %s on %s", resource, c.Where()), Remedy: remedy,
+		Reason: render.ReasonNotFound, Message: fmt.Sprintf("CRD %s not found on %s", resource, c.Where()), Remedy: remedy,
 	}
 }
 
@@ -125,22 +124,13 @@ func completeResources(a *frame.App) cobra.CompletionFunc {
 
 // explain names the permissions of the command that are missing.
 func (s *session) explain(ctx context.Context, err error) error {
-	if ctx.Err() == nil && apierrors.IsForbidden(err) {
-		if missing := s.missing(ctx); missing != nil {
-			return missing
-		}
-	}
-	return s.Connection.Explain(ctx, err)
+	return s.ExplainBy(ctx, err, s.missing)
 }
 
 // missing returns an error that names the permissions that the user lacks, and the command that grants
 // them.
 func (s *session) missing(ctx context.Context) error {
-	needed := s.Purpose.Command.Permissions(permission.Scope{CRDs: []string{s.resource}, Namespace: s.namespace})
-	if denied := s.Denied(ctx, needed); len(denied) > 0 {
-		return s.Lacks(s.WhoAmI(ctx), denied)
-	}
-	return nil
+	return s.Missing(ctx, s.Purpose.Command.Permissions(permission.Scope{CRDs: []string{s.resource}, Namespace: s.namespace}))
 }
 
 // plan plans the new names.

@@ -4,15 +4,49 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
+
+// Purpose says what a connection is for, in the terms of `godwit rbac`.
+type Purpose struct {
+	Program string // as the user types it; set by Dial
+	Command permission.Command
+	Scope   []string // arguments of `godwit rbac` for the CRDs or namespaces
+
+	cluster string // flags with which an administrator uses the same cluster
+}
+
+// grant returns the command with which an administrator grants a user all permissions that
+// the purpose needs. The user cannot run it: RBAC lets users grant only permissions that
+// they have.
+func (p Purpose) grant(user string) string {
+	words := append([]string{"rbac", "--for=" + p.Command.Name, subjectFlag(user)}, p.Scope...)
+	for i := range words {
+		words[i] = quote.Shell(words[i])
+	}
+	return p.Program + " " + strings.Join(words, " ") + p.cluster + " | kubectl apply" + p.cluster + " -f -"
+}
+
+// Remedy returns the command and who runs it.
+func (p Purpose) Remedy(user string) string { return "an administrator runs: " + p.grant(user) }
+
+func subjectFlag(user string) string {
+	s := permission.Subject(user)
+	if s.Kind == rbacv1.ServiceAccountKind {
+		return "--serviceaccount=" + s.Namespace + ":" + s.Name
+	}
+	return "--user=" + s.Name
+}
 
 const (
 	// DialTimeout is a sixth of client-go's timeout: a server on the other side of the
@@ -54,6 +88,15 @@ func (c *Connection) Lacks(user string, missing []permission.Permission) *Action
 		Message: fmt.Sprintf("%s lacks permissions: %s", user, permission.List(missing)),
 		Remedy:  c.Purpose.Remedy(user),
 	}
+}
+
+// Missing returns an error that names those of the needed permissions that the user lacks, and the command that grants
+// them. It returns nil if none is missing, or if the API server does not say.
+func (c *Connection) Missing(ctx context.Context, needed []permission.Permission) error {
+	if denied := c.Denied(ctx, needed); len(denied) > 0 {
+		return c.Lacks(c.WhoAmI(ctx), denied)
+	}
+	return nil
 }
 
 // Denied returns the permissions that the user lacks. It asks the API server, which asks

@@ -39,7 +39,7 @@ func (a *App) Dial(ctx context.Context, p Purpose) (*Connection, error) {
 	config.Dial = (&net.Dialer{Timeout: DialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	config.WarningHandlerWithContext = &warnings{console: a.Console}
 	config.UserAgent = "godwit/" + Build().Version
-	p.cluster = a.administratorFlags()
+	p.Program, p.cluster = a.Program, a.administratorFlags()
 	c := &Connection{Config: config, server: config.Host, context: raw.CurrentContext, Purpose: p}
 	if *a.Cluster.Context != "" {
 		c.context = *a.Cluster.Context

@@ -37,7 +37,7 @@ var ErrNoCluster = errors.New("no cluster is chosen")
 func noKubeconfig(tried string) error {
 	return &ActionableError{
 		Reason:  render.ReasonUnreadable,
-		Message: ErrNoCluster.Error() + ": there is no kubeconfig, and no server answers at kubectl's default " + tried,
+		Message: ErrNoCluster.Error() + ": no kubeconfig exists, and no server answers at kubectl's default " + tried,
 		Remedy:  "name one: --kubeconfig FILE, or KUBECONFIG=FILE",
 		Cause:   ErrNoCluster,
 	}
@@ -77,6 +77,17 @@ func (c *Connection) Explain(ctx context.Context, err error) *ActionableError {
 		return &ActionableError{Reason: render.ReasonUnreadable, Message: fmt.Sprintf("%s can't be reached: %s", c.Where(), why), Remedy: remedy, Cause: err}
 	}
 	return &ActionableError{Reason: render.ReasonUnreadable, Message: OneLine(err), Remedy: "check the server with `kubectl get --raw /readyz`, then try again", Cause: err}
+}
+
+// ExplainBy explains the error of a request. Where the API server forbids the request, missing may return a better error,
+// which names all permissions of the command that are missing.
+func (c *Connection) ExplainBy(ctx context.Context, err error, missing func(context.Context) error) error {
+	if ctx.Err() == nil && apierrors.IsForbidden(err) {
+		if lacks := missing(ctx); lacks != nil {
+			return lacks
+		}
+	}
+	return c.Explain(ctx, err)
 }
 
 // forbidden names the missing permission and the command that grants it.

@@ -12,9 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/godwit-dev/godwit/walk"
 )
 
 // DurationFlag is a duration above zero. Unset means no limit.
@@ -146,47 +143,6 @@ func (c *Choice) AddTo(command *cobra.Command, name, shorthand, usage string) {
 	_ = command.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(c.Allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Values of --dry-run.
-const (
-	DryRunNone   = "none"
-	DryRunClient = "client"
-	DryRunServer = "server"
-)
-
-// AddClientDryRun registers --dry-run for a command whose writes the API server can't try.
-func AddClientDryRun(c *cobra.Command, flag *Choice) {
-	*flag = Choice{Value: DryRunNone, Allowed: []string{DryRunNone, DryRunClient}, Kind: "string"}
-	flag.AddTo(c, "dry-run", "", "none; client: print what a run would do, and write nothing")
-}
-
-// ParseSelector reads the value of --selector. The result is nil for an empty one, which selects everything.
-func ParseSelector(text string) (labels.Selector, error) {
-	if text == "" {
-		return nil, nil //nolint:nilnil // as documented
-	}
-	selector, err := labels.Parse(text)
-	if err != nil {
-		return nil, Usagef("invalid argument %q for \"-l, --selector\": %v", text, err)
-	}
-	return selector, nil
-}
-
-// GivenNamespace is the value of --namespace, and empty without the flag. The namespace of the
-// kubeconfig's context would hide the rest of the cluster from a user who asks what is left.
-// A command that has the flag --all-namespaces takes one of both.
-func (a *App) GivenNamespace(c *cobra.Command) (string, error) {
-	if !c.Flags().Changed("namespace") {
-		return "", nil
-	}
-	if *a.Cluster.Namespace == "" {
-		return "", Usagef("--namespace is empty; --all-namespaces selects all namespaces")
-	}
-	if all := c.Flags().Lookup("all-namespaces"); all != nil && all.Value.String() == "true" {
-		return "", Usagef("choose --all-namespaces or --namespace, one of them")
-	}
-	return *a.Cluster.Namespace, nil
-}
-
 // BytesFlag is a number of bytes as a Kubernetes quantity, or "none", which is a negative
 // number as in walk.Limits.
 type BytesFlag int64
@@ -194,9 +150,6 @@ type BytesFlag int64
 var _ pflag.Value = new(BytesFlag)
 
 const (
-	// MaxBytesFlag is the name of the flag.
-	MaxBytesFlag = "max-bytes-per-5m"
-
 	noBytes = "none"
 
 	// leastBytes catches 512 for 512Mi, which would write one object in five minutes.
@@ -232,26 +185,3 @@ func (b *BytesFlag) String() string {
 }
 
 func bytesText(n int64) string { return resource.NewQuantity(n, resource.BinarySI).String() }
-
-// LimitFlags limit a run that writes every object.
-type LimitFlags struct {
-	maxInFlight CountFlag
-	maxWrites   RateFlag
-	maxBytes    BytesFlag
-}
-
-// AddTo registers the flags, with their defaults.
-func (l *LimitFlags) AddTo(flags *pflag.FlagSet) {
-	*l = LimitFlags{maxInFlight: walk.DefaultMaxInFlight, maxBytes: walk.DefaultMaxBytesPerFiveMinutes}
-	flags.Var(&l.maxInFlight, "max-in-flight", "maximum number of requests at the same time; a run sends fewer while the API server is overloaded")
-	flags.Var(&l.maxWrites, "max-writes-per-second", "maximum number of writes per second (default: no limit)")
-	flags.Var(&l.maxBytes, MaxBytesFlag, "maximum number of bytes written to etcd in 5 minutes, the time between two compactions; "+
-		"none: no limit; etcd may then run full and refuse all writes")
-}
-
-// Limiter limits as the flags say.
-func (l *LimitFlags) Limiter() *walk.Limiter {
-	return walk.NewLimiter(walk.Limits{
-		MaxInFlight: int(l.maxInFlight), MaxWritesPerSecond: float64(l.maxWrites), MaxBytesPerFiveMinutes: int64(l.maxBytes),
-	})
-}

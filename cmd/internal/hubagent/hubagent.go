@@ -117,7 +117,7 @@ func readRules(file string) ([]resource.Rule, error) {
 	}
 	var more []resource.Rule
 	if err := yaml.UnmarshalStrict(text, &more); err != nil {
-		return nil, fmt.Errorf("--rules: %s is no list of rules: %w", file, err)
+		return nil, fmt.Errorf("--rules: %s is not a list of rules: %w", file, err)
 	}
 	for i, r := range more {
 		if r.Kind == "" {

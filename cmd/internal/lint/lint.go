@@ -89,7 +89,7 @@ func checkCall(c *cobra.Command, args []string, directories string) error {
 		return err
 	}
 	if len(args) == 0 {
-		return frame.Usagef("no directory is given: give the directories of %s", directories)
+		return frame.Usagef("specify the directories of %s", directories)
 	}
 	return nil
 }

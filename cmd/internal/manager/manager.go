@@ -54,7 +54,7 @@ func Command(a *frame.App) *cobra.Command {
 	flags.StringSliceVar(&o.Controllers, "controllers", nil, "which controllers run; there are: "+strings.Join(operator.Controllers, ", ")+" (default: "+operator.StorageVersionMigrator+")")
 	flags.StringVar(&o.ConfigFile, "config", "", "a file of kind "+operator.ConfigurationKind+" (default: no file, all defaults)")
 	brokers.AddTo(c)
-	server.AddTo(c, "manager")
+	server.AddTo(c)
 	flags.StringVar(&server.Namespace, "leader-elect-namespace", "", "namespace of the manager, where the lease of the leader is (default: the pod's own namespace)")
 	server.AddVerboseTo(c)
 	return c

@@ -282,7 +282,7 @@ func addRevisionUpgrader(_ context.Context, mgr manager.Manager, s setting) erro
 // addClusterMigration registers the manager's side of moves of clusters between hubs.
 func addClusterMigration(ctx context.Context, mgr manager.Manager, s setting) error {
 	if s.namespace == "" {
-		return errors.New("in which namespace is the manager? Its keys are there. Outside a cluster say --leader-elect-namespace=NAMESPACE")
+		return errors.New("specify the namespace of the manager, which has its keys: outside a cluster, --leader-elect-namespace=NAMESPACE")
 	}
 	if s.kafka != nil {
 		return clustermigration.Setup(ctx, mgr, s.namespace, *s.kafka)

@@ -50,7 +50,7 @@ func (o *contextFlags) parse(a *frame.App, c *cobra.Command) error {
 	}
 	switch {
 	case o.all && len(o.names) > 0:
-		return frame.Usagef("give one of --contexts and --all-contexts")
+		return frame.Usagef("--contexts and --all-contexts are mutually exclusive")
 	case several && !o.all && (len(o.names) == 0 || slices.Contains(o.names, "")):
 		return frame.Usagef("--contexts has an empty name; `kubectl config get-contexts -o name` lists the contexts")
 	case c.Flags().Changed("namespace"):

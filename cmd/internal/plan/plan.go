@@ -24,7 +24,7 @@ func Command(a *frame.App) *cobra.Command {
 			"A domain has a row if the cluster serves its kinds. The command only reads, and installs nothing.\n" +
 			"It sends no dry run of a write: the next command does.\n\n" +
 			"For References it reads the metadata of all objects of the cluster. --references=false leaves them\n" +
-			"out, and so does --watch.\n\n" +
+			"out, and so does --watch, which shows a new plan every 10 s on a terminal.\n\n" +
 			"A cluster that does not answer is a row as well. The others are shown. Ctrl-C shows what was read\n" +
 			"so far.\n\n" +
 			"States: Clean (nothing to do), Ready (the next command does the work, or shows it), InProgress (the\n" +
@@ -50,8 +50,8 @@ func Command(a *frame.App) *cobra.Command {
 	flags.SortFlags = false
 	o.contextFlags.addTo(a, c)
 	flags.Var(&o.limit, "cluster-timeout", "time for each cluster")
-	flags.BoolVar(&o.references, "references", true, "look for what names a version that a CRD does not serve")
-	flags.BoolVarP(&o.watches, "watch", "w", false, "show a plan every 10 s, on a terminal")
+	frame.AddReferences(c, &o.references)
+	frame.AddWatch(c, &o.watches)
 	o.output.addTo(c, o.empty())
 	return c
 }

@@ -31,7 +31,7 @@ type scanner struct {
 
 // dial connects to the cluster of an invocation.
 func dial(ctx context.Context, a *frame.App) (*scanner, error) {
-	c, err := a.Dial(ctx, frame.Purpose{Program: a.Program, Command: Permissions, Scope: []string{"--all"}})
+	c, err := a.Dial(ctx, frame.Purpose{Command: Permissions, Scope: []string{"--all"}})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
-	"github.com/godwit-dev/godwit/cmd/internal/crd/policy"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
@@ -44,7 +43,7 @@ type rbacOptions struct {
 	family          frame.Choice
 	everywhere      bool
 	installation    string
-	write           policy.WriteFlag
+	write           frame.WriteFlag
 	dependents      []string
 }
 
@@ -109,10 +108,10 @@ func (o *rbacOptions) addFlags(c *cobra.Command) {
 	flags.StringArrayVar(&o.groups, "group", nil, "name of a group of users; repeat the flag for several")
 	flags.StringArrayVar(&o.serviceAccounts, "serviceaccount", nil, "a ServiceAccount as NAMESPACE:NAME; repeat the flag for several (default for the manager: godwit:godwit)")
 	o.AddTo(c)
-	flags.BoolVar(&o.All, "all", false, "all CRDs that the cluster has now")
+	frame.AddAll(c, &o.All, "all CRDs or resources that the cluster has now")
 	flags.StringArrayVar(&o.apiGroups, "api-group", nil, "all CRDs of an API group; repeat the flag for several")
 	flags.BoolVar(&o.allGroups, "all-groups", false, "all API groups; only for the manager")
-	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "all namespaces")
+	frame.AddAllNamespaces(c, &o.everywhere)
 	flags.StringVar(&o.installation, "godwit-namespace", "", "namespace of the manager; with cluster-hub, of the agent of a hub; with resource-run, of the journal (default: "+permission.ManagerNamespace+", "+permission.AgentNamespace+", kube-system)")
 	o.controller = frame.Choice{Value: operator.StorageVersionMigrator, Allowed: operator.Controllers, Kind: "string"}
 	o.controller.AddTo(c, "controller", "", "controller of the manager that needs the permissions")
@@ -133,11 +132,11 @@ func (o *rbacOptions) parse(a *frame.App, c *cobra.Command, args []string) error
 	case o.command.Value == forManager:
 		return o.parseManager(namespaced, args)
 	case len(o.users)+len(o.groups)+len(o.serviceAccounts) == 0:
-		return frame.Usagef("no subject is given: give --user, --group or --serviceaccount")
+		return frame.Usagef("specify --user, --group or --serviceaccount")
 	case o.allGroups:
 		return frame.Usagef("--all-groups is only for the manager: use --all for all CRDs")
 	case o.command.Value == "":
-		return frame.Usagef("no command is given: give --for, CRDs or --namespace")
+		return frame.Usagef("specify --for, CRDs or --namespace")
 	}
 	switch o.needed().Of {
 	case permission.CRDs:
@@ -164,7 +163,7 @@ func (o *rbacOptions) parseCRDs(c *cobra.Command, ofCRDs bool, args []string) er
 	case ofCRDs && o.command.Value == crdpermission.Doctor.Name:
 		return frame.Usagef("--for=%s takes no CRDs: the command reads all objects of the cluster", crdpermission.Doctor)
 	case !ofCRDs && !slices.Contains([]string{crdpermission.Verify.Name, crdpermission.Doctor.Name}, o.command.Value):
-		return frame.Usagef("no CRD is selected: give NAME..., --selector, --all or --api-group")
+		return frame.Usagef("specify NAME..., --selector, --all or --api-group")
 	}
 	if err := o.checkAPIGroups(); err != nil {
 		return err
@@ -199,29 +198,31 @@ func (o *rbacOptions) infer(namespaced, ofCRDs bool) {
 }
 
 func (o *rbacOptions) parseNamespaces(a *frame.App, c *cobra.Command, ofCRDs bool) error {
-	switch named := c.Flags().Changed("namespace"); {
-	case ofCRDs:
+	if ofCRDs {
 		return frame.Usagef("--for=%s takes --namespace or --all-namespaces, and no CRDs", o.command.Value)
-	case named == o.everywhere:
-		return frame.Usagef("give one of --namespace and --all-namespaces")
-	case named && *a.Cluster.Namespace == "":
-		return frame.Usagef("--namespace is empty: use --all-namespaces for all namespaces")
 	}
-	return nil
+	return o.oneNamespaceOrAll(a, c)
+}
+
+// oneNamespaceOrAll makes the user say which of both.
+func (o *rbacOptions) oneNamespaceOrAll(a *frame.App, c *cobra.Command) error {
+	namespace, err := a.GivenNamespace(c)
+	if err == nil && namespace == "" && !o.everywhere {
+		return frame.Usagef("specify --namespace or --all-namespaces")
+	}
+	return err
 }
 
 // parseClusters takes the namespace of the migrations, where the command is about some.
 func (o *rbacOptions) parseClusters(a *frame.App, c *cobra.Command, ofCRDs bool) error {
 	o.installation = cmp.Or(o.installation, o.needed().Installation)
-	switch named := c.Flags().Changed("namespace"); {
+	switch {
 	case ofCRDs:
 		return frame.Usagef("--for=%s takes no CRDs", o.command.Value)
-	case o.needed().Of == permission.Hub && (named || o.everywhere):
+	case o.needed().Of == permission.Migrations:
+		return o.oneNamespaceOrAll(a, c)
+	case c.Flags().Changed("namespace") || o.everywhere:
 		return frame.Usagef("--for=%s takes no namespace of migrations; --godwit-namespace is that of the manager, or of the agent", o.command.Value)
-	case o.needed().Of == permission.Migrations && named == o.everywhere:
-		return frame.Usagef("give one of --namespace and --all-namespaces: that of the migrations")
-	case named && *a.Cluster.Namespace == "":
-		return frame.Usagef("--namespace is empty: use --all-namespaces for all namespaces")
 	}
 	return nil
 }
@@ -230,7 +231,7 @@ func (o *rbacOptions) parseClusters(a *frame.App, c *cobra.Command, ofCRDs bool)
 func (o *rbacOptions) parseManagedResources(a *frame.App, c *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
-		return frame.Usagef("no CRD is given: give the CRDs of the managed resources")
+		return frame.Usagef("specify the CRDs of the managed resources")
 	case o.Selector != "" || o.All || len(o.apiGroups) > 0:
 		return frame.Usagef("--for=%s takes the names of CRDs", o.command.Value)
 	}
@@ -249,22 +250,16 @@ func (o *rbacOptions) parseResources(a *frame.App, c *cobra.Command, args []stri
 
 // parseNamespace takes one namespace or all, which is the default.
 func (o *rbacOptions) parseNamespace(a *frame.App, c *cobra.Command) error {
-	switch named := c.Flags().Changed("namespace"); {
-	case named && o.everywhere:
-		return frame.Usagef("give one of --namespace and --all-namespaces")
-	case named && *a.Cluster.Namespace == "":
-		return frame.Usagef("--namespace is empty: use --all-namespaces for all namespaces")
-	case !named:
-		o.everywhere = true
-	}
-	return nil
+	namespace, err := a.GivenNamespace(c)
+	o.everywhere = namespace == ""
+	return err
 }
 
 // parseAgent takes the namespace of the agent from its ServiceAccount.
 func (o *rbacOptions) parseAgent(a *frame.App, namespaced, ofCRDs bool) error {
 	switch {
 	case len(o.users)+len(o.groups) > 0 || len(o.serviceAccounts) != 1:
-		return frame.Usagef("the agent of a hub runs as one ServiceAccount: give --serviceaccount=NAMESPACE:NAME")
+		return frame.Usagef("specify --serviceaccount=NAMESPACE:NAME: the agent of a hub runs as one ServiceAccount")
 	case ofCRDs || namespaced:
 		return frame.Usagef("--for=%s takes no CRDs and no namespace: the agent is in the namespace of its ServiceAccount", o.command.Value)
 	}
@@ -275,17 +270,17 @@ func (o *rbacOptions) parseAgent(a *frame.App, namespaced, ofCRDs bool) error {
 func (o *rbacOptions) parseManager(namespaced bool, args []string) error {
 	switch ofGroups := o.controller.Value == operator.StorageVersionMigrator; {
 	case len(o.users)+len(o.groups) > 0:
-		return frame.Usagef("the manager runs as a ServiceAccount: give --serviceaccount, or another --for")
+		return frame.Usagef("specify --serviceaccount, or another --for: the manager runs as a ServiceAccount")
 	case len(o.serviceAccounts) > 1:
 		return frame.Usagef("the manager runs as one ServiceAccount")
 	case len(args) > 0 || o.Selector != "" || o.All || namespaced:
-		return frame.Usagef("the roles of the manager are for API groups: give --api-group=GROUP (repeat it for several) or --all-groups")
+		return frame.Usagef("specify --api-group=GROUP (repeat it for several) or --all-groups: the roles of the manager are for API groups")
 	case !ofGroups && (o.allGroups || len(o.apiGroups) > 0):
 		return frame.Usagef("--api-group and --all-groups are only for %s", operator.StorageVersionMigrator)
 	case ofGroups && o.allGroups && len(o.apiGroups) > 0:
-		return frame.Usagef("give only one of --api-group and --all-groups")
+		return frame.Usagef("--api-group and --all-groups are mutually exclusive")
 	case ofGroups && !o.allGroups && len(o.apiGroups) == 0:
-		return frame.Usagef("no API group is given: give --api-group=GROUP (repeat it for several) or --all-groups")
+		return frame.Usagef("specify --api-group=GROUP (repeat it for several) or --all-groups")
 	}
 	return o.checkAPIGroups()
 }

@@ -25,16 +25,12 @@ type runOptions struct {
 	*frame.App
 	selection
 	output        frame.Output
-	yes           bool
-	dryRun        frame.Choice
-	settle        time.Duration
-	stale         bool
+	change        frame.ChangeFlags
+	policy        frame.PolicyFlags
 	configuration string // a file
 	resume        bool
 	journal       string
-	denials       bool
 	limits        frame.LimitFlags
-	timeout       frame.DurationFlag
 }
 
 func runCommand(a *frame.App) *cobra.Command {
@@ -71,7 +67,7 @@ func runCommand(a *frame.App) *cobra.Command {
 			if err := o.parse(a, c, args); err != nil {
 				return err
 			}
-			return o.run(c.Context())
+			return o.Change(c.Context(), &o.change, o.plan)
 		},
 	}
 	o.addFlags(c)
@@ -82,31 +78,23 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false // targets first, then what changes, then pace
 	o.addTo(c)
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
-	o.dryRun = frame.Choice{Value: frame.DryRunNone, Allowed: []string{frame.DryRunNone, frame.DryRunClient, frame.DryRunServer}, Kind: "string"}
-	o.dryRun.AddTo(c, "dry-run", "", "none; client: print what a run would write; server: send every write as a dry run, which the API server checks and does not store")
+	o.change.AddYesTo(c)
+	o.change.AddDryRunTo(c, frame.DryRunClient, frame.DryRunServer)
 	flags.StringVar(&o.configuration, "encryption-config", "", "`FILE` that every API server must have loaded, as its --encryption-provider-config; needs the permission to get /metrics")
 	_ = c.MarkFlagFilename("encryption-config")
-	flags.DurationVar(&o.settle, "settle", storageversion.DefaultSettle, "time to wait before the first write, for requests that began before the change; 0s: the change is older than this")
-	flags.BoolVar(&o.stale, "accept-stale-leases", false, "do not wait for API servers whose lease is stale; use it only if these API servers are gone for good")
-	flags.BoolVar(&o.denials, "accept-denials", false, "write although admission denies some objects, which keep the form that they have")
+	o.policy.AddTo(flags)
 	flags.BoolVar(&o.resume, "resume", false, "skip what an interrupted run has done; only if no API server got another configuration since")
 	flags.StringVar(&o.journal, "journal-namespace", "kube-system", "namespace of the ConfigMap "+resource.JournalName+", in which a run keeps what it has done until it is done")
 	o.limits.AddTo(flags)
-	flags.Var(&o.timeout, "timeout", "stop the run after this time (default: no limit)")
+	o.change.AddTimeoutTo(c)
 	o.output.AddTo(c, resourcereport.RunList(nil))
 }
 
 func (o *runOptions) options() (resource.Options, error) {
+	policy := o.policy.Policy()
 	options := resource.Options{
 		Limiter: o.limits.Limiter(),
-		Settle:  o.settle, AcceptStaleLeases: o.stale, DryRun: o.dryRun.Value == frame.DryRunServer, Resume: o.resume, JournalNamespace: o.journal,
-	}
-	switch {
-	case o.settle < 0:
-		return options, frame.Usagef("--settle must be zero or more; 0s means no wait")
-	case o.settle == 0:
-		options.Settle = -1
+		Settle:  policy.Settle, AcceptStaleLeases: policy.AcceptStaleLeases, DryRun: o.change.DryRun() == frame.DryRunServer, Resume: o.resume, JournalNamespace: o.journal,
 	}
 	if o.configuration != "" {
 		text, err := os.ReadFile(o.configuration)
@@ -118,60 +106,54 @@ func (o *runOptions) options() (resource.Options, error) {
 	return options, nil
 }
 
-func (o *runOptions) run(ctx context.Context) error {
-	changes := o.dryRun.Value == frame.DryRunNone
-	if changes && !o.yes && !o.CanAsk() {
-		return o.RefuseUnasked("run")
-	}
-	options, err := o.options()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := o.timeout.Limit(ctx)
-	defer cancel()
-	s, findings, err := look(ctx, o.App, resourcepermission.Run, &o.selection, options)
-	if err != nil {
-		return err
-	}
-	s.nameLacking(ctx, findings, &o.selection)
-	if changes && !o.denials && !refused(findings) {
-		if err := s.preflight(ctx, findings); err != nil {
-			return s.explain(ctx, &o.selection, err)
-		}
-	}
-	switch {
-	case o.dryRun.Value == frame.DryRunClient:
-		if err := writePlans(o.Streams.Out, o.App, o.output, findings); err != nil {
-			return err
-		}
-		return frame.Exit(planCode(findings))
-	case refused(findings):
-		return o.finish(ctx, refusals(findings, o.Remedies()))
-	case changes && !o.yes:
-		if err := o.ask(ctx, s, findings); err != nil {
-			return err
-		}
-	}
-	s.sayUnread(o.App)
-	said := o.SayEnding(ctx)
-	items, err := o.rewrite(ctx, s, findings)
-	said()
-	if errors.As(err, new(*format.NewerError)) {
-		return frame.Refuse(err)
-	}
-	if err != nil && len(items) == 0 && frame.Ended(ctx) == frame.OK {
-		return s.explain(ctx, &o.selection, err)
-	}
-	return o.finish(ctx, items)
+// run is a planned run.
+type run struct {
+	*runOptions
+	session  *session
+	findings []finding
+	items    []resourcereport.Run
+	err      error
 }
 
-// ask shows what would be written, and returns an error unless the user wants it.
-func (o *runOptions) ask(ctx context.Context, s *session, findings []finding) error {
-	if err := writePlans(o.Console, o.App, frame.Output{}, findings); err != nil {
-		return err
+// plan reads the resources. It prints the plan of a dry run of the client, and the refusal of a run.
+func (o *runOptions) plan(ctx context.Context) (frame.Change, error) {
+	options, err := o.options()
+	if err != nil {
+		return nil, err
 	}
-	o.Console.Printf("\nWrite them on %s? [y/N] ", s.Where())
-	return o.Confirm(ctx)
+	s, findings, err := look(ctx, o.App, resourcepermission.Run, &o.selection, options)
+	if err != nil {
+		return nil, err
+	}
+	s.nameLacking(ctx, findings, &o.selection)
+	if o.change.Writes() && !o.policy.Policy().AcceptDenials && !refused(findings) {
+		if err := s.preflight(ctx, findings); err != nil {
+			return nil, s.explain(ctx, &o.selection, err)
+		}
+	}
+	r := &run{runOptions: o, session: s, findings: findings}
+	switch {
+	case o.change.DryRun() == frame.DryRunClient:
+		if err := writePlans(o.Streams.Out, o.App, o.output, findings); err != nil {
+			return nil, err
+		}
+		return nil, frame.Exit(planCode(findings))
+	case refused(findings):
+		r.items = refusals(findings, o.Remedies())
+		return nil, r.End(ctx)
+	}
+	return r, nil
+}
+
+// Question implements frame.Change.
+func (r *run) Question() (string, error) {
+	return fmt.Sprintf("\nWrite them on %s?", r.session.Where()), writePlans(r.Console, r.App, frame.Output{}, r.findings)
+}
+
+// Run implements frame.Change.
+func (r *run) Run(ctx context.Context) {
+	r.session.sayUnread(r.App)
+	r.items, r.err = r.rewrite(ctx, r.session, r.findings)
 }
 
 // refused reports whether a resource can't be written. Then none is: a typing error must not leave half of the
@@ -294,33 +276,30 @@ func resultOf(r walk.Report, err error) resourcereport.Result {
 	return resourcereport.NoChange
 }
 
-// finish writes the results, chooses the exit code, and says how to resume.
-func (o *runOptions) finish(ctx context.Context, items []resourcereport.Run) error {
-	err := frame.Write(o.Streams.Out, o.output, resourcereport.RunList(items), func(w io.Writer) error {
-		return resourcereport.WriteRuns(w, o.Style(o.Streams.Out, o.output), items)
+// End implements frame.Change. An interrupted run that wrote something resumes with --resume.
+func (r *run) End(ctx context.Context) error {
+	switch {
+	case errors.As(r.err, new(*format.NewerError)):
+		return frame.Refuse(r.err)
+	case r.err != nil && len(r.items) == 0 && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case r.err != nil && len(r.items) == 0:
+		return r.session.explain(ctx, &r.selection, r.err)
+	}
+	err := frame.Write(r.Streams.Out, r.output, resourcereport.RunList(r.items), func(w io.Writer) error {
+		return resourcereport.WriteRuns(w, r.Style(r.Streams.Out, r.output), r.items)
 	})
 	if err != nil {
 		return err
 	}
-	code := o.code(items)
-	end := frame.Ended(ctx)
-	if code == frame.OK && len(items) > 0 || end == frame.OK {
-		return frame.Exit(code)
+	end := frame.Ending{Code: r.code(r.items), Resume: r.CommandLine()}
+	if end.Code != frame.OK || len(r.items) == 0 {
+		end.Err = context.Cause(ctx)
 	}
-	why := "interrupted"
-	if end == frame.TimedOut {
-		why = "stopped by --timeout"
+	if !r.resume {
+		end.Resume = r.CommandLine("--resume")
 	}
-	if len(items) == 0 {
-		o.Console.Printf("%s, nothing was written\n", why)
-		return frame.Exit(end)
-	}
-	resume := o.CommandLine()
-	if !o.resume {
-		resume = o.CommandLine("--resume")
-	}
-	o.Console.Printf("%s; what was done is saved, resume with: %s\n", why, resume)
-	return frame.Exit(frame.Worst(code, end))
+	return r.ExitAfter(ctx, end)
 }
 
 func (o *runOptions) code(items []resourcereport.Run) frame.Code {
@@ -334,7 +313,7 @@ func (o *runOptions) code(items []resourcereport.Run) frame.Code {
 		case resourcereport.Blocked:
 			code = frame.Worst(code, frame.Refused)
 		case resourcereport.NoChange:
-			if o.dryRun.Value == frame.DryRunServer && item.Objects.Skipped > 0 {
+			if o.change.DryRun() == frame.DryRunServer && item.Objects.Skipped > 0 {
 				code = frame.Worst(code, frame.Pending)
 			}
 		}

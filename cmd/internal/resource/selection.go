@@ -13,13 +13,13 @@ import (
 type selection struct {
 	names      []string
 	all        bool
-	everywhere bool
+	everywhere bool   // the default: the flag is for those who are used to it
 	namespace  string // empty: all
 }
 
 func (s *selection) addTo(c *cobra.Command) {
-	c.Flags().BoolVar(&s.all, "all", false, "all resources that the API server keeps in etcd, without events")
-	c.Flags().BoolVarP(&s.everywhere, "all-namespaces", "A", false, "objects of all namespaces, which is the default")
+	frame.AddAll(c, &s.all, "all resources that the API server keeps in etcd, without events")
+	frame.AddAllNamespaces(c, &s.everywhere)
 }
 
 // parse checks what can be checked without a cluster.
@@ -40,9 +40,9 @@ func (s *selection) parse(a *frame.App, c *cobra.Command, args []string) error {
 	}
 	switch {
 	case s.all && len(s.names) > 0:
-		return frame.Usagef("give only one of RESOURCE and --all")
+		return frame.Usagef("RESOURCE and --all are mutually exclusive")
 	case !s.all && len(s.names) == 0:
-		return frame.Usagef("no resource is selected: give RESOURCE... or --all, as in `%s secrets configmaps`", c.CommandPath())
+		return frame.Usagef("specify RESOURCE... or --all, as in `%s secrets configmaps`", c.CommandPath())
 	}
 	return nil
 }

@@ -31,7 +31,6 @@ type session struct {
 }
 
 func connect(ctx context.Context, a *frame.App, p frame.Purpose, o resource.Options) (*session, error) {
-	p.Program = a.Program
 	c, err := a.Dial(ctx, p)
 	if err != nil {
 		return nil, err

@@ -12,16 +12,6 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// ask prints the plan and returns an error unless the answer is yes.
-func ask(ctx context.Context, a *frame.App, s *session, items []revision.Item) error {
-	list := revisionreport.NewPlanList(items, nil, a.Remedies())
-	if err := revisionreport.WritePlan(a.Console, a.Style(a.Streams.ErrOut, frame.Output{}), list); err != nil {
-		return err
-	}
-	a.Console.Printf("\nUpgrade them on %s? [y/N] ", s.Where())
-	return a.Confirm(ctx)
-}
-
 // end prints the report, chooses the exit code and says how to resume.
 func end(ctx context.Context, a *frame.App, f frame.Output, p *pass, began time.Time) error {
 	r := p.report()
@@ -38,7 +28,7 @@ func end(ctx context.Context, a *frame.App, f frame.Output, p *pass, began time.
 	}
 	sayIncomplete(a, p.unconfirmed())
 	sayRetained(a, p)
-	return a.ExitAfter(ctx, runCode(p.counts, p.rows), p.err, p.session.explain)
+	return a.ExitAfter(ctx, frame.Ending{Code: runCode(p.counts, p.rows), Err: p.err, Explain: p.session.explain})
 }
 
 // sayRetained names the command that deletes the retained revisions.

@@ -25,7 +25,7 @@ type fixOptions struct {
 	name   string
 	owner  string
 	labels []string
-	yes    bool
+	change frame.ChangeFlags
 
 	correction revision.Correction
 }
@@ -50,7 +50,7 @@ func fixCommand(a *frame.App) *cobra.Command {
 			if err := o.parse(a, c, args); err != nil {
 				return err
 			}
-			return o.run(c.Context())
+			return o.Change(c.Context(), &o.change, o.plan)
 		},
 	}
 	flags := c.Flags()
@@ -60,7 +60,7 @@ func fixCommand(a *frame.App) *cobra.Command {
 	_ = c.RegisterFlagCompletionFunc("owner", o.completeOwner)
 	flags.StringArrayVar(&o.labels, "label", nil, "a label to set, as `KEY=VALUE`; several times for several")
 	_ = c.RegisterFlagCompletionFunc("label", cobra.NoFileCompletions)
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	o.change.AddYesTo(c)
 	return c
 }
 
@@ -89,9 +89,9 @@ func (o *fixOptions) parse(a *frame.App, c *cobra.Command, args []string) error 
 	}
 	switch {
 	case len(args) != 1:
-		return frame.Usagef("which revision? give one NAME; `%s plan` lists them", c.Parent().CommandPath())
+		return frame.Usagef("specify one NAME; `%s plan` lists the revisions", c.Parent().CommandPath())
 	case o.owner == "" && len(o.labels) == 0:
-		return frame.Usagef("which change? give --owner or --label; `%s plan` prints both", c.Parent().CommandPath())
+		return frame.Usagef("specify --owner or --label; `%s plan` prints both", c.Parent().CommandPath())
 	}
 	if o.name, err = bareName(args[0]); err != nil {
 		return err
@@ -133,38 +133,51 @@ func (o *fixOptions) describe() string {
 	return strings.Join(all, ", ")
 }
 
-func (o *fixOptions) run(ctx context.Context) error {
-	if !o.yes && !o.CanAsk() {
-		return o.RefuseUnasked("fix")
-	}
+// fix is a planned correction.
+type fix struct {
+	*fixOptions
+	session *session
+	written bool
+	err     error
+}
+
+func (o *fixOptions) plan(ctx context.Context) (frame.Change, error) {
 	s, err := connect(ctx, o.App, revisionpermission.Fix, &o.selection, revision.Options{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.missing(ctx, o.namespace); err != nil {
-		return frame.Refuse(err)
+		return nil, frame.Refuse(err)
 	}
-	if !o.yes {
-		o.Console.Printf("Set %s of controllerrevision %s/%s on %s? [y/N] ", o.describe(), o.namespace, o.name, s.Where())
-		if err := o.Confirm(ctx); err != nil {
-			return err
-		}
-	}
-	written, err := s.Fix(ctx, types.NamespacedName{Namespace: o.namespace, Name: o.name}, o.correction)
+	return &fix{fixOptions: o, session: s}, nil
+}
+
+// Question implements frame.Change.
+func (f *fix) Question() (string, error) {
+	return fmt.Sprintf("Set %s of controllerrevision %s/%s on %s?", f.describe(), f.namespace, f.name, f.session.Where()), nil
+}
+
+// Run implements frame.Change.
+func (f *fix) Run(ctx context.Context) {
+	f.written, f.err = f.session.Fix(ctx, types.NamespacedName{Namespace: f.namespace, Name: f.name}, f.correction)
+}
+
+// End implements frame.Change.
+func (f *fix) End(ctx context.Context) error {
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(f.err):
 		return &frame.ActionableError{
 			Reason:  render.ReasonNotFound,
-			Message: fmt.Sprintf("%v in namespace %s", err, o.namespace),
-			Remedy:  "list the revisions: " + o.Hint("revision plan -n "+o.namespace),
+			Message: fmt.Sprintf("%v in namespace %s", f.err, f.namespace),
+			Remedy:  "list the revisions: " + f.Hint("revision plan -n "+f.namespace),
 		}
-	case err != nil:
-		return s.explain(ctx, err)
+	case f.err != nil:
+		return f.session.explain(ctx, f.err)
 	}
 	state := "is set"
-	if !written {
+	if !f.written {
 		state = "was set before"
 	}
-	_, err = fmt.Fprintf(o.Streams.Out, "controllerrevision %s/%s: %s %s\n", o.namespace, o.name, o.describe(), state)
+	_, err := fmt.Fprintf(f.Streams.Out, "controllerrevision %s/%s: %s %s\n", f.namespace, f.name, f.describe(), state)
 	return err
 }

@@ -16,9 +16,9 @@ type retentionFlag time.Duration
 
 var _ pflag.Value = new(retentionFlag)
 
-func (r *retentionFlag) addTo(c *cobra.Command, which string) {
+func (r *retentionFlag) addTo(c *cobra.Command) {
 	*r = retentionFlag(revision.DefaultRetention)
-	c.Flags().Var(r, "retention", "how long "+which+" is kept after the last reference to it is gone; at least "+revision.MinRetention.String())
+	c.Flags().Var(r, "retention", "how long a revision is kept after the last reference to it is gone; at least "+revision.MinRetention.String())
 }
 
 func (r *retentionFlag) duration() time.Duration { return time.Duration(*r) }

@@ -25,9 +25,8 @@ type rollbackOptions struct {
 	policyFlags
 	names     []string
 	all       bool
-	yes       bool
+	change    frame.ChangeFlags
 	retention retentionFlag
-	timeout   frame.DurationFlag
 	output    frame.Output
 }
 
@@ -53,17 +52,17 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 			if err := o.parse(a, c, args); err != nil {
 				return err
 			}
-			return o.run(c.Context())
+			return o.Change(c.Context(), &o.change, o.plan)
 		},
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
 	AddFamilyFlag(c, &o.family)
-	flags.BoolVar(&o.all, "all", false, "all upgrades of the namespace that can be rolled back")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	frame.AddAll(c, &o.all, "all upgrades of the namespace that can be rolled back")
+	o.change.AddYesTo(c)
 	o.addOnRunning(c)
-	o.retention.addTo(c, "a new revision")
-	flags.Var(&o.timeout, "timeout", "end after this time; the same command resumes (default: no limit)")
+	o.retention.addTo(c)
+	o.change.AddTimeoutTo(c)
 	o.output.AddTo(c, revisionreport.NewRunReport(nil))
 	return c
 }
@@ -75,11 +74,11 @@ func (o *rollbackOptions) parse(a *frame.App, c *cobra.Command, args []string) e
 	}
 	switch {
 	case len(args) > 0 && o.all:
-		return frame.Usagef("give NAME... or --all, not both")
+		return frame.Usagef("NAME and --all are mutually exclusive")
 	case len(args) == 0 && !o.all:
-		return frame.Usagef("which revisions? give NAME... or --all; `%s status` shows what there is", c.Parent().CommandPath())
+		return frame.Usagef("specify NAME... or --all; `%s status` lists the upgrades", c.Parent().CommandPath())
 	case o.all && o.namespace == "":
-		return frame.Usagef("--all rolls back one namespace: give --namespace")
+		return frame.Usagef("specify --namespace: --all rolls back one namespace")
 	}
 	for _, name := range args {
 		bare, err := bareName(name)
@@ -93,51 +92,65 @@ func (o *rollbackOptions) parse(a *frame.App, c *cobra.Command, args []string) e
 	return o.defaultNamespace(a)
 }
 
-func (o *rollbackOptions) run(ctx context.Context) error {
-	if !o.yes && !o.CanAsk() {
-		return o.RefuseUnasked("rollback")
-	}
-	ctx, cancel := o.timeout.Limit(ctx)
-	defer cancel()
-	began := time.Now()
-	steps := &steps{console: o.Console}
+// rollback is a planned rollback.
+type rollback struct {
+	*rollbackOptions
+	*pass
+	steps    *steps
+	items    []revision.Item // of the scan
+	meant    []revision.Item // those of the scan that are rolled back
+	requests []revision.Request
+	results  []revision.Result
+	began    time.Time
+}
+
+// plan scans the namespace for the revisions to roll back.
+func (o *rollbackOptions) plan(ctx context.Context) (frame.Change, error) {
+	r := &rollback{rollbackOptions: o, steps: &steps{console: o.Console}, began: time.Now()}
 	policy := o.policy()
 	policy.Retention = o.retention.duration()
-	s, err := connect(ctx, o.App, revisionpermission.Rollback, &o.selection, revision.Options{Policy: policy, Progress: steps.moved})
+	s, err := connect(ctx, o.App, revisionpermission.Rollback, &o.selection, revision.Options{Policy: policy, Progress: r.steps.moved})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	items, _, err := s.scan(ctx)
-	if err != nil {
-		return err
+	r.pass = &pass{session: s, remedies: o.Remedies()}
+	if r.items, _, err = s.scan(ctx); err != nil {
+		return nil, err
 	}
-	meant, requests := o.requests(items)
-	if len(meant) > 0 {
-		if err := errors.Join(s.missing(ctx, o.namespace), s.upgradedByManager(ctx, o.namespace, meant)); err != nil {
-			return frame.Refuse(err)
-		}
-		if !o.yes {
-			o.Console.Printf("Roll back %s in namespace %s on %s? [y/N] ",
-				render.Count(int64(len(meant)), "old revision", "old revisions"), o.namespace, s.Where())
-			if err := o.Confirm(ctx); err != nil {
-				return err
-			}
+	r.meant, r.requests = o.requests(r.items)
+	if len(r.meant) > 0 {
+		if err := errors.Join(s.missing(ctx, o.namespace), s.upgradedByManager(ctx, o.namespace, r.meant)); err != nil {
+			return nil, frame.Refuse(err)
 		}
 	}
-	p := &pass{session: s, remedies: o.Remedies()}
-	said := o.SayEnding(ctx)
-	steps.begin("rolling back", len(meant))
-	var results []revision.Result
-	results, p.err = s.Advance(ctx, o.namespace, requests)
-	steps.end()
-	said()
-	for _, r := range results {
-		p.addRollback(r)
+	return r, nil
+}
+
+// Question implements frame.Change.
+func (r *rollback) Question() (string, error) {
+	if len(r.meant) == 0 {
+		return "", nil
 	}
-	if err := o.unknown(items, results); err != nil {
+	return fmt.Sprintf("Roll back %s in namespace %s on %s?",
+		render.Count(int64(len(r.meant)), "old revision", "old revisions"), r.namespace, r.session.Where()), nil
+}
+
+// Run implements frame.Change.
+func (r *rollback) Run(ctx context.Context) {
+	r.steps.begin("rolling back", len(r.meant))
+	r.results, r.err = r.session.Advance(ctx, r.namespace, r.requests)
+	r.steps.end()
+}
+
+// End implements frame.Change.
+func (r *rollback) End(ctx context.Context) error {
+	for _, one := range r.results {
+		r.addRollback(one)
+	}
+	if err := r.unknown(r.items, r.results); err != nil {
 		return err
 	}
-	return end(ctx, o.App, o.output, p, began)
+	return end(ctx, r.App, r.output, r.pass, r.began)
 }
 
 // addRollback adds the result of one rollback.
@@ -211,7 +224,7 @@ func (o *rollbackOptions) unknown(items []revision.Item, results []revision.Resu
 		}
 		return &frame.ActionableError{
 			Reason:  render.ReasonNotFound,
-			Message: fmt.Sprintf("there is no controllerrevision %s/%s, and no revision that replaced it", r.Namespace, r.Name),
+			Message: fmt.Sprintf("controllerrevision %s/%s not found, and no revision replaced it", r.Namespace, r.Name),
 			Remedy:  remedy,
 		}
 	}

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -19,19 +20,16 @@ type runOptions struct {
 	*frame.App
 	selection
 	policyFlags
-	yes         bool
-	dryRun      frame.Choice
-	retention   retentionFlag
-	retain      bool
-	wait        bool
-	timeout     frame.DurationFlag
-	maxInFlight frame.CountFlag
-	maxWrites   frame.RateFlag
-	output      frame.Output
+	change    frame.ChangeFlags
+	retention retentionFlag
+	retain    bool
+	wait      bool
+	limits    frame.LimitFlags
+	output    frame.Output
 }
 
 func runCommand(a *frame.App) *cobra.Command {
-	o := &runOptions{App: a, maxInFlight: walk.DefaultMaxInFlight}
+	o := &runOptions{App: a}
 	c := &cobra.Command{
 		Use:   "run {-n NAMESPACE | -A} [-l SELECTOR]",
 		Short: "Replace old revisions by revisions at the target version",
@@ -56,7 +54,7 @@ func runCommand(a *frame.App) *cobra.Command {
 			if err := o.parse(a, c); err != nil {
 				return err
 			}
-			return o.run(c.Context())
+			return o.Change(c.Context(), &o.change, o.plan)
 		},
 	}
 	o.addFlags(c)
@@ -67,15 +65,14 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false // targets first, then what changes, then pace
 	o.selection.addTo(c)
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	frame.AddClientDryRun(c, &o.dryRun)
+	o.change.AddYesTo(c)
+	o.change.AddDryRunTo(c, frame.DryRunClient)
 	o.policyFlags.addTo(c)
-	o.retention.addTo(c, "an old revision")
+	o.retention.addTo(c)
 	flags.BoolVar(&o.retain, "retain", false, "keep old revisions without a limit")
 	flags.BoolVar(&o.wait, "wait", false, "wait for the end of the retention, and delete the old revisions")
-	flags.Var(&o.timeout, "timeout", "end the run after this time; the same command resumes it (default: no limit)")
-	flags.Var(&o.maxInFlight, "max-in-flight", "how many requests may be in flight; Godwit sends fewer while the API server is overloaded")
-	flags.Var(&o.maxWrites, "max-writes-per-second", "maximum number of writes per second (default: no limit)")
+	o.change.AddTimeoutTo(c)
+	o.limits.AddRequestsTo(flags)
 	o.output.AddTo(c, revisionreport.NewRunReport(nil))
 }
 
@@ -84,11 +81,11 @@ func (o *runOptions) parse(a *frame.App, c *cobra.Command) error {
 	case err != nil:
 		return err
 	case o.namespace == "" && !o.everywhere:
-		return frame.Usagef("which revisions? give --namespace or --all-namespaces; `%s plan` shows what there is", c.Parent().CommandPath())
+		return frame.Usagef("specify --namespace or --all-namespaces; `%s plan` lists the revisions", c.Parent().CommandPath())
 	case o.retain && o.wait:
-		return frame.Usagef("--retain keeps old revisions without a limit: there is nothing to --wait for")
+		return frame.Usagef("--retain and --wait are mutually exclusive: --retain keeps old revisions without a limit")
 	case o.retain && c.Flags().Changed("retention"):
-		return frame.Usagef("choose --retain or --retention, one of them")
+		return frame.Usagef("--retain and --retention are mutually exclusive")
 	}
 	return nil
 }
@@ -99,62 +96,75 @@ func (o *runOptions) options(steps *steps) revision.Options {
 	policy.Retention, policy.Retain = o.retention.duration(), o.retain
 	return revision.Options{
 		Policy:   policy,
-		Limiter:  walk.NewLimiter(walk.Limits{MaxInFlight: int(o.maxInFlight), MaxWritesPerSecond: float64(o.maxWrites)}),
+		Limiter:  o.limits.Limiter(),
 		Progress: steps.moved,
 	}
 }
 
-func (o *runOptions) run(ctx context.Context) error {
-	changes := o.dryRun.Value == frame.DryRunNone
-	if changes && !o.yes && !o.CanAsk() {
-		return o.RefuseUnasked("run")
-	}
-	ctx, cancel := o.timeout.Limit(ctx)
-	defer cancel()
-	began := time.Now()
-	steps := &steps{console: o.Console}
+// run is a planned run.
+type run struct {
+	*runOptions
+	*pass
+	steps *steps
+	items []revision.Item // for the confirmation, or for a dry run
+	began time.Time
+}
+
+// plan scans the revisions. It prints the plan of a dry run.
+func (o *runOptions) plan(ctx context.Context) (frame.Change, error) {
+	r := &run{runOptions: o, steps: &steps{console: o.Console}, began: time.Now()}
 	command := revisionpermission.Run
-	if !changes {
+	if !o.change.Writes() {
 		command = revisionpermission.Plan
 	}
-	s, err := connect(ctx, o.App, command, &o.selection, o.options(steps))
+	s, err := connect(ctx, o.App, command, &o.selection, o.options(r.steps))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p := &pass{session: s, remedies: o.Remedies()}
-	var items []revision.Item // for the confirmation, or for a dry run
-	p.inventory, err = s.scanEach(ctx, func(i revision.Item) {
-		p.plan(i)
-		if !o.yes || !changes {
-			items = append(items, i)
+	r.pass = &pass{session: s, remedies: o.Remedies()}
+	r.inventory, err = s.scanEach(ctx, func(i revision.Item) {
+		r.pass.plan(i)
+		if o.change.Asks() || !o.change.Writes() {
+			r.items = append(r.items, i)
 		}
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if !changes {
-		return o.sayDryRun(p, items)
+	if !o.change.Writes() {
+		return nil, o.sayDryRun(r.pass, r.items)
 	}
-	if len(p.todo) > 0 {
-		if err := s.missing(ctx, p.todo[0]); err != nil {
-			return frame.Refuse(err)
-		}
-		if !o.yes {
-			if err := ask(ctx, o.App, s, items); err != nil {
-				return err
-			}
+	if len(r.todo) > 0 {
+		if err := s.missing(ctx, r.todo[0]); err != nil {
+			return nil, frame.Refuse(err)
 		}
 	}
-	items = nil
-	said := o.SayEnding(ctx)
-	steps.begin("advancing", p.begins)
-	p.run(ctx)
-	steps.end()
-	if o.wait {
-		o.waitOut(ctx, p)
+	return r, nil
+}
+
+// Question implements frame.Change.
+func (r *run) Question() (string, error) {
+	if len(r.todo) == 0 {
+		return "", nil
 	}
-	said()
-	return end(ctx, o.App, o.output, p, began)
+	list := revisionreport.NewPlanList(r.items, nil, r.remedies)
+	r.items = nil // a cluster has tens of thousands
+	return fmt.Sprintf("\nUpgrade them on %s?", r.session.Where()), revisionreport.WritePlan(r.Console, r.Style(r.Streams.ErrOut, frame.Output{}), list)
+}
+
+// Run implements frame.Change.
+func (r *run) Run(ctx context.Context) {
+	r.steps.begin("advancing", r.begins)
+	r.pass.run(ctx)
+	r.steps.end()
+	if r.wait {
+		r.waitOut(ctx, r.pass)
+	}
+}
+
+// End implements frame.Change.
+func (r *run) End(ctx context.Context) error {
+	return end(ctx, r.App, r.output, r.pass, r.began)
 }
 
 // sayDryRun prints what a run would do.

@@ -66,7 +66,7 @@ func (s *session) checkCRDs(crds map[schema.GroupResource]revision.CRD, target s
 	}
 	return &frame.ActionableError{
 		Reason:  render.ReasonNotFound,
-		Message: fmt.Sprintf("%s is not installed on %s: there is no customresourcedefinition %s", software[s.scope.family.Value], s.Where(), known[0]),
+		Message: fmt.Sprintf("%s is not installed on %s: CRD %s not found", software[s.scope.family.Value], s.Where(), known[0]),
 		Remedy:  "choose another cluster by --context",
 	}
 }
@@ -119,7 +119,7 @@ func (s *session) emptyScope(ctx context.Context) error {
 	if apierrors.IsNotFound(err) {
 		return &frame.ActionableError{
 			Reason:  render.ReasonNotFound,
-			Message: fmt.Sprintf("there is no namespace %s on %s", s.scope.namespace, s.Where()),
+			Message: fmt.Sprintf("namespace %s not found on %s", s.scope.namespace, s.Where()),
 			Remedy:  "list the namespaces: kubectl get namespaces" + s.clusterFlags,
 		}
 	}

@@ -31,9 +31,8 @@ type selection struct {
 
 func (o *selection) addTo(c *cobra.Command) {
 	AddFamilyFlag(c, &o.family)
-	c.Flags().BoolVarP(&o.everywhere, "all-namespaces", "A", false, "revisions of all namespaces")
-	c.Flags().StringVarP(&o.selector, "selector", "l", "", "only revisions that an object with these labels refers to, as in kubectl")
-	_ = c.RegisterFlagCompletionFunc("selector", cobra.NoFileCompletions)
+	frame.AddAllNamespaces(c, &o.everywhere)
+	frame.AddSelector(c, &o.selector, "revisions that an object with these labels refers to")
 }
 
 // AddFamilyFlag registers the flag --family.
@@ -119,5 +118,5 @@ func purposeOf(a *frame.App, c permission.Command, scope *selection) frame.Purpo
 	if scope.namespace != "" {
 		where = []string{"--namespace=" + scope.namespace}
 	}
-	return frame.Purpose{Program: a.Program, Command: c, Scope: where}
+	return frame.Purpose{Command: c, Scope: where}
 }

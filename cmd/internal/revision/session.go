@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -70,14 +71,7 @@ func (s *session) enforced(ctx context.Context, namespace string, p permission.P
 
 // explain names the permissions of the command that are missing.
 func (s *session) explain(ctx context.Context, err error) error {
-	if ctx.Err() == nil && apierrors.IsForbidden(err) {
-		namespace := s.scope.namespace
-		if namespace == "" {
-			namespace = metav1.NamespaceDefault
-		}
-		if missing := s.missing(ctx, namespace); missing != nil {
-			return missing
-		}
-	}
-	return s.Connection.Explain(ctx, err)
+	return s.ExplainBy(ctx, err, func(ctx context.Context) error {
+		return s.missing(ctx, cmp.Or(s.scope.namespace, metav1.NamespaceDefault))
+	})
 }

@@ -47,7 +47,7 @@ func statusCommand(a *frame.App) *cobra.Command {
 	}
 	c.Flags().SortFlags = false
 	o.addTo(c)
-	o.retention.addTo(c, "an old revision")
+	o.retention.addTo(c)
 	o.output.AddTo(c, revisionreport.NewPlanList(nil, nil, remedy.Writer{}))
 	return c
 }

@@ -31,7 +31,7 @@ func completionCommand(a *frame.App) *cobra.Command {
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return frame.Usagef("give one shell: %s", strings.Join(shells, ", "))
+				return frame.Usagef("specify one shell: %s", strings.Join(shells, ", "))
 			}
 			return nil
 		},

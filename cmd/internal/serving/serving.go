@@ -62,7 +62,7 @@ func (o Options) Validate() error {
 	case o.MetricsCertDir == "" || o.MetricsAddress == "0":
 		return nil
 	case o.InsecureMetrics:
-		return errors.New("--metrics-cert-dir is for HTTPS, and --metrics-insecure serves plain HTTP: leave one of them out")
+		return errors.New("--metrics-cert-dir is for HTTPS, and --metrics-insecure serves plain HTTP: leave one out")
 	}
 	if _, err := tls.LoadX509KeyPair(filepath.Join(o.MetricsCertDir, Certificate), filepath.Join(o.MetricsCertDir, PrivateKey)); err != nil {
 		return fmt.Errorf("--metrics-cert-dir: load the certificate of the metrics server: %w; the folder needs %s and %s, as in a Secret of type kubernetes.io/tls",

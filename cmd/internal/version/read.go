@@ -26,7 +26,7 @@ func unreadable(role string, cause error) Program {
 
 // ofCluster returns the programs of the cluster. The error is that of a cluster that was chosen and does not answer.
 func (o *options) ofCluster(ctx context.Context) ([]Program, error) {
-	c, err := o.Dial(ctx, frame.Purpose{Program: o.Program, Command: Permissions, Scope: o.scope()})
+	c, err := o.Dial(ctx, frame.Purpose{Command: Permissions, Scope: o.scope()})
 	if err != nil {
 		all := []Program{unreadable(RoleManager, errors.New("the API server is not readable")), unreadable(RoleAPIServer, err)}
 		if errors.Is(err, frame.ErrNoCluster) {

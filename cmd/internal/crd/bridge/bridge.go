@@ -19,7 +19,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/manifest"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/crdmigrator/advise"
 	"github.com/godwit-dev/godwit/crdmigrator/bridge"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/walk"
@@ -29,7 +28,7 @@ type options struct {
 	*frame.App
 	next      manifest.Input
 	between   []string
-	answers   []string
+	answers   manifest.Answers
 	directory string
 	output    frame.Output
 }
@@ -66,7 +65,7 @@ func Command(a *frame.App) *cobra.Command {
 			"  " + a.Program + " crd bridge -f v3.yaml --between=v1.yaml --between=v2.yaml",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return frame.Usagef("give files with -f: %s", a.Program+" crd bridge -f "+strings.Join(args, " -f "))
+				return frame.Usagef("specify files with -f: %s", a.Program+" crd bridge -f "+strings.Join(args, " -f "))
 			}
 			return nil
 		},
@@ -80,13 +79,12 @@ func Command(a *frame.App) *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	o.next.AddTo(c)
+	o.next.AddTo(c, "the CRDs of the next release")
 	flags.StringVarP(&o.directory, "directory", "d", "", "`directory` for the manifests and bridge.sh; it must be empty or not exist")
 	_ = c.MarkFlagDirname("directory")
 	flags.StringArrayVar(&o.between, "between", nil, "`file` with the CRDs of a release that you could install in between; repeat the flag for several")
 	_ = c.MarkFlagFilename("between", "yaml", "yml", "json")
-	flags.StringArrayVar(&o.answers, "answer", nil, "what you know about a path, as `PATH=ANSWER`, as for advise; Unused: no value of it is needed")
-	_ = c.RegisterFlagCompletionFunc("answer", cobra.NoFileCompletions)
+	o.answers.AddTo(c)
 	o.output.AddTo(c, crdreport.BridgeList(nil))
 	return c
 }
@@ -102,7 +100,7 @@ func (o *options) run(c *cobra.Command) error {
 			return err
 		}
 	}
-	connection, err := o.Dial(ctx, frame.Purpose{Program: o.Program, Command: crdpermission.Bridge, Scope: namesOf(facts)})
+	connection, err := o.Dial(ctx, frame.Purpose{Command: crdpermission.Bridge, Scope: namesOf(facts)})
 	if err != nil {
 		return err
 	}
@@ -138,13 +136,9 @@ func (o *options) run(c *cobra.Command) error {
 
 // facts reads the files.
 func (o *options) facts(c *cobra.Command) ([]bridge.Facts, error) {
-	answers := map[string]advise.Answer{}
-	for _, text := range o.answers {
-		path, answer, err := advise.ParseAnswer(text)
-		if err != nil {
-			return nil, frame.Usagef("invalid argument %q for \"--answer\": %v", text, err)
-		}
-		answers[path] = answer
+	answers, err := o.answers.Parse()
+	if err != nil {
+		return nil, err
 	}
 	releases, err := o.next.Read(o.Streams.In)
 	if err != nil {

@@ -64,7 +64,7 @@ func Command(a *frame.App) *cobra.Command {
 }
 
 func (o *options) run(ctx context.Context) error {
-	c, err := o.Dial(ctx, frame.Purpose{Program: o.Program, Command: crdpermission.Doctor})
+	c, err := o.Dial(ctx, frame.Purpose{Command: crdpermission.Doctor})
 	if err != nil {
 		return err
 	}

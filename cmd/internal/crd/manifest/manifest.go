@@ -1,4 +1,4 @@
-// Package manifest reads the CRDs in the files of kubectl's flag -f.
+// Package manifest reads the CRDs in the files of kubectl's flag -f, and what the user knows about their paths.
 package manifest
 
 import (
@@ -35,9 +35,9 @@ type Release struct {
 	CRD *apiextensionsv1.CustomResourceDefinition
 }
 
-// AddTo registers the flags.
-func (i *Input) AddTo(c *cobra.Command) {
-	c.Flags().StringSliceVarP(&i.Files, "filename", "f", nil, "file, directory or URL with the CRDs of the next release; - reads stdin")
+// AddTo registers the flags. what says what is in the files.
+func (i *Input) AddTo(c *cobra.Command, what string) {
+	frame.AddFilenames(c, &i.Files, what)
 	c.Flags().BoolVarP(&i.recursive, "recursive", "R", false, "also read the subdirectories of a directory")
 	extensions := make([]string, len(resource.FileExtensions))
 	for n, e := range resource.FileExtensions {
@@ -52,7 +52,7 @@ func (i *Input) Parse(c *cobra.Command, in io.Reader) error {
 	case c.Flags().Changed("namespace"):
 		return frame.Usagef("remove --namespace: CRDs are not namespaced")
 	case len(i.Files) == 0 || slices.Contains(i.Files, ""):
-		return frame.Usagef("-f is missing: give -f FILE, -f DIR, or -f - for stdin")
+		return frame.Usagef("specify -f FILE, -f DIR, or -f - for stdin")
 	case fromStdin && frame.IsTerminal(in):
 		return frame.Usagef("-f - reads stdin, and stdin is a terminal: pipe the CRDs into the command")
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/manifest"
-	"github.com/godwit-dev/godwit/cmd/internal/crd/policy"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/rescue"
@@ -31,12 +30,10 @@ const (
 type options struct {
 	*frame.App
 	files      manifest.Input
-	policy     policy.Flags
+	policy     frame.PolicyFlags
 	conversion frame.Choice
-	dryRun     frame.Choice
+	change     frame.ChangeFlags
 	undo       bool
-	yes        bool
-	timeout    frame.DurationFlag
 	output     frame.Output
 }
 
@@ -76,21 +73,19 @@ func Command(a *frame.App, complete cobra.CompletionFunc) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.run(c.Context(), name, old)
+			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, name, old) })
 		},
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	o.files.AddTo(c)
-	flags.Lookup("filename").Usage = "file, directory or URL with the CRD of an old release, for the schemas of missing versions; - reads stdin"
+	o.files.AddTo(c, "the CRD of an old release, for the schemas of missing versions")
 	o.conversion = frame.Choice{Value: conversionWebhook, Allowed: []string{conversionWebhook, conversionNone}, Kind: "string"}
 	o.conversion.AddTo(c, "conversion", "", "webhook: as the CRD has it; none: without the conversion webhook, which is gone for good")
 	flags.BoolVar(&o.undo, "undo", false, "restore the CRD as it was before an interrupted rescue; objects that were not rewritten are unreadable again")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
-	o.dryRun = frame.Choice{Value: frame.DryRunNone, Allowed: []string{frame.DryRunNone, frame.DryRunClient}, Kind: "string"}
-	o.dryRun.AddTo(c, "dry-run", "", "none; client: print what a rescue would do")
+	o.change.AddYesTo(c)
+	o.change.AddDryRunTo(c, frame.DryRunClient)
 	o.policy.AddTo(flags)
-	flags.Var(&o.timeout, "timeout", "stop the rescue after this time; run the same command to resume (default: no limit)")
+	o.change.AddTimeoutTo(c)
 	o.output.AddTo(c, crdreport.RescueList(nil))
 	return c
 }
@@ -99,10 +94,10 @@ func Command(a *frame.App, complete cobra.CompletionFunc) *cobra.Command {
 func (o *options) parse(c *cobra.Command, args []string) (name string, old *apiextensionsv1.CustomResourceDefinition, err error) {
 	switch {
 	case len(args) != 1 || args[0] == "":
-		return "", nil, frame.Usagef("which CRD? give one NAME")
+		return "", nil, frame.Usagef("specify one NAME, of a CRD")
 	case c.Flags().Changed("namespace"):
 		return "", nil, frame.Usagef("remove --namespace: CRDs are not namespaced")
-	case o.undo && (len(o.files.Files) > 0 || c.Flags().Changed("conversion") || o.dryRun.Value != frame.DryRunNone):
+	case o.undo && (len(o.files.Files) > 0 || c.Flags().Changed("conversion") || !o.change.Writes()):
 		return "", nil, frame.Usagef("--undo restores what an earlier rescue has changed: give no --filename, --conversion or --dry-run")
 	case len(o.files.Files) == 0:
 		return args[0], nil, nil
@@ -122,16 +117,21 @@ func (o *options) parse(c *cobra.Command, args []string) (name string, old *apie
 	return "", nil, frame.Refuse(fmt.Errorf("%s is not in %s as apiextensions.k8s.io/v1: nothing was written", args[0], strings.Join(o.files.Files, ", ")))
 }
 
-func (o *options) run(ctx context.Context, name string, old *apiextensionsv1.CustomResourceDefinition) error {
-	changes := o.dryRun.Value == frame.DryRunNone
-	if changes && !o.yes && !o.CanAsk() {
-		return o.RefuseUnasked("rescue")
-	}
-	ctx, cancel := o.timeout.Limit(ctx)
-	defer cancel()
-	c, err := o.Dial(ctx, frame.Purpose{Program: o.Program, Command: crdpermission.Rescue, Scope: []string{name}})
+// change is a planned rescue.
+type change struct {
+	*options
+	connection *frame.Connection
+	rescuer    *rescue.Rescuer
+	plan       rescue.Plan
+	report     rescue.Report
+	err        error
+}
+
+// plan reads the CRD. Without something to rescue, and in a dry run, it prints the result.
+func (o *options) plan(ctx context.Context, name string, old *apiextensionsv1.CustomResourceDefinition) (frame.Change, error) {
+	c, err := o.Dial(ctx, frame.Purpose{Command: crdpermission.Rescue, Scope: []string{name}})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx = frame.About(ctx, name)
 	progress := &progress{name: name, console: o.Console}
@@ -139,37 +139,42 @@ func (o *options) run(ctx context.Context, name string, old *apiextensionsv1.Cus
 		Policy: o.policy.Policy(), Manifest: old, WithoutWebhook: o.conversion.Value == conversionNone, Progress: progress.show,
 	})
 	if err != nil {
-		return frame.BadKubeconfig(err)
+		return nil, frame.BadKubeconfig(err)
 	}
 	if o.undo {
-		return o.undoIt(ctx, c, r, name)
+		return &undo{options: o, connection: c, rescuer: r, name: name}, nil
 	}
 	plan, err := r.Plan(ctx, name)
 	if err != nil {
-		return explain(ctx, c, name, err)
+		return nil, explain(ctx, c, name, err)
 	}
-	switch {
-	case plan.State != rescue.Ready:
-		return o.end(ctx, c, plan, rescue.Report{}, nil)
-	case !changes:
-		o.Console.Printf("%s", steps(plan))
+	planned := &change{options: o, connection: c, rescuer: r, plan: plan}
+	if plan.State != rescue.Ready {
+		return nil, planned.End(ctx)
+	}
+	if !o.change.Asks() {
+		o.Console.Printf("%s", steps(plan)) // which the question has
+	}
+	if !o.change.Writes() {
 		item := crdreport.Rescue{Name: name, StorageVersion: plan.StorageVersion, Result: crdreport.Ready, AddedVersions: plan.Missing}
 		if err := o.write(item); err != nil {
-			return err
+			return nil, err
 		}
-		return frame.Exit(frame.Pending)
-	case !o.yes:
-		o.Console.Printf("%s\nRescue it on %s? [y/N] ", steps(plan), c.Where())
-		if err := o.Confirm(ctx); err != nil {
-			return err
-		}
-	default:
-		o.Console.Printf("%s", steps(plan))
+		return nil, frame.Exit(frame.Pending)
 	}
-	said := o.SayEnding(ctx)
-	rep, err := r.Run(ctx, plan)
-	said()
-	return o.end(ctx, c, plan, rep, errors.Join(err, context.Cause(ctx)))
+	return planned, nil
+}
+
+// Question implements frame.Change.
+func (c *change) Question() (string, error) {
+	return fmt.Sprintf("%s\nRescue it on %s?", steps(c.plan), c.connection.Where()), nil
+}
+
+// Run implements frame.Change.
+func (c *change) Run(ctx context.Context) {
+	ctx = frame.About(ctx, c.plan.Name)
+	c.report, c.err = c.rescuer.Run(ctx, c.plan)
+	c.err = errors.Join(c.err, context.Cause(ctx))
 }
 
 // explain adds the remedy for a CRD that does not exist: the names that are like its name.
@@ -189,25 +194,38 @@ func explain(ctx context.Context, c *frame.Connection, name string, err error) *
 	return unknown
 }
 
-func (o *options) undoIt(ctx context.Context, c *frame.Connection, r *rescue.Rescuer, name string) error {
-	if !o.yes {
-		o.Console.Printf("Restore %s as it was before its rescue, on %s? Objects that were not rewritten are unreadable again. [y/N] ", name, c.Where())
-		if err := o.Confirm(ctx); err != nil {
-			return err
-		}
-	}
-	rep, err := r.Undo(ctx, name)
-	item := crdreport.Rescue{Name: name, Result: crdreport.Undone, AddedVersions: rep.Added, Restored: rep.Restored, ChangedBy: rep.Others}
+// undo restores the CRD as it was before an interrupted rescue.
+type undo struct {
+	*options
+	connection *frame.Connection
+	rescuer    *rescue.Rescuer
+	name       string
+	report     rescue.Report
+	err        error
+}
+
+// Question implements frame.Change.
+func (u *undo) Question() (string, error) {
+	return fmt.Sprintf("Restore %s as it was before its rescue, on %s? Objects that were not rewritten are unreadable again.", u.name, u.connection.Where()), nil
+}
+
+// Run implements frame.Change.
+func (u *undo) Run(ctx context.Context) {
+	u.report, u.err = u.rescuer.Undo(frame.About(ctx, u.name), u.name)
+}
+
+// End implements frame.Change.
+func (u *undo) End(ctx context.Context) error {
 	var refused *rescue.BlockedError
 	switch {
-	case errors.As(err, &refused) && refused.Blocker.Reason == rescue.ReasonNewerFormat:
-		return frame.Refuse(err)
-	case errors.Is(err, rescue.ErrNoRescue):
-		return frame.Refuse(fmt.Errorf("no rescue of %s is under way, so that there is nothing to undo: nothing was written", name))
-	case err != nil:
-		return explain(ctx, c, name, err)
+	case errors.As(u.err, &refused) && refused.Blocker.Reason == rescue.ReasonNewerFormat:
+		return frame.Refuse(u.err)
+	case errors.Is(u.err, rescue.ErrNoRescue):
+		return frame.Refuse(fmt.Errorf("no rescue of %s is under way, so that there is nothing to undo: nothing was written", u.name))
+	case u.err != nil:
+		return explain(ctx, u.connection, u.name, u.err)
 	}
-	return o.write(item)
+	return u.write(crdreport.Rescue{Name: u.name, Result: crdreport.Undone, AddedVersions: u.report.Added, Restored: u.report.Restored, ChangedBy: u.report.Others})
 }
 
 func (o *options) write(item crdreport.Rescue) error {
@@ -216,8 +234,9 @@ func (o *options) write(item crdreport.Rescue) error {
 	})
 }
 
-// end prints the result and chooses the exit code.
-func (o *options) end(ctx context.Context, c *frame.Connection, p rescue.Plan, r rescue.Report, err error) error {
+// End implements frame.Change.
+func (c *change) End(ctx context.Context) error {
+	p, r, err := c.plan, c.report, c.err
 	item := crdreport.Rescue{
 		Name: p.Name, StorageVersion: p.StorageVersion, AddedVersions: r.Added, Objects: render.ObjectsOf(r.Objects.Storage.Counts),
 		Changes: r.Changes, Verified: r.Verified, Restored: r.Restored, ChangedBy: r.Others,
@@ -226,20 +245,20 @@ func (o *options) end(ctx context.Context, c *frame.Connection, p rescue.Plan, r
 	var code frame.Code
 	item.Result, code = resultOf(p, err)
 	if item.Result == crdreport.Healthy {
-		o.Console.Printf("%s is healthy: no version is missing, and the API server lists its objects; nothing was written\n", p.Name)
+		c.Console.Printf("%s is healthy: no version is missing, and the API server lists its objects; nothing was written\n", p.Name)
 	}
 	for _, b := range blockersOf(p, err) {
-		item.Failures = append(item.Failures, render.Failure(p.Name, b, o.Remedies()))
+		item.Failures = append(item.Failures, render.Failure(p.Name, b, c.Remedies()))
 	}
 	end := frame.Ended(ctx)
 	if code == frame.Error && end == frame.OK {
-		item.Failures = append(item.Failures, godwit.Failure{Name: p.Name, Finding: godwit.Finding{Reason: storageversion.ReasonFailed, Message: explain(ctx, c, p.Name, err).Error()}})
+		item.Failures = append(item.Failures, godwit.Failure{Name: p.Name, Finding: godwit.Finding{Reason: storageversion.ReasonFailed, Message: explain(ctx, c.connection, p.Name, err).Error()}})
 	}
-	if err := o.write(item); err != nil {
+	if err := c.write(item); err != nil {
 		return err
 	}
 	if code == frame.Partial || code == frame.Error && p.State == rescue.Ready {
-		o.Console.Printf("resume with: %s; or restore the CRD: %s crd rescue %s --undo\n", o.CommandLine(), o.Program, p.Name)
+		c.Console.Printf("resume with: %s; or restore the CRD: %s crd rescue %s --undo\n", c.CommandLine(), c.Program, p.Name)
 	}
 	return frame.Exit(frame.Worst(code, end))
 }

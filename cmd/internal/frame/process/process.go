@@ -22,15 +22,15 @@ type Flags struct {
 	verbose int
 }
 
-// AddTo adds the flags. What is a word for the process.
-func (f *Flags) AddTo(c *cobra.Command, what string) {
+// AddTo adds the flags.
+func (f *Flags) AddTo(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.MetricsAddress, "metrics-bind-address", ":8443", "where metrics are served, to clients authorized for `get /metrics`; 0 for nowhere")
 	flags.BoolVar(&f.InsecureMetrics, "metrics-insecure", false, "serve metrics over plain HTTP, to every client")
 	flags.StringVar(&f.MetricsCertDir, "metrics-cert-dir", "", "folder with tls.crt and tls.key for metrics, read again when they change (default: a certificate that no client can verify)")
 	flags.StringVar(&f.HealthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
 	flags.StringVar(&f.PprofAddress, "pprof-bind-address", "", "where profiles are served (default: nowhere)")
-	flags.BoolVar(&f.LeaderElection, "leader-elect", true, "make sure that one "+what+" works and the others stand by")
+	flags.BoolVar(&f.LeaderElection, "leader-elect", true, "make sure that one process works and the others stand by")
 }
 
 // AddVerboseTo adds the flag of the log, which is the last one.

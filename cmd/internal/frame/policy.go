@@ -1,5 +1,4 @@
-// Package policy has the flags that decide how a migration writes objects.
-package policy
+package frame
 
 import (
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
@@ -32,7 +30,7 @@ func (s *SettleFlag) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return frame.ErrDuration
+		return ErrDuration
 	case d < 0:
 		return errors.New("it must be zero or more; 0s means no wait")
 	}
@@ -46,35 +44,35 @@ func (s *SettleFlag) Type() string { return "duration" }
 // String implements pflag.Value.
 func (s *SettleFlag) String() string { return fmt.Sprintf("%gs", time.Duration(*s).Seconds()) }
 
-// Flags are the flags of storageversion.Policy.
-type Flags struct {
+// PolicyFlags are the flags of storageversion.Policy, which decide when a run writes and what a denied write means.
+type PolicyFlags struct {
 	settle            SettleFlag
 	acceptStaleLeases bool
 	acceptDenials     bool
 }
 
 // AddTo registers the flags.
-func (p *Flags) AddTo(flags *pflag.FlagSet) {
+func (p *PolicyFlags) AddTo(flags *pflag.FlagSet) {
 	p.settle = SettleFlag(storageversion.DefaultSettle)
-	flags.Var(&p.settle, "settle", "time to wait after a change of the storage version before the first write; "+
-		"0s: do not wait; an API server may then write objects back at the old version")
+	flags.Var(&p.settle, "settle", "time to wait after a change of the storage version or of an encryption key before the first write; "+
+		"0s: do not wait; an API server may then write objects back in their old form")
 	flags.BoolVar(&p.acceptStaleLeases, "accept-stale-leases", false,
 		"do not wait for API servers whose lease is stale; use it only if these API servers are gone for good")
 	flags.BoolVar(&p.acceptDenials, "accept-denials", false,
-		"continue when admission denies the write of an object; the object stays at the old version, and the run does not trim; a resumed run always continues")
+		"continue when admission denies the write of an object; the object keeps its old form, and crd run does not trim")
 }
 
 // Policy is the policy that the flags describe.
-func (p *Flags) Policy() storageversion.Policy {
+func (p *PolicyFlags) Policy() storageversion.Policy {
 	return storageversion.Policy{Settle: p.settle.Policy(), AcceptStaleLeases: p.acceptStaleLeases, AcceptDenials: p.acceptDenials}
 }
 
 // WriteFlag is the flag --write.
-type WriteFlag struct{ frame.Choice }
+type WriteFlag struct{ Choice }
 
 // AddTo registers the flag.
 func (w *WriteFlag) AddTo(c *cobra.Command) {
-	w.Choice = frame.Choice{Value: string(storageversion.WritePatch), Kind: "string"}
+	w.Choice = Choice{Value: string(storageversion.WritePatch), Kind: "string"}
 	for _, one := range storageversion.Writes {
 		w.Allowed = append(w.Allowed, string(one))
 	}

@@ -52,7 +52,7 @@ RACED := walk crdmigrator revision internal externalname $(COMMANDS:%=cmd/intern
 
 # With a server, most tests of these packages repeat the same concurrent code for another answer of the server. The tests
 # in RACED_TESTS use the race detector: in each, goroutines of ours meet in another way. The others run without it.
-# make race runs all of them with it. test/raced fails where a name is of no test.
+# make race runs all of them with it. test/raced fails where no test has the name.
 RACED_SERVERS := cmd/internal/operator test/crdmigrator test/revision test/externalname
 # Workers of a run, their limits, and what stops them.
 RACED_TESTS := TestByteBudgetCountsCleanups TestByteBudgetIgnoresWritesThatStoreNothing TestSlowWebhookDelaysOnlyItsObjects \

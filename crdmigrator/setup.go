@@ -82,7 +82,7 @@ func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
 		return errors.New("the manager's scheme does not know CustomResourceDefinitions: call AddToScheme of k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1")
 	}
 	if wrong := validation.IsQualifiedName(r.ObservedGenerationAnnotation); r.ObservedGenerationAnnotation != "" && len(wrong) > 0 {
-		return fmt.Errorf("ObservedGenerationAnnotation %q is no name of an annotation: %s", r.ObservedGenerationAnnotation, strings.Join(wrong, "; "))
+		return fmt.Errorf("ObservedGenerationAnnotation %q is not a valid name of an annotation: %s", r.ObservedGenerationAnnotation, strings.Join(wrong, "; "))
 	}
 	for _, phase := range r.SkipCRDMigrationPhases {
 		if !slices.Contains(storageversion.Phases, phase) {

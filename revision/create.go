@@ -348,7 +348,7 @@ func (c *create) withoutSource(ctx context.Context, s *snapshot, u *upgrade) err
 			return c.created(ctx, s, u)
 		}
 	case len(references) == 0 && u.request.UID == "": // no pass has ever seen it
-		u.setStatus(Failed, ReasonSourceGone, fmt.Sprintf("there is no controllerrevision %s/%s, and no object refers to one: see kubectl get controllerrevisions -n %s",
+		u.setStatus(Failed, ReasonSourceGone, fmt.Sprintf("controllerrevision %s/%s not found, and no object refers to one: see kubectl get controllerrevisions -n %s",
 			u.GetNamespace(), u.GetName(), u.GetNamespace()))
 		return nil
 	case len(references) == 0:

@@ -161,7 +161,7 @@ func (i Item) upgradeOrRedo() Item {
 	i.Action, i.Reason, i.Message = Upgrade, nil, ""
 	if !i.RolledBack.IsZero() {
 		i.Reason = ReasonRolledBack
-		i.Message = "it was rolled back at " + i.RolledBack.UTC().Format(time.RFC3339) + ": a run that is asked for upgrades it again, a trigger does not"
+		i.Message = "it was rolled back at " + i.RolledBack.UTC().Format(time.RFC3339) + ": a run upgrades it again, a trigger does not"
 	}
 	return i
 }
@@ -170,14 +170,14 @@ func (i Item) upgradeOrRedo() Item {
 // revision.
 func (i Item) rollbackPending(left []reference.Reference) Item {
 	i.Action, i.Reason = Upgrade, ReasonRollbackPending
-	i.Message = "a rollback to it was asked for at " + i.RolledBack.UTC().Format(time.RFC3339) + ", and " + refindex.Describe(left)
+	i.Message = "a rollback to it was requested at " + i.RolledBack.UTC().Format(time.RFC3339) + ", and " + refindex.Describe(left)
 	return i
 }
 
 // aim finds the target version.
 func (j decision) aim(d CRD, s StoredObject, f facts) decision {
 	if !d.Found {
-		return j.with(Blocked, ReasonCRDNotFound, fmt.Sprintf("there is no customresourcedefinition %s to read a target version from", s.Resource))
+		return j.with(Blocked, ReasonCRDNotFound, fmt.Sprintf("CRD %s not found, from which to read a target version", s.Resource))
 	}
 	known := f.family.Describe()
 	j.Target = d.target(f.policy.Target, s.Version, known)

@@ -36,11 +36,30 @@ banned=(
 	'speaks? => is stored at, uses'
 )
 
+# Messages and help, as kubectl would say them: in text, and in the strings of Go, but for those of tests. The pattern is that of
+# banned. A table entry that is missing here, such as "X is no Y", cannot be told from proper use.
+messages=(
+	'do not ask => skip the confirmation prompt'
+	'which [a-z -]+\? (give|specify) => specify --namespace or --all-namespaces'
+	'(give|choose) [^.;]{1,60}, one of them => X and Y are mutually exclusive; specify X or Y'
+	'there is no (customresourcedefinition|managedcluster\w*|controllerrevision|secret|namespace) [^ ]*[%A-Z] => X not found on Y'
+	'(is|are) of no => does not define'
+	'(is|are|was|were) asked for => requested'
+	'is there twice => lists X twice, occurs twice'
+	'is no (name|duration|directory) => is not a valid name, is not a directory'
+	'what is no (?!longer) => what is not an X'
+	'what names => references to'
+	'name books? => file of saved names'
+	'give it one => add one'
+	', as where => possibly because'
+	'(?-i:Rights) => Permissions'
+)
+
 # text lists what people read besides Go. Help texts are in it by the generated docs/reference/cli.md. A test of `godwit cluster
 # preflight` has the names of other projects and of the JSON contract, in which nothing can be in backticks.
 text() {
 	git ls-files --cached --others --exclude-standard -- '*.md' '*.yaml' '*.yml' '*.txtar' '*.txt' '*.tpl' '*.gotmpl' '*.sh' Makefile Dockerfile |
-		grep -vxE 'tools/words\.sh|\.golangci\.yml|cmd/godwit/testdata/cluster/preflight\.txtar'
+		grep -vxE 'tools/words\.sh|\.golangci\.yml|cmd/godwit/testdata/cluster/preflight\.txtar|test/state/v[0-9.]+/.*'
 }
 
 # camel is a regular expression that finds a word as a part of a camelCase name. CustomResourceDefinition is the name of
@@ -56,8 +75,14 @@ extra_words() {
 
 check() {
 	local found=0 entry word patterns=()
-	for entry in "${banned[@]}"; do
+	for entry in "${banned[@]}" "${messages[@]}"; do
 		if text | xargs grep -nHiP "(?<!\`)\b(${entry% => *})\b(?!\`)"; then
+			echo "words: write instead: ${entry#* => }" >&2
+			found=1
+		fi
+	done
+	for entry in "${messages[@]}"; do
+		if git grep -niP "^[^/]*\"[^\"]*\b(${entry% => *})\b" -- '*.go' ':!*_test.go'; then
 			echo "words: write instead: ${entry#* => }" >&2
 			found=1
 		fi

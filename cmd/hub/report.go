@@ -99,7 +99,7 @@ func (s State) wrongSelection() string {
 		case c.Name == s.From || c.Name == s.To:
 			return fmt.Sprintf("placement %s selects hub %s, which can't be moved by a migration between it and another hub", s.Placement, c.Name)
 		case len(validation.IsDNS1123Label(c.Name)) > 0:
-			return fmt.Sprintf("placement %s selects %q, which is no name of a managed cluster", s.Placement, clip(c.Name))
+			return fmt.Sprintf("placement %s selects %q, which is not the name of a managed cluster", s.Placement, clip(c.Name))
 		}
 	}
 	return ""

@@ -223,7 +223,7 @@ func (s *State) addShard(data map[string]string, first bool) error {
 		}
 		key, ok := parseKey(name)
 		if !ok {
-			return fmt.Errorf("key %q is of no party and stage", name)
+			return fmt.Errorf("key %q names no party and stage", name)
 		}
 		var r storedRecord
 		if err := json.Unmarshal([]byte(text), &r); err != nil {

@@ -61,7 +61,7 @@ func checkVersionList(f Facts) []Finding {
 			storage = append(storage, v.Name)
 		}
 		if seen[v.Name] {
-			reasons = append(reasons, refusal(ReasonInvalidVersion, fmt.Sprintf("version %s of %s is there twice", v.Name, next.Name), "remove one of them"))
+			reasons = append(reasons, refusal(ReasonInvalidVersion, fmt.Sprintf("%s lists version %s twice", next.Name, v.Name), "remove one of them"))
 		}
 		seen[v.Name] = true
 		if wrong := validation.IsDNS1035Label(v.Name); len(wrong) > 0 {
@@ -70,7 +70,7 @@ func checkVersionList(f Facts) []Finding {
 		}
 		if !hasSchema(v) && (f.Live == nil || !slices.ContainsFunc(f.Live.Spec.Versions, lacksSchema)) {
 			reasons = append(reasons, refusal(ReasonInvalidVersion,
-				fmt.Sprintf("version %s of %s has no schema.openAPIV3Schema", v.Name, next.Name), "give it one, also when it is not served"))
+				fmt.Sprintf("version %s of %s has no schema.openAPIV3Schema", v.Name, next.Name), "add one, even if the version is not served"))
 		}
 	}
 	switch {
@@ -111,7 +111,7 @@ func checkConversion(f Facts) []Finding {
 	case c.Webhook == nil || c.Webhook.ClientConfig == nil:
 		invalid("has strategy Webhook and no webhook.clientConfig", "say where the webhook is, in webhook.clientConfig")
 	case (c.Webhook.ClientConfig.URL == nil) == (c.Webhook.ClientConfig.Service == nil):
-		invalid("has a webhook.clientConfig without exactly one of url and service", "give it one of them")
+		invalid("has a webhook.clientConfig without exactly one of url and service", "set exactly one")
 	}
 	if c.Webhook == nil || !reviewable(c.Webhook.ConversionReviewVersions) && !oddReviewVersions(f.Live) {
 		invalid("names no review version that the API server supports", "set webhook.conversionReviewVersions: [v1]")

@@ -22,8 +22,8 @@ var (
 	})
 	ReasonNameDiffers = Reasons.Declare(godwit.Reason{
 		Name: "NameDiffers", UserAction: true,
-		Meaning: "The managed resource has another external name than the name book.",
-		Fix:     godwit.Do("see which name is right. --overwrite writes that of the name book"),
+		Meaning: "The managed resource has another external name than the one that was saved.",
+		Fix:     godwit.Do("see which name is right. --overwrite writes the saved one"),
 	})
 )
 
@@ -60,16 +60,16 @@ func NewBook(savedAt time.Time, names []Name) Book {
 func ReadBook(text []byte) (Book, error) {
 	var b Book
 	if err := json.Unmarshal(text, &b); err != nil {
-		return Book{}, fmt.Errorf("read the name book: %w", err)
+		return Book{}, fmt.Errorf("read the saved names: %w", err)
 	}
 	group, _, _ := strings.Cut(bookVersion, "/")
 	switch {
 	case b.APIVersion == bookVersion && b.Kind == bookKind:
 	case b.Kind == bookKind && strings.HasPrefix(b.APIVersion, group+"/"):
-		return Book{}, fmt.Errorf("read the name book: it is an %s of %s, and this release of Godwit reads %s: use the release that wrote it",
+		return Book{}, fmt.Errorf("read the saved names: it is an %s of %s, and this release of Godwit reads %s: use the release that wrote it",
 			bookKind, quote.Line(b.APIVersion), bookVersion)
 	default:
-		return Book{}, fmt.Errorf("read the name book: it is a %s of %s, want an %s of %s",
+		return Book{}, fmt.Errorf("read the saved names: it is a %s of %s, want an %s of %s",
 			quote.Line(b.Kind), quote.Line(b.APIVersion), bookKind, bookVersion)
 	}
 	return b, nil

@@ -39,9 +39,9 @@ const (
 )
 
 // ErrNoBook means that no complete book is stored under a name.
-var ErrNoBook = errors.New("no complete name book is stored")
+var ErrNoBook = errors.New("no complete set of saved names is stored")
 
-// Store keeps a name book in ConfigMaps, each below 1 MiB.
+// Store keeps saved names in ConfigMaps, each below 1 MiB.
 type Store struct {
 	Namespace, Name string
 	client          *kube.Client
@@ -57,7 +57,7 @@ func NewStore(cfg *rest.Config, limiter *walk.Limiter, namespace, name string) (
 // book before it, or both.
 func (s *Store) Save(ctx context.Context, b Book) error {
 	if _, err := s.list(ctx); err != nil {
-		return fmt.Errorf("list the name books before this one: %w", err)
+		return fmt.Errorf("list the names that were saved before: %w", err)
 	}
 	saved := time.Now().UTC().Format(savedForm)
 	parts, err := partsOf(b.Names)
@@ -75,7 +75,7 @@ func (s *Store) Save(ctx context.Context, b Book) error {
 			Data: map[string]string{partKey: part},
 		}
 		if err := s.send(ctx, cm); err != nil {
-			return fmt.Errorf("store the name book: %w", err)
+			return fmt.Errorf("store the saved names: %w", err)
 		}
 	}
 	return s.deleteBefore(ctx, saved)
@@ -147,7 +147,7 @@ func (s *Store) list(ctx context.Context) ([]corev1.ConfigMap, error) {
 func (s *Store) deleteBefore(ctx context.Context, saved string) error {
 	parts, err := s.list(ctx)
 	if err != nil {
-		return fmt.Errorf("list the name books before this one: %w", err)
+		return fmt.Errorf("list the names that were saved before: %w", err)
 	}
 	for _, part := range parts {
 		if part.Labels[labelSaved] >= saved {
@@ -161,7 +161,7 @@ func (s *Store) deleteBefore(ctx context.Context, saved string) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("delete the name book before this one: %w", err)
+			return fmt.Errorf("delete the names that were saved before: %w", err)
 		}
 	}
 	return nil
@@ -171,7 +171,7 @@ func (s *Store) deleteBefore(ctx context.Context, saved string) error {
 func (s *Store) Load(ctx context.Context) (Book, error) {
 	parts, err := s.list(ctx)
 	if err != nil {
-		return Book{}, fmt.Errorf("read the name book: %w", err)
+		return Book{}, fmt.Errorf("read the saved names: %w", err)
 	}
 	saved, complete := newestComplete(parts)
 	if saved == "" {
@@ -196,7 +196,7 @@ func newestComplete(parts []corev1.ConfigMap) (saved string, complete []corev1.C
 func readParts(saved string, parts []corev1.ConfigMap) (Book, error) {
 	at, err := time.Parse(savedForm, saved)
 	if err != nil {
-		return Book{}, fmt.Errorf("read the time of the name book: %w", err)
+		return Book{}, fmt.Errorf("read the time of the saved names: %w", err)
 	}
 	var names []Name
 	slices.SortFunc(parts, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })

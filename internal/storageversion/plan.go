@@ -262,7 +262,7 @@ func checkOthers(f Facts, _ Policy) []godwit.Finding {
 	fix := godwit.Do("wait until it ends, or delete it", godwit.Show{Object: godwit.Object{Resource: names[0]}})
 	if i := slices.IndexFunc(f.Migrations, func(o OtherMigration) bool { return o.idle(f.Now) }); i >= 0 {
 		idle := f.Migrations[i]
-		message += fmt.Sprintf("; no controller has begun %s in %s, as where kube-controller-manager has the feature gate StorageVersionMigrator off",
+		message += fmt.Sprintf("; no controller has begun %s in %s, possibly because the feature gate StorageVersionMigrator of kube-controller-manager is disabled",
 			idle.Name, f.Now.Sub(idle.Created).Round(time.Minute))
 		fix = godwit.Do("if no controller carries it out, delete it", godwit.Delete{Object: godwit.Object{Resource: idle.Name}}).Or(fix)
 	}

@@ -23,7 +23,7 @@ func (Family) Convert(s revision.StoredObject, version string) (revision.StoredO
 	name, _ := s.Object["kind"].(string)
 	k, known := kindOf(name)
 	if !known {
-		return revision.StoredObject{}, fmt.Errorf("convert from %s to %s: the object is of no kind of this family, %q", s.Version, version, name)
+		return revision.StoredObject{}, fmt.Errorf("convert from %s to %s: %q is not a kind of this family", s.Version, version, name)
 	}
 	converted := convertedData.of(s.Data, func() conversion { return convert(s, k, version) })
 	if converted.err != nil {

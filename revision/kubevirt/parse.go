@@ -19,7 +19,7 @@ const (
 )
 
 // parse reads JSON that any client may have written. It is stricter than encoding/json
-// where two readers could see two things: a key that is there twice, text that is not
+// where two readers could see two things: a key that occurs twice, text that is not
 // UTF-8. Numbers are int64, or a json.Number where that would not be the same text:
 // what is carried through must arrive as it was.
 func parse(data []byte) (any, error) {
@@ -68,7 +68,7 @@ func parseObject(decoder *json.Decoder, path string, depth int) (any, error) {
 		key, _ := token.(string)
 		at := fieldPath(path, key)
 		if _, twice := object[key]; twice {
-			return nil, fmt.Errorf("%s is there twice", shown(at))
+			return nil, fmt.Errorf("%s occurs twice", shown(at))
 		}
 		if object[key], err = parseValue(decoder, at, depth); err != nil {
 			return nil, err

@@ -131,7 +131,7 @@ func (r *Reconciler) start(ctx context.Context, m migration) (hub.Event, error) 
 func (r *Reconciler) removeRequest(ctx context.Context, key types.NamespacedName) error {
 	return r.edit(ctx, key, func(o *api.ManagedClusterMigration) bool {
 		if o.Status.Phase == api.PhaseCleaning || o.Status.Phase == api.PhaseCompleted {
-			r.event(o, corev1.EventTypeWarning, api.ReasonFailed.Name, "a rollback was asked for in phase "+string(o.Status.Phase)+", in which the source hub deletes: move the clusters back by another migration")
+			r.event(o, corev1.EventTypeWarning, api.ReasonFailed.Name, "a rollback was requested in phase "+string(o.Status.Phase)+", in which the source hub deletes: move the clusters back by another migration")
 		}
 		delete(o.Annotations, api.RequestAnnotation)
 		return true

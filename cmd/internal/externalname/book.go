@@ -21,7 +21,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
-// bookFlag names the ConfigMaps of a name book.
+// bookFlag names the ConfigMaps that have saved names.
 type bookFlag struct{ configMap string }
 
 func (o *bookFlag) addTo(c *cobra.Command) {
@@ -196,7 +196,7 @@ func (o *restoreOptions) check(c *cobra.Command, args []string) error {
 	return o.parse()
 }
 
-// readFile returns the name book in a file. It needs no cluster.
+// readFile returns the names that are saved in a file. It needs no cluster.
 func (o *restoreOptions) readFile() (fleet.Book, error) {
 	var text []byte
 	var err error
@@ -211,7 +211,7 @@ func (o *restoreOptions) readFile() (fleet.Book, error) {
 	return fleet.ReadBook(text)
 }
 
-// readStore returns the name book in ConfigMaps.
+// readStore returns the names that are saved in ConfigMaps.
 func (o *restoreOptions) readStore(ctx context.Context, c *cluster) (fleet.Book, error) {
 	store, err := o.store(c)
 	if err != nil {

@@ -25,7 +25,7 @@ type Rights struct {
 	Writes []storageversion.Write
 }
 
-// Objects are the roles and their bindings, and no right that is not used.
+// Objects are the roles and their bindings. They have no unused permission.
 func (r Rights) Objects() []client.Object {
 	if r.Feature == "" {
 		r.Feature = StorageVersionMigrator

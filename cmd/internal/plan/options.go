@@ -39,7 +39,7 @@ func (o *planOptions) notes() []string {
 	}
 	notes := []string{"Built-in resources have no row: no API shows at which version, or with which key, their objects are stored. After a new release of Kubernetes or a new encryption key: " + hint("resource plan --all")}
 	if !o.references || o.watches {
-		notes = append(notes, "What names versions that CRDs do not serve was not looked for: "+hint("crd doctor"))
+		notes = append(notes, "References to versions that CRDs do not serve were not looked for: "+hint("crd doctor"))
 	}
 	return notes
 }

@@ -16,7 +16,7 @@ func Command(a *frame.App) *cobra.Command {
 		Short: "Show what is left to do on one cluster or on several, in all domains; changes nothing",
 		Long: "Show for each cluster what is left to do, what blocks it, and the next command:\n" +
 			"  CRDs           storage versions of custom resources, as `" + a.Program + " crd plan` shows\n" +
-			"  References     what names a version that a CRD does not serve, as `" + a.Program + " crd doctor` shows\n" +
+			"  References     references to versions that a CRD does not serve, as `" + a.Program + " crd doctor` shows\n" +
 			"  Revisions      objects that KubeVirt stores in ControllerRevisions\n" +
 			"  ExternalNames  external names of managed resources that can't be managed as they are\n" +
 			"  Hubs           migrations of managed clusters between hubs\n" +

@@ -22,7 +22,7 @@ var reasonSections = map[reason.Subject][2]string{
 		"user's action is in the message of ObjectsUnlisted; the others are blockers.\n\n" +
 		"What admission refuses, [`godwit crd plan`](cli.md#godwit-crd-plan) says before the first write. The manager does not try\n" +
 		"writes: an object that is refused is among `status.failures`, with the API server's words, and nothing is trimmed."},
-	reason.Leftover: {"What names a version that is not served", "[`godwit crd doctor`](cli.md#godwit-crd-doctor) and [`godwit crd check`](cli.md#godwit-crd-check) have these reasons."},
+	reason.Leftover: {"References to a version that is not served", "[`godwit crd doctor`](cli.md#godwit-crd-doctor) and [`godwit crd check`](cli.md#godwit-crd-check) have these reasons."},
 	reason.Release:  {"Checks of a release", "[`godwit crd check`](cli.md#godwit-crd-check) has these reasons, and those of blockers."},
 	reason.Rescue:   {"Rescues", "[`godwit crd rescue`](cli.md#godwit-crd-rescue) has these reasons, and those of blockers."},
 	reason.Bridge:   {"Bridges between releases", "[`godwit crd bridge`](cli.md#godwit-crd-bridge) has these reasons, and those of checks of a release."},

@@ -4,7 +4,7 @@
 #
 # Usage: wave.sh FILE DIR. Each line of FILE is a context of the kubeconfig. DIR/CONTEXT gets the output of each command, for
 # `godwit report -f DIR`. The variable RUN_FLAGS has more flags for `godwit crd run`, such as --max-writes-per-second=20, and
-# PLAN_FLAGS for `godwit plan`: with --references=false, the wave does not look for what names an old version.
+# PLAN_FLAGS for `godwit plan`: with --references=false, the wave does not look for references to old versions.
 set -euo pipefail
 
 wave=$1 evidence=$2

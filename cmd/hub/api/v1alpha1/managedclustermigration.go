@@ -86,7 +86,7 @@ type MigrationConfig struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(ms|s|m|h))+$')",message="stageTimeout is no duration: write it as 15m or 1h30m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(ms|s|m|h))+$')",message="stageTimeout is not a valid duration: write it as 15m or 1h30m"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,6}(ms|s|m|h))+$') || duration(self) <= duration('24h')",message="stageTimeout is longer than 24h, for which no bootstrap token is valid"
 	StageTimeout *metav1.Duration `json:"stageTimeout,omitempty"`
 	// ReconnectTimeout is how long an agent tries to reach a hub before it tries the other one; 3m
@@ -94,7 +94,7 @@ type MigrationConfig struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(ms|s|m|h))+$')",message="reconnectTimeout is no duration: write it as 180s or 5m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(ms|s|m|h))+$')",message="reconnectTimeout is not a valid duration: write it as 180s or 5m"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,6}(ms|s|m|h))+$') || duration(self) >= duration('180s') && duration(self) <= duration('1h')",message="reconnectTimeout is a duration from 180s to 1h: a KlusterletConfig accepts no shorter one"
 	ReconnectTimeout *metav1.Duration `json:"reconnectTimeout,omitempty"`
 }

@@ -1,4 +1,4 @@
-// Package doctor has the command that finds what names a version of a CRD which the API server does not serve: `godwit crd doctor`.
+// Package doctor has the command that finds references to versions of a CRD which the API server does not serve: `godwit crd doctor`.
 //
 // Package crdmigrator/doctor reads and decides. The command chooses CRDs, shows how far the reading is, and prints.
 package doctor
@@ -33,8 +33,8 @@ func Command(a *frame.App) *cobra.Command {
 	o := &options{App: a}
 	c := &cobra.Command{
 		Use:   "doctor [NAME...] [-l SELECTOR]",
-		Short: "Find what names a version that is not served: ownerReferences, webhooks, roles; changes nothing",
-		Long: "Find what names a version of a CRD that the API server does not serve, by default for all CRDs:\n" +
+		Short: "Find references to API versions that are no longer served: ownerReferences, webhooks, roles; changes nothing",
+		Long: "Find references to versions of a CRD that the API server does not serve, by default for all CRDs:\n" +
 			"ownerReferences, rules of webhooks, admission policies and roles, parameters of admission policies,\n" +
 			"APIServices, conversion webhooks whose Service does not exist, and objects that kubectl applied from\n" +
 			"a manifest at such a version.\n\n" +

@@ -104,7 +104,7 @@ func (p goPackage) checkException(literal *ast.CompositeLit, report func(ast.Nod
 	text, known := p.text(reason, 0)
 	switch {
 	case !known:
-		report(reason, "Exception", ExceptionUnreadable, "the reason is no constant text of this package. Write it in place")
+		report(reason, "Exception", ExceptionUnreadable, "the reason is not a constant text of this package. Write it in place")
 	case strings.TrimSpace(text) == "":
 		report(reason, "Exception", ExceptionWithoutReason, "the reason is empty. Write it: the reference of the kind prints it")
 	}

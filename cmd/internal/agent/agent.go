@@ -59,7 +59,6 @@ func Command(a *frame.App) *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&o.Hub, "hub", "", "name of this hub: that of its ManagedCluster on the global hub")
 	flags.StringVar(&o.ManagerKey, "manager-key", "", "public key of the manager, in base64")
 	brokers.AddTo(c)

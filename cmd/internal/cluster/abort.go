@@ -42,7 +42,6 @@ func abortCommand(a *frame.App) *cobra.Command {
 			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, args[0]) })
 		},
 	}
-	c.Flags().SortFlags = false
 	o.change.AddYesTo(c)
 	frame.AddWatch(c, &o.watch)
 	o.change.AddTimeoutTo(c)

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -51,12 +50,7 @@ func enrollCommand(a *frame.App) *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction: func(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return completeHubs(a)(c, args, toComplete)
-		},
+		ValidArgsFunction: frame.CompleteFirst(completeHubs(a)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if (o.key == "") == (o.hubContext == "") {
 				return frame.Usagef("specify --key=KEY or --hub-context=CONTEXT")
@@ -65,7 +59,6 @@ func enrollCommand(a *frame.App) *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&o.key, "key", "", "public `key` of the agent, in base64")
 	_ = c.RegisterFlagCompletionFunc("key", cobra.NoFileCompletions)
 	addContext(a, c, &o.hubContext, "hub-context", "`context` of the kubeconfig for the hub, to read the key from its Secret")
@@ -135,12 +128,8 @@ func (o *enrollOptions) configMap() client.ObjectKey {
 // unknownHub is the error of a hub that has no ManagedCluster.
 func (c *connection) unknownHub(ctx context.Context, hub string) error {
 	message := fmt.Sprintf("ManagedCluster %s not found on %s", hub, c.Where())
-	if known, err := c.managedClusters(ctx); err == nil {
-		if near := frame.Similar(hub, known); len(near) > 0 {
-			return notFound(message, "did you mean "+strings.Join(near, " or ")+"?")
-		}
-	}
-	return notFound(message, "import the hub, or list the names: kubectl get managedclusters")
+	known, _ := c.managedClusters(ctx) // without them nothing is suggested
+	return notFound(message, frame.DidYouMean(frame.Similar(hub, known), "import the hub, or list the names: kubectl get managedclusters"))
 }
 
 // readKey reads the key of the flag, or of the Secret on the hub.

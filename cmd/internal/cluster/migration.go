@@ -96,10 +96,7 @@ func (c *connection) unknown(ctx context.Context, name string) error {
 	if len(elsewhere) > 0 {
 		return notFound(message, "there is one in another namespace: give "+strings.Join(elsewhere, " or "))
 	}
-	if near := frame.Similar(name, here); len(near) > 0 {
-		return notFound(message, "did you mean "+strings.Join(near, " or ")+"?")
-	}
-	return notFound(message, "list the migrations: "+c.Purpose.Program+" cluster status --all-namespaces")
+	return notFound(message, frame.DidYouMean(frame.Similar(name, here), "list the migrations: "+c.Purpose.Program+" cluster status --all-namespaces"))
 }
 
 // maxName is how long the name of a migration may be: labels and ConfigMaps are named after it.
@@ -131,29 +128,20 @@ func oneName(c *cobra.Command, args []string) error {
 
 // completeMigrations completes the first argument.
 func completeMigrations(a *frame.App) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		const none = cobra.ShellCompDirectiveNoFileComp
+	return frame.CompleteFirst(frame.CompleteNames(func(ctx context.Context) ([]string, error) {
 		namespace, err := namespaceOf(a)
-		if len(args) > 0 || err != nil {
-			return nil, none
+		if err != nil {
+			return nil, err
 		}
-		ctx, cancel := context.WithTimeout(c.Context(), frame.DialTimeout)
-		defer cancel()
 		connected, err := dial(ctx, a, clusterpermission.Preflight, permission.Scope{Namespace: namespace})
 		if err != nil {
-			return nil, none
+			return nil, err
 		}
 		all, err := connected.list(ctx, namespace)
-		if err != nil {
-			return nil, none
+		names := make([]string, len(all))
+		for i := range all {
+			names[i] = all[i].Name
 		}
-		var names []string
-		for _, m := range all {
-			if strings.HasPrefix(m.Name, toComplete) {
-				names = append(names, m.Name)
-			}
-		}
-		slices.Sort(names)
-		return names, none
-	}
+		return names, err
+	}))
 }

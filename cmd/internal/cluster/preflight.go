@@ -47,7 +47,6 @@ func preflightCommand(a *frame.App) *cobra.Command {
 			return o.run(c.Context())
 		},
 	}
-	c.Flags().SortFlags = false
 	o.selection.addTo(a, c)
 	o.hubFlags.addTo(a, c)
 	o.output.AddTo(c, clusterreport.NoPreflight("", ""))

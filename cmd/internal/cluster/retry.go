@@ -40,7 +40,6 @@ func retryCommand(a *frame.App) *cobra.Command {
 			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, args[0]) })
 		},
 	}
-	c.Flags().SortFlags = false
 	c.Flags().BoolVar(&o.failed, "failed", false, "all clusters that were not moved")
 	o.creation.addTo(a, c)
 	return c

@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -127,17 +125,11 @@ func (c *connection) managedClusters(ctx context.Context) ([]string, error) {
 }
 
 func completeHubs(a *frame.App) cobra.CompletionFunc {
-	return func(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(c.Context(), frame.DialTimeout)
-		defer cancel()
+	return frame.CompleteNames(func(ctx context.Context) ([]string, error) {
 		connected, err := dial(ctx, a, clusterpermission.Preflight, permission.Scope{})
 		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			return nil, err
 		}
-		names, err := connected.managedClusters(ctx)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, toComplete) }), cobra.ShellCompDirectiveNoFileComp
-	}
+		return connected.managedClusters(ctx)
+	})
 }

@@ -44,7 +44,6 @@ func startCommand(a *frame.App) *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	o.selection.addTo(a, c)
 	flags.Var(&o.stageTimeout, "stage-timeout", "timeout of every phase (default: 12m for Registering and Rollbacking, 5m for the others)")
 	flags.Var(&o.reconnectTimeout, "reconnect-timeout", "how long a cluster tries to reach a hub before it tries the other one (default: 3m)")

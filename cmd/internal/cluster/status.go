@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +48,6 @@ func statusCommand(a *frame.App) *cobra.Command {
 			return o.run(c.Context(), args)
 		},
 	}
-	c.Flags().SortFlags = false
 	frame.AddAllNamespaces(c, &o.everywhere)
 	frame.AddWatch(c, &o.watch)
 	frame.AddTimeout(c, &o.timeout)
@@ -114,8 +112,5 @@ func (o *statusOptions) list(ctx context.Context) error {
 		}
 		items[i] = m.report(c)
 	}
-	list := clusterreport.MigrationList(items)
-	return frame.Write(o.Streams.Out, o.output, list, func(w io.Writer) error {
-		return clusterreport.WriteMigrations(w, o.Style(o.Streams.Out, o.output), list.Items)
-	})
+	return frame.Print(o.App, o.output, clusterreport.MigrationList(items), clusterreport.WriteMigrations)
 }

@@ -3,7 +3,6 @@ package crd
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,9 +97,7 @@ func (s *session) suggestNames(ctx context.Context, findings []finding) {
 				return
 			}
 		}
-		if near := frame.Suggest(f.name, known); len(near) > 0 {
-			f.problem.Remedy = "did you mean " + strings.Join(near, " or ") + "?"
-		}
+		f.problem.Remedy = frame.DidYouMean(frame.Suggest(f.name, known), f.problem.Remedy)
 	}
 }
 

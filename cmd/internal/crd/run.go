@@ -70,7 +70,6 @@ func runCommand(a *frame.App) *cobra.Command {
 
 func (o *runOptions) addFlags(c *cobra.Command) {
 	flags := c.Flags()
-	flags.SortFlags = false // targets first, then what changes, then pace
 	o.AddTo(c)
 	frame.AddAll(c, &o.All, "all CRDs")
 	o.change.AddYesTo(c)

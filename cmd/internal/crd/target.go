@@ -125,19 +125,11 @@ func NamesOf(ctx context.Context, a *frame.App, sel Selection) ([]string, error)
 
 // CompleteNames completes NAME arguments from the cluster.
 func CompleteNames(a *frame.App) cobra.CompletionFunc {
-	return func(c *cobra.Command, given []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(c.Context(), frame.DialTimeout)
-		defer cancel()
+	return frame.CompleteNames(func(ctx context.Context) ([]string, error) {
 		s, err := connect(ctx, a, frame.Purpose{}, storageversion.Options{})
 		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			return nil, err
 		}
-		names, err := s.Names(ctx, "")
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return slices.DeleteFunc(names, func(name string) bool {
-			return !strings.HasPrefix(name, toComplete) || slices.Contains(given, name)
-		}), cobra.ShellCompDirectiveNoFileComp
-	}
+		return s.Names(ctx, "")
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -83,10 +82,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		found := slices.IndexFunc(findings, func(f finding) bool { return f.name == items[i].Name })
 		items[i].Remedy = o.repair(findings[found], items[i].ByVersion)
 	}
-	err = frame.Write(o.Streams.Out, o.output, crdreport.VerificationList(items), func(w io.Writer) error {
-		return crdreport.WriteVerifications(w, o.Style(o.Streams.Out, o.output), items)
-	})
-	if err != nil {
+	if err := frame.Print(o.App, o.output, crdreport.VerificationList(items), crdreport.WriteVerifications); err != nil {
 		return err
 	}
 	sayProblems(o.App, findings)

@@ -7,7 +7,6 @@ package evidence
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,7 +52,6 @@ func Command(a *frame.App) *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	frame.AddFilename(c, &o.from, "`DIR` with the output of commands")
 	flags.StringVar(&o.to, "to", "", "`DIR` for the pages, which is created (default: the name of the directory and -report)")
 	for _, flag := range []string{"filename", "to"} {
@@ -93,11 +91,7 @@ func (o *reportOptions) run() error {
 	if err != nil {
 		return err
 	}
-	list := evidencereport.List(reports)
-	err = frame.Write(o.Streams.Out, o.output, list, func(w io.Writer) error {
-		return evidencereport.WriteText(w, o.Style(o.Streams.Out, o.output), reports)
-	})
-	if err != nil {
+	if err := frame.Print(o.App, o.output, evidencereport.List(reports), evidencereport.WriteText); err != nil {
 		return err
 	}
 	for _, page := range pages {

@@ -78,9 +78,7 @@ func find(names []string) ([]reason.Explanation, error) {
 
 func unknown(name string) error {
 	known := reason.Names()
-	p := &frame.ActionableError{Reason: render.ReasonNotFound, Message: "reason " + name + " not found", Remedy: "list all reasons: godwit explain"}
-	if near := frame.Similar(name, known); len(near) > 0 {
-		p.Remedy = "did you mean " + strings.Join(near, " or ") + "?"
+	return &frame.ActionableError{
+		Reason: render.ReasonNotFound, Message: "reason " + name + " not found", Remedy: frame.DidYouMean(frame.Similar(name, known), "list all reasons: godwit explain"),
 	}
-	return p
 }

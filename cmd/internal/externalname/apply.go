@@ -76,7 +76,6 @@ func applyCommand(a *frame.App) *cobra.Command {
 
 func (o *applyOptions) addFlags(a *frame.App, c *cobra.Command) {
 	flags := c.Flags()
-	flags.SortFlags = false
 	o.selection.addTo(a, c)
 	o.nameFlags.addTo(c)
 	o.change.AddYesTo(c)

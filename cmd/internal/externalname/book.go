@@ -83,7 +83,6 @@ func saveCommand(a *frame.App) *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	flags.StringArrayVar(&o.resources, resourceFlag, nil, resourceUsage+"; repeat the flag for several")
 	_ = c.RegisterFlagCompletionFunc(resourceFlag, completeResources(a))
 	frame.AddAll(c, &o.all, "the managed resources of all CRDs")
@@ -175,7 +174,6 @@ func restoreCommand(a *frame.App) *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	frame.AddFilename(c, &o.file, "`FILE` of saved names; - is stdin")
 	o.addTo(c)
 	o.change.AddYesTo(c)

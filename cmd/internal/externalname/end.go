@@ -2,7 +2,6 @@ package externalname
 
 import (
 	"context"
-	"io"
 
 	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -37,9 +36,7 @@ func endRun(ctx context.Context, a *frame.App, e ending) error {
 }
 
 func printRun(a *frame.App, f frame.Output, list render.List[externalnamereport.Run]) error {
-	return frame.Write(a.Streams.Out, f, list, func(w io.Writer) error {
-		return externalnamereport.WriteRun(w, a.Style(a.Streams.Out, f), list.Items)
-	})
+	return frame.Print(a, f, list, externalnamereport.WriteRun)
 }
 
 func scopeFlag(namespace string) string {

@@ -2,7 +2,6 @@ package externalname
 
 import (
 	"context"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +46,6 @@ func planCommand(a *frame.App) *cobra.Command {
 			return o.run(c.Context())
 		},
 	}
-	c.Flags().SortFlags = false
 	o.selection.addTo(a, c)
 	o.nameFlags.addTo(c)
 	o.identityFlags.addTo(c)
@@ -76,9 +74,7 @@ func (o *planOptions) run(ctx context.Context) error {
 
 func (o *planOptions) printPlan(s *session, items []fleet.Item, f frame.Output) error {
 	list := externalnamereport.PlanList(s.kind, items, s.remedies)
-	return frame.Write(o.Streams.Out, f, list, func(w io.Writer) error {
-		return externalnamereport.WritePlan(w, o.Style(o.Streams.Out, f), list.Items)
-	})
+	return frame.Print(o.App, f, list, externalnamereport.WritePlan)
 }
 
 func planCode(items []fleet.Item) frame.Code {

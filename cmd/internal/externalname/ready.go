@@ -2,7 +2,6 @@ package externalname
 
 import (
 	"context"
-	"io"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,7 +38,6 @@ func readyCommand(a *frame.App) *cobra.Command {
 			return o.run(c.Context())
 		},
 	}
-	c.Flags().SortFlags = false
 	o.selection.addTo(a, c)
 	o.output.AddTo(c, externalnamereport.ReadyList(nil))
 	return c
@@ -69,10 +67,7 @@ func (o *readyOptions) run(ctx context.Context) error {
 		return s.explain(ctx, err)
 	}
 	list := externalnamereport.ReadyList(items)
-	err = frame.Write(o.Streams.Out, o.output, list, func(w io.Writer) error {
-		return externalnamereport.WriteReady(w, o.Style(o.Streams.Out, o.output), list.Items)
-	})
-	if err != nil {
+	if err := frame.Print(o.App, o.output, list, externalnamereport.WriteReady); err != nil {
 		return err
 	}
 	return frame.Exit(code)

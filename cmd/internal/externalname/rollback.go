@@ -39,8 +39,6 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 			return o.Change(c.Context(), &o.change, o.plan)
 		},
 	}
-	flags := c.Flags()
-	flags.SortFlags = false
 	o.selection.addTo(a, c)
 	o.change.AddYesTo(c)
 	o.change.AddTimeoutTo(c)

@@ -3,8 +3,6 @@ package externalname
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -94,32 +92,22 @@ func (c *cluster) managedCRDs(ctx context.Context) ([]string, error) {
 
 // unknown is the error of a CRD that does not exist.
 func (c *cluster) unknown(ctx context.Context, resource string) error {
-	remedy := "list the CRDs: kubectl get crd" + c.remedies.Cluster
-	if known, err := c.managedCRDs(ctx); err == nil {
-		if near := frame.Suggest(resource, known); len(near) > 0 {
-			remedy = "did you mean " + strings.Join(near, " or ") + "?"
-		}
-	}
+	known, _ := c.managedCRDs(ctx) // without them nothing is suggested
 	return &frame.ActionableError{
-		Reason: render.ReasonNotFound, Message: fmt.Sprintf("CRD %s not found on %s", resource, c.Where()), Remedy: remedy,
+		Reason: render.ReasonNotFound, Message: fmt.Sprintf("CRD %s not found on %s", resource, c.Where()),
+		Remedy: frame.DidYouMean(frame.Suggest(resource, known), "list the CRDs: kubectl get crd"+c.remedies.Cluster),
 	}
 }
 
 // completeResources completes the CRDs of managed resources.
 func completeResources(a *frame.App) cobra.CompletionFunc {
-	return func(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(c.Context(), frame.DialTimeout)
-		defer cancel()
+	return frame.CompleteNames(func(ctx context.Context) ([]string, error) {
 		s, err := dial(ctx, a, frame.Purpose{})
 		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			return nil, err
 		}
-		names, err := s.managedCRDs(ctx)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, toComplete) }), cobra.ShellCompDirectiveNoFileComp
-	}
+		return s.managedCRDs(ctx)
+	})
 }
 
 // explain names the permissions of the command that are missing.

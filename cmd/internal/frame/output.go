@@ -167,6 +167,11 @@ func Write[T render.Item](w io.Writer, f Output, list render.List[T], people fun
 	return WriteDocument(w, f, list, names, people)
 }
 
+// Print prints a list to stdout in the format of the flag. table writes it for the user.
+func Print[T render.Item](a *App, f Output, list render.List[T], table func(io.Writer, render.Style, []T) error) error {
+	return Write(a.Streams.Out, f, list, func(w io.Writer) error { return table(w, a.Style(a.Streams.Out, f), list.Items) })
+}
+
 // WriteDocument prints a document in the format of the flag. names are the names of its
 // items, and people writes the text for the user.
 func WriteDocument(w io.Writer, f Output, document any, names []string, people func(io.Writer) error) error {

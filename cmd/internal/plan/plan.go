@@ -47,7 +47,6 @@ func Command(a *frame.App) *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	o.contextFlags.addTo(a, c)
 	flags.Var(&o.limit, "cluster-timeout", "time for each cluster")
 	frame.AddReferences(c, &o.references)

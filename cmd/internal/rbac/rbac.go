@@ -96,7 +96,6 @@ func Command(a *frame.App) *cobra.Command {
 
 func (o *rbacOptions) addFlags(c *cobra.Command) {
 	flags := c.Flags()
-	flags.SortFlags = false
 	names := []string{forManager}
 	for _, one := range commands {
 		names = append(names, one.Name)

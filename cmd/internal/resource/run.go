@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -76,7 +75,6 @@ func runCommand(a *frame.App) *cobra.Command {
 
 func (o *runOptions) addFlags(c *cobra.Command) {
 	flags := c.Flags()
-	flags.SortFlags = false // targets first, then what changes, then pace
 	o.addTo(c)
 	o.change.AddYesTo(c)
 	o.change.AddDryRunTo(c, frame.DryRunClient, frame.DryRunServer)
@@ -286,10 +284,7 @@ func (r *run) End(ctx context.Context) error {
 	case r.err != nil && len(r.items) == 0:
 		return r.session.explain(ctx, &r.selection, r.err)
 	}
-	err := frame.Write(r.Streams.Out, r.output, resourcereport.RunList(r.items), func(w io.Writer) error {
-		return resourcereport.WriteRuns(w, r.Style(r.Streams.Out, r.output), r.items)
-	})
-	if err != nil {
+	if err := frame.Print(r.App, r.output, resourcereport.RunList(r.items), resourcereport.WriteRuns); err != nil {
 		return err
 	}
 	end := frame.Ending{Code: r.code(r.items), Resume: r.CommandLine()}

@@ -3,7 +3,6 @@ package resource
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -250,23 +249,19 @@ func (s *session) sayUnread(a *frame.App) {
 
 // completeNames completes RESOURCE arguments from discovery.
 func completeNames(a *frame.App) cobra.CompletionFunc {
-	return func(c *cobra.Command, given []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(c.Context(), frame.DialTimeout)
-		defer cancel()
+	return frame.CompleteNames(func(ctx context.Context) ([]string, error) {
 		s, err := connect(ctx, a, frame.Purpose{}, resource.Options{})
 		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			return nil, err
 		}
 		catalog, err := s.Catalog(ctx)
 		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+			return nil, err
 		}
 		var names []string
 		for _, r := range catalog.All() {
-			if name := r.Name(); strings.HasPrefix(name, toComplete) && !slices.Contains(given, name) {
-				names = append(names, name)
-			}
+			names = append(names, r.Name())
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
+		return names, nil
+	})
 }

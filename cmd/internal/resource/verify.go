@@ -3,7 +3,6 @@ package resource
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -99,10 +98,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		items = append(items, item)
 		code = frame.Worst(code, codeOf(item))
 	}
-	err = frame.Write(o.Streams.Out, o.output, resourcereport.VerificationList(items), func(w io.Writer) error {
-		return resourcereport.WriteVerifications(w, o.Style(o.Streams.Out, o.output), items)
-	})
-	if err != nil {
+	if err := frame.Print(o.App, o.output, resourcereport.VerificationList(items), resourcereport.WriteVerifications); err != nil {
 		return err
 	}
 	return frame.Exit(code)

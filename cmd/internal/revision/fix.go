@@ -54,7 +54,6 @@ func fixCommand(a *frame.App) *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	AddFamilyFlag(c, &o.family)
 	flags.StringVar(&o.owner, "owner", "", "the object that becomes the controller, as `KIND/NAME`")
 	_ = c.RegisterFlagCompletionFunc("owner", o.completeOwner)

@@ -48,7 +48,6 @@ func planCommand(a *frame.App) *cobra.Command {
 			return o.run(c.Context())
 		},
 	}
-	c.Flags().SortFlags = false
 	o.selection.addTo(c)
 	o.policyFlags.addTo(c)
 	o.output.AddTo(c, revisionreport.NewPlanList(nil, nil, remedy.Writer{}))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,8 +54,6 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 			return o.Change(c.Context(), &o.change, o.plan)
 		},
 	}
-	flags := c.Flags()
-	flags.SortFlags = false
 	AddFamilyFlag(c, &o.family)
 	frame.AddAll(c, &o.all, "all upgrades of the namespace that can be rolled back")
 	o.change.AddYesTo(c)
@@ -218,14 +215,10 @@ func (o *rollbackOptions) unknown(items []revision.Item, results []revision.Resu
 				known = append(known, i.Name)
 			}
 		}
-		remedy := "list what can be rolled back: " + o.Hint("revision status -n "+r.Namespace)
-		if near := frame.Suggest(r.Name, known); len(near) > 0 {
-			remedy = "did you mean " + strings.Join(near, " or ") + "?"
-		}
 		return &frame.ActionableError{
 			Reason:  render.ReasonNotFound,
 			Message: fmt.Sprintf("controllerrevision %s/%s not found, and no revision replaced it", r.Namespace, r.Name),
-			Remedy:  remedy,
+			Remedy:  frame.DidYouMean(frame.Suggest(r.Name, known), "list what can be rolled back: "+o.Hint("revision status -n "+r.Namespace)),
 		}
 	}
 	return nil
@@ -234,27 +227,23 @@ func (o *rollbackOptions) unknown(items []revision.Item, results []revision.Resu
 // completeRevisions completes the names of the revisions that can be rolled back.
 func completeRevisions(a *frame.App) cobra.CompletionFunc {
 	return func(c *cobra.Command, given []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(c.Context(), frame.DialTimeout)
-		defer cancel()
-		o := &rollbackOptions{App: a, names: given}
-		AddFamilyFlag(&cobra.Command{}, &o.family)
-		if err := o.parse(a, c, []string{"any"}); err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		s, err := connect(ctx, a, revisionpermission.Rollback, &o.selection, revision.Options{})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		items, _, err := s.scan(ctx)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var names []string
-		for _, i := range items {
-			if i.Replacement != "" && strings.HasPrefix(i.Name, toComplete) && !slices.Contains(given, i.Name) {
-				names = append(names, i.Name)
+		return frame.CompleteNames(func(ctx context.Context) ([]string, error) {
+			o := &rollbackOptions{App: a}
+			AddFamilyFlag(&cobra.Command{}, &o.family)
+			if err := o.parse(a, c, []string{"any"}); err != nil {
+				return nil, err
 			}
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+			s, err := connect(ctx, a, revisionpermission.Rollback, &o.selection, revision.Options{})
+			if err != nil {
+				return nil, err
+			}
+			var names []string
+			_, err = s.scanEach(ctx, func(i revision.Item) {
+				if i.Replacement != "" {
+					names = append(names, i.Name)
+				}
+			})
+			return names, err
+		})(c, given, toComplete)
 	}
 }

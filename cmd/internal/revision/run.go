@@ -63,7 +63,6 @@ func runCommand(a *frame.App) *cobra.Command {
 
 func (o *runOptions) addFlags(c *cobra.Command) {
 	flags := c.Flags()
-	flags.SortFlags = false // targets first, then what changes, then pace
 	o.selection.addTo(c)
 	o.change.AddYesTo(c)
 	o.change.AddDryRunTo(c, frame.DryRunClient)

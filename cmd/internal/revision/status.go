@@ -45,7 +45,6 @@ func statusCommand(a *frame.App) *cobra.Command {
 			return o.run(c.Context())
 		},
 	}
-	c.Flags().SortFlags = false
 	o.addTo(c)
 	o.retention.addTo(c)
 	o.output.AddTo(c, revisionreport.NewPlanList(nil, nil, remedy.Writer{}))

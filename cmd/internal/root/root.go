@@ -59,7 +59,16 @@ func rootCommand(a *frame.App) *cobra.Command {
 	crds.AddCommand(doctor.Command(a))
 	root.AddCommand(plan.Command(a), crds, resource.Command(a), revision.Command(a), externalname.Command(a), cluster.Command(a), evidence.Command(a), lint.Command(a))
 	root.AddCommand(manager.Command(a), agent.Command(a), rbac.Command(a), explain.Command(a), version.Command(a), completionCommand(a), optionsCommand(a))
+	inOrder(root)
 	completeClusterFlags(a, root)
 	setHelp(root)
 	return root
+}
+
+// inOrder has help list flags as the commands register them: what is selected, what changes, and then the pace.
+func inOrder(c *cobra.Command) {
+	c.Flags().SortFlags = false
+	for _, child := range c.Commands() {
+		inOrder(child)
+	}
 }

@@ -6,7 +6,6 @@ package bridge
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -78,7 +77,6 @@ func Command(a *frame.App) *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	o.next.AddTo(c, "the CRDs of the next release")
 	flags.StringVarP(&o.directory, "directory", "d", "", "`directory` for the manifests and bridge.sh; it must be empty or not exist")
 	_ = c.MarkFlagDirname("directory")
@@ -122,10 +120,7 @@ func (o *options) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	err = frame.Write(o.Streams.Out, o.output, crdreport.BridgeList(items), func(w io.Writer) error {
-		return crdreport.WriteBridges(w, o.Style(o.Streams.Out, o.output), items)
-	})
-	if err != nil {
+	if err := frame.Print(o.App, o.output, crdreport.BridgeList(items), crdreport.WriteBridges); err != nil {
 		return err
 	}
 	if written != "" {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -135,7 +134,7 @@ func (o *options) explain(ctx context.Context, c *frame.Connection, d *doctor.Do
 	}
 	for _, name := range o.Names {
 		if near := frame.Suggest(name, names); len(near) > 0 && !slices.Contains(names, name) {
-			problem.Remedy = "did you mean " + strings.Join(near, " or ") + "?"
+			problem.Remedy = frame.DidYouMean(near, problem.Remedy)
 			break
 		}
 	}

@@ -77,7 +77,6 @@ func Command(a *frame.App, complete cobra.CompletionFunc) *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.SortFlags = false
 	o.files.AddTo(c, "the CRD of an old release, for the schemas of missing versions")
 	o.conversion = frame.Choice{Value: conversionWebhook, Allowed: []string{conversionWebhook, conversionNone}, Kind: "string"}
 	o.conversion.AddTo(c, "conversion", "", "webhook: as the CRD has it; none: without the conversion webhook, which is gone for good")
@@ -188,8 +187,8 @@ func explain(ctx context.Context, c *frame.Connection, name string, err error) *
 		return unknown
 	}
 	names, failed := m.Names(ctx, "")
-	if near := frame.Suggest(name, names); failed == nil && len(near) > 0 {
-		unknown.Remedy = "did you mean " + strings.Join(near, " or ") + "?"
+	if failed == nil {
+		unknown.Remedy = frame.DidYouMean(frame.Suggest(name, names), unknown.Remedy)
 	}
 	return unknown
 }

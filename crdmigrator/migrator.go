@@ -6,47 +6,48 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/internal/storageversion/recent"
 	"github.com/godwit-dev/godwit/walk"
 )
 
 // Phase is one of the two things that are done to objects which outlive a version.
-type Phase = storageversion.Phase
+type Phase = decision.Phase
 
 const (
 	// StorageVersionMigrationPhase rewrites objects at the storage version and trims
 	// status.storedVersions.
-	StorageVersionMigrationPhase = storageversion.StorageVersionMigrationPhase
+	StorageVersionMigrationPhase = decision.StorageVersionMigrationPhase
 	// CleanupManagedFieldsPhase removes entries of managedFields that name a version which
 	// is not served any more.
-	CleanupManagedFieldsPhase = storageversion.CleanupManagedFieldsPhase
+	CleanupManagedFieldsPhase = decision.CleanupManagedFieldsPhase
 )
 
 // Write is how an object is rewritten. Each of them makes the API server encode the object
 // anew; they differ in what they cost and in the admission that they meet.
-type Write = storageversion.Write
+type Write = decision.Write
 
 const (
 	// WritePatch is an empty merge patch: the cheapest write, which cannot conflict. An object
 	// whose managedFields a conversion webhook must convert gets a WriteApply instead.
-	WritePatch = storageversion.WritePatch
+	WritePatch = decision.WritePatch
 	// WriteStatusPatch is the same on /status, for which webhooks of the objects themselves
 	// are usually not called. The storage version must have the status subresource.
-	WriteStatusPatch = storageversion.WriteStatusPatch
+	WriteStatusPatch = decision.WriteStatusPatch
 	// WriteUpdate reads the object live and writes it back as it is. After a conflict the
 	// object is left to the next pass.
-	WriteUpdate = storageversion.WriteUpdate
+	WriteUpdate = decision.WriteUpdate
 	// WriteApply is a server-side apply of nothing, tied to UID and resourceVersion.
-	WriteApply = storageversion.WriteApply
+	WriteApply = decision.WriteApply
 	// WriteStatusApply is the same on /status.
-	WriteStatusApply = storageversion.WriteStatusApply
+	WriteStatusApply = decision.WriteStatusApply
 )
 
 // CheckpointAnnotation on a CRD has the checkpoint of a migration that is under way or was
@@ -111,8 +112,8 @@ type CRDMigrator struct {
 
 // memory is what one reconciliation of a CRD leaves to the next.
 type memory struct {
-	plan     *storageversion.Plan // of a run that waits for the servers to settle
-	history  storageversion.History
+	plan     *decision.Plan // of a run that waits for the servers to settle
+	history  decision.History
 	reported time.Time       // when a lack of convergence was last reported
 	said     string          // what was last logged about why nothing happens
 	clean    kube.Generation // where nothing was found to do, and so no annotation was written

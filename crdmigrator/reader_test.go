@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // laggingDiscovery is a client whose discovery document does not name the resource yet.
@@ -36,8 +36,8 @@ func TestNewCRDWhoseDiscoveryLags(t *testing.T) {
 	} {
 		_, err := listThrough(nil, laggingDiscovery{err: err})(t.Context(), widgets, 1, "")
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"}}
-		if e := storageversion.Unlisted(crd, err); e.Reason != storageversion.ReasonNotServed {
-			t.Errorf("%s: %v, want %s", name, e, storageversion.ReasonNotServed)
+		if e := decision.Unlisted(crd, err); e.Reason != decision.ReasonNotServed {
+			t.Errorf("%s: %v, want %s", name, e, decision.ReasonNotServed)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // Reconcile brings one CRD a step further. Every decision is made on what
@@ -47,8 +48,8 @@ func (r *CRDMigrator) Reconcile(ctx context.Context, req reconcile.Request) (rec
 
 // pass is one attempt at a migration: the plan, and what became of it.
 type pass struct {
-	plan   storageversion.Plan
-	report storageversion.Report
+	plan   decision.Plan
+	report decision.Report
 	err    error
 }
 
@@ -60,12 +61,12 @@ func (r *CRDMigrator) nothingLeft(p *profile, crd *apiextensionsv1.CustomResourc
 }
 
 // migrate plans and runs. A run that has to wait keeps its plan.
-func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition) (storageversion.Plan, storageversion.Report, error) {
+func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition) (decision.Plan, decision.Report, error) {
 	m := r.remember(crd.Name)
 	if m.plan == nil || m.plan.UID != crd.UID || m.plan.Generation != crd.Generation {
 		plan, err := p.migrator.Plan(ctx, crd.Name)
 		if err != nil {
-			return plan, storageversion.Report{}, err
+			return plan, decision.Report{}, err
 		}
 		if plan.ServersUnread != "" && !r.leasesUnread.Swap(true) { // it is true of every CRD, every time
 			log.FromContext(ctx).Info("The API servers can't be told apart, so time alone decides when to write", "why", plan.ServersUnread)
@@ -78,13 +79,13 @@ func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextension
 	return *m.plan, report, err
 }
 
-// conclude renders what [storageversion.Next] decides about a pass. A failure is an error: the
+// conclude renders what [decision.Next] decides about a pass. A failure is an error: the
 // operator's own rate limiter says when to try again.
 func (r *CRDMigrator) conclude(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, now pass) (reconcile.Result, error) {
 	m := r.remember(crd.Name)
-	step := storageversion.Next(now.plan, now.report, now.err, m.history)
+	step := decision.Next(now.plan, now.report, now.err, m.history)
 	m.history = step.History
-	if step.Action != storageversion.ActionWait {
+	if step.Action != decision.ActionWait {
 		m.plan = nil
 	}
 	if step.History.Conflicts == 0 {
@@ -92,7 +93,7 @@ func (r *CRDMigrator) conclude(ctx context.Context, p *profile, crd *apiextensio
 	}
 	r.tellTrimmed(ctx, crd, now.report)
 	switch {
-	case step.Action == storageversion.ActionDone:
+	case step.Action == decision.ActionDone:
 		return reconcile.Result{}, r.finish(ctx, p, crd, now.report)
 	case step.Err != nil:
 		m.said = ""
@@ -108,7 +109,7 @@ func (r *CRDMigrator) conclude(ctx context.Context, p *profile, crd *apiextensio
 }
 
 // finish remembers that this generation needs no more work.
-func (r *CRDMigrator) finish(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, report storageversion.Report) error {
+func (r *CRDMigrator) finish(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, report decision.Report) error {
 	*r.remember(crd.Name) = memory{}
 	if p == r.scope.selected && !wrote(report) { // it is left as it is, and GitOps has nothing to fight about
 		r.remember(crd.Name).clean = kube.GenerationOf(crd)
@@ -118,7 +119,7 @@ func (r *CRDMigrator) finish(ctx context.Context, p *profile, crd *apiextensions
 }
 
 // wrote reports whether a complete pass has changed anything that lasts.
-func wrote(report storageversion.Report) bool {
+func wrote(report decision.Report) bool {
 	return report.Trimmed || report.ManagedFields.Counts.Migrated > 0
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/go-logr/logr/funcr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -31,12 +32,12 @@ func TestWaitingIsReportedOncePerCause(t *testing.T) {
 	ctx := log.IntoContext(t.Context(), logger)
 	r := &CRDMigrator{memory: map[string]*memory{}}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	one := []storageversion.Server{{Name: "apiserver-1"}}
-	others := &storageversion.BlockedError{Blockers: []godwit.Finding{{Reason: storageversion.ReasonMigrationInProgress, Message: "by others"}}}
+	one := []decision.Server{{Name: "apiserver-1"}}
+	others := &decision.BlockedError{Blockers: []godwit.Finding{{Reason: decision.ReasonMigrationInProgress, Message: "by others"}}}
 	for _, why := range []error{
-		&storageversion.NotSettledError{Wait: 75 * time.Second}, &storageversion.NotSettledError{Wait: 70 * time.Second},
-		&storageversion.NotSettledError{Servers: one}, &storageversion.NotSettledError{Servers: one},
-		&storageversion.NotSettledError{Wait: 60 * time.Second},
+		&decision.NotSettledError{Wait: 75 * time.Second}, &decision.NotSettledError{Wait: 70 * time.Second},
+		&decision.NotSettledError{Servers: one}, &decision.NotSettledError{Servers: one},
+		&decision.NotSettledError{Wait: 60 * time.Second},
 		others, others,
 	} {
 		if _, err := r.conclude(ctx, &profile{}, crd, pass{err: why}); err != nil {
@@ -57,11 +58,11 @@ func TestWaitingIsReportedOncePerCause(t *testing.T) {
 // TestMigratedCountsWhatTheCacheOffered: otherwise the message of a migration by UseCache would report no writes.
 func TestMigratedCountsWhatTheCacheOffered(t *testing.T) {
 	for reason, test := range map[string]struct {
-		report storageversion.Report
+		report decision.Report
 		want   bool
 	}{
-		"the cache offered all": {storageversion.Report{Trimmed: true, Storage: walk.Report{Counts: godwit.Counts{Skipped: 3}}, Candidates: walk.Report{Counts: godwit.Counts{Migrated: 3}}}, true},
-		"there was no cache":    {storageversion.Report{Trimmed: true, Storage: walk.Report{Counts: godwit.Counts{Migrated: 3}}}, false},
+		"the cache offered all": {decision.Report{Trimmed: true, Storage: walk.Report{Counts: godwit.Counts{Skipped: 3}}, Candidates: walk.Report{Counts: godwit.Counts{Migrated: 3}}}, true},
+		"there was no cache":    {decision.Report{Trimmed: true, Storage: walk.Report{Counts: godwit.Counts{Migrated: 3}}}, false},
 	} {
 		var said []string
 		ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{}))
@@ -87,7 +88,7 @@ func TestEventNamesTheVersionThatWasStored(t *testing.T) {
 		Client:   fake.NewClientBuilder().WithScheme(schemeWith(t, apiextensionsv1.AddToScheme)).WithObjects(crd).Build(),
 		Recorder: recorder, clock: clock.RealClock{}, memory: map[string]*memory{},
 	}
-	report := storageversion.Report{Trimmed: true, Checkpoint: evidence.Checkpoint{StorageVersion: "v3"}}
+	report := decision.Report{Trimmed: true, Checkpoint: evidence.Checkpoint{StorageVersion: "v3"}}
 	if _, err := r.conclude(t.Context(), &profile{observed: ObservedGenerationAnnotation}, crd, pass{report: report}); err != nil {
 		t.Fatal(err)
 	}
@@ -101,11 +102,11 @@ func TestEventNamesTheVersionThatWasStored(t *testing.T) {
 func TestEachFailureIsLogged(t *testing.T) {
 	var said []string
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{}))
-	report := storageversion.Report{
+	report := decision.Report{
 		Storage: walk.Report{Counts: godwit.Counts{Failed: 2}, Failures: []godwit.Failure{
-			{Namespace: "shop", Name: "goose", Finding: godwit.Finding{Reason: storageversion.ReasonAdmissionDenied, Message: "denied"}}, {Namespace: "shop", Name: "duck", Finding: godwit.Finding{Reason: storageversion.ReasonObjectInvalid, Message: "invalid"}},
+			{Namespace: "shop", Name: "goose", Finding: godwit.Finding{Reason: decision.ReasonAdmissionDenied, Message: "denied"}}, {Namespace: "shop", Name: "duck", Finding: godwit.Finding{Reason: decision.ReasonObjectInvalid, Message: "invalid"}},
 		}},
-		ManagedFields: storageversion.Tally{Counts: godwit.Counts{Failed: 1}, Failures: []godwit.Failure{{Namespace: "shop", Name: "gull", Finding: godwit.Finding{Reason: storageversion.ReasonObjectTooLarge, Message: "too large"}}}},
+		ManagedFields: decision.Tally{Counts: godwit.Counts{Failed: 1}, Failures: []godwit.Failure{{Namespace: "shop", Name: "gull", Finding: godwit.Finding{Reason: decision.ReasonObjectTooLarge, Message: "too large"}}}},
 	}
 	r := &CRDMigrator{clock: clock.RealClock{}, memory: map[string]*memory{}}
 	if _, err := r.conclude(ctx, &profile{}, &apiextensionsv1.CustomResourceDefinition{}, pass{report: report}); err == nil {
@@ -127,7 +128,7 @@ func TestNotConvergingIsReportedEachHour(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	now := clocktesting.NewFakePassiveClock(time.Now())
 	r := &CRDMigrator{Recorder: recorder, clock: now, memory: map[string]*memory{}}
-	report := storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Deferred: 1}}}
+	report := decision.Report{Storage: walk.Report{Counts: godwit.Counts{Deferred: 1}}}
 	const notConverging = 5          // passes, as in package storageversion
 	for range 2*60 + notConverging { // two hours, with a pass each minute
 		if result, err := r.conclude(t.Context(), &profile{}, &apiextensionsv1.CustomResourceDefinition{}, pass{report: report}); err != nil || result.RequeueAfter == 0 {

@@ -7,12 +7,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -38,8 +39,8 @@ const (
 )
 
 // logProgress logs now and then how far a run is, also while it waits for its turn.
-func (r *CRDMigrator) logProgress(ctx context.Context) (progress func(storageversion.Report), stop func()) {
-	var latest atomic.Pointer[storageversion.Report]
+func (r *CRDMigrator) logProgress(ctx context.Context) (progress func(decision.Report), stop func()) {
+	var latest atomic.Pointer[decision.Report]
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -57,10 +58,10 @@ func (r *CRDMigrator) logProgress(ctx context.Context) (progress func(storagever
 				"failed", storage.Counts.Failed, "waitsForByteBudget", r.Limiter.WaitsForBytes().Round(time.Second).String())
 		}
 	}()
-	return func(report storageversion.Report) { latest.Store(&report) }, func() { cancel(); <-ended }
+	return func(report decision.Report) { latest.Store(&report) }, func() { cancel(); <-ended }
 }
 
-func (r *CRDMigrator) tellTrimmed(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, report storageversion.Report) {
+func (r *CRDMigrator) tellTrimmed(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, report decision.Report) {
 	if !report.Trimmed {
 		return
 	}
@@ -75,21 +76,21 @@ func (r *CRDMigrator) tellTrimmed(ctx context.Context, crd *apiextensionsv1.Cust
 
 // tellWaiting logs why nothing happens, unless that is what was logged last. Which
 // API server is gone for good only a user knows, who gets an event.
-func (r *CRDMigrator) tellWaiting(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, step storageversion.Step, why error) {
+func (r *CRDMigrator) tellWaiting(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, step decision.Step, why error) {
 	m := r.remember(crd.Name)
 	if m.said == step.Message {
 		return
 	}
 	m.said = step.Message
 	log.FromContext(ctx).Info("Waiting", "action", step.Action, "why", why.Error())
-	if step.Action == storageversion.ActionWait && len(step.Blockers) > 0 {
+	if step.Action == decision.ActionWait && len(step.Blockers) > 0 {
 		r.event(crd, corev1.EventTypeWarning, eventWaiting, actionMigrate, why.Error()+"; "+step.Blockers[0].Fix.String())
 	}
 }
 
 // tellConflicts reports conflicts that don't end, and again each hour: the event is
 // gone by then.
-func (r *CRDMigrator) tellConflicts(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, step storageversion.Step, report storageversion.Report) {
+func (r *CRDMigrator) tellConflicts(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, step decision.Step, report decision.Report) {
 	m, now, passes, what := r.remember(crd.Name), r.clock.Now(), step.History.Conflicts, report.Err().Error()
 	if !step.Stalled() || now.Sub(m.reported) < reportAgain {
 		log.FromContext(ctx).V(1).Info("Other clients changed objects during the pass", "passes", passes, "what", what)
@@ -104,7 +105,7 @@ func (r *CRDMigrator) tellConflicts(ctx context.Context, crd *apiextensionsv1.Cu
 
 // logFailures logs each object that the report names, of the rewrite and of the
 // cleanup: the error names the first alone.
-func logFailures(ctx context.Context, verbosity int, report storageversion.Report) {
+func logFailures(ctx context.Context, verbosity int, report decision.Report) {
 	for _, f := range slices.Concat(report.Storage.Failures, report.ManagedFields.Failures) {
 		log.FromContext(ctx).V(verbosity).Info("Object not migrated", "namespace", f.Namespace, "name", f.Name, "reason", f.Reason, "message", f.Message)
 	}

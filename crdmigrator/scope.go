@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 const (
@@ -83,8 +83,8 @@ type scope struct {
 
 // migrator plans and runs migrations, as [storageversion.Migrator] does.
 type migrator interface {
-	Plan(ctx context.Context, crd string) (storageversion.Plan, error)
-	Run(ctx context.Context, p storageversion.Plan, progress func(storageversion.Report)) (storageversion.Report, error)
+	Plan(ctx context.Context, crd string) (decision.Plan, error)
+	Run(ctx context.Context, p decision.Plan, progress func(decision.Report)) (decision.Report, error)
 	Forget(crd string)
 }
 
@@ -131,5 +131,5 @@ func (s scope) keepSelected(_ context.Context, crd *metav1.PartialObjectMetadata
 	if s.selector.Matches(crd) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s no longer matches its selector", storageversion.ErrOutOfScope, crd.Name)
+	return fmt.Errorf("%w: %s no longer matches its selector", decision.ErrOutOfScope, crd.Name)
 }

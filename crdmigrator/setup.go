@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -85,8 +87,8 @@ func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
 		return fmt.Errorf("ObservedGenerationAnnotation %q is not a valid name of an annotation: %s", r.ObservedGenerationAnnotation, strings.Join(wrong, "; "))
 	}
 	for _, phase := range r.SkipCRDMigrationPhases {
-		if !slices.Contains(storageversion.Phases, phase) {
-			return fmt.Errorf("no such phase: %q in SkipCRDMigrationPhases; there are %v", phase, storageversion.Phases)
+		if !slices.Contains(decision.Phases, phase) {
+			return fmt.Errorf("no such phase: %q in SkipCRDMigrationPhases; there are %v", phase, decision.Phases)
 		}
 	}
 	if r.Limiter == nil {
@@ -124,7 +126,7 @@ func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, 
 		if err != nil {
 			return s, fmt.Errorf("configure %s: %w", kind.GroupKind(), err)
 		}
-		o := storageversion.Options{Policy: storageversion.Policy{Write: w}, PageObjects: r.PageSize}
+		o := storageversion.Options{Policy: decision.Policy{Write: w}, PageObjects: r.PageSize}
 		if by.UseCache {
 			newList, err := listOf(scheme, kind)
 			if err != nil {
@@ -144,7 +146,7 @@ func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, 
 	if r.Selector.isZero() {
 		return s, nil
 	}
-	o := storageversion.Options{Policy: storageversion.Policy{Write: r.Write}, PageObjects: r.PageSize}
+	o := storageversion.Options{Policy: decision.Policy{Write: r.Write}, PageObjects: r.PageSize}
 	if o.Write == "" {
 		o.Write = WriteUpdate
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,8 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 func schemeWith(t *testing.T, add ...func(*runtime.Scheme) error) *runtime.Scheme {
@@ -75,7 +75,7 @@ func TestSetupRefuses(t *testing.T) {
 		"an annotation that the API server would not take": {
 			migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, ObservedGenerationAnnotation: "a/b/c"}, refused: `ObservedGenerationAnnotation "a/b/c"`},
 		"kinds by Config":             {migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseCache: true}}}},
-		"both phases may be skipped":  {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, SkipCRDMigrationPhases: storageversion.Phases}},
+		"both phases may be skipped":  {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, SkipCRDMigrationPhases: decision.Phases}},
 		"UseStatus with a patch":      {migrator: &CRDMigrator{Client: c, APIReader: c, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {UseStatusForStorageVersionMigration: true}}}},
 		"CRDs of every group":         {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{LabelSelector: mustParse(t, "a=b")}}},
 		"both, Config and a Selector": {migrator: &CRDMigrator{Client: c, APIReader: c, Selector: Selector{Group: "g"}, Config: map[client.Object]ByObjectConfig{&corev1.ConfigMap{}: {}}}},

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +22,6 @@ import (
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quicklist"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -54,7 +55,7 @@ func New(cfg *rest.Config, limiter *walk.Limiter) (*Doctor, error) {
 	return &Doctor{client: c, scanner: scanner}, err
 }
 
-// CRD reads one CRD. A CRD that does not exist is [storageversion.ErrNotFound].
+// CRD reads one CRD. A CRD that does not exist is [decision.ErrNotFound].
 func (d *Doctor) CRD(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	var crd *apiextensionsv1.CustomResourceDefinition
 	err := quicklist.Retry(ctx, func(ctx context.Context) (err error) {
@@ -62,7 +63,7 @@ func (d *Doctor) CRD(ctx context.Context, name string) (*apiextensionsv1.CustomR
 		return err
 	})
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%w: %s", storageversion.ErrNotFound, name)
+		return nil, fmt.Errorf("%w: %s", decision.ErrNotFound, name)
 	}
 	return crd, err
 }

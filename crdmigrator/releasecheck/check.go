@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // Result says what becomes of a cluster that is given the next release of a
@@ -33,12 +34,12 @@ const (
 // results are in the order in which they outweigh each other.
 var results = []Result{Refused, Unsafe, Unknown, Safe}
 
-// Reasons are those of a check, beside [storageversion.ReasonNoStorageVersion], [storageversion.ReasonForbidden] and
-// [storageversion.ReasonTerminating].
+// Reasons are those of a check, beside [decision.ReasonNoStorageVersion], [decision.ReasonForbidden] and
+// [decision.ReasonTerminating].
 var Reasons godwit.Catalog
 
-// Reasons of a check, beside [storageversion.ReasonNoStorageVersion], [storageversion.ReasonForbidden] and
-// [storageversion.ReasonTerminating].
+// Reasons of a check, beside [decision.ReasonNoStorageVersion], [decision.ReasonForbidden] and
+// [decision.ReasonTerminating].
 var (
 	ReasonStoredVersionRemoved = Reasons.Declare(godwit.Reason{
 		Name: "StoredVersionRemoved", UserAction: true,
@@ -141,10 +142,10 @@ type Facts struct {
 	StaleVersions []string
 	// Unread says why the objects, which the result depends on, could not be read; nil
 	// when they were.
-	Unread *storageversion.UnlistedError
+	Unread *decision.UnlistedError
 	// Denied are the permissions that were missing. Without the one to get the
 	// CRD, Live says nothing.
-	Denied []storageversion.Grant
+	Denied []decision.Grant
 	// User is the name the API server knows the caller by; set with Denied.
 	User string
 	// DryRun is what the API server itself says.
@@ -227,7 +228,7 @@ var releaseChecks = []func(Facts) []Finding{
 func checkDenied(f Facts) []Finding {
 	var reasons []Finding
 	for _, g := range f.Denied {
-		reasons = append(reasons, finding(Unknown, storageversion.ReasonForbidden,
+		reasons = append(reasons, finding(Unknown, decision.ReasonForbidden,
 			fmt.Sprintf("%s may not %s", cmp.Or(f.User, "the current user"), g), g.Fix(f.User)))
 	}
 	return reasons
@@ -268,7 +269,7 @@ func checkLive(f Facts) []Finding {
 	var reasons []Finding
 	name, target := f.Live.Name, kube.StorageVersion(f.Live)
 	if f.Live.DeletionTimestamp != nil {
-		reasons = append(reasons, finding(Unknown, storageversion.ReasonTerminating,
+		reasons = append(reasons, finding(Unknown, decision.ReasonTerminating,
 			fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects, whatever the next release says", name),
 			godwit.Do("wait until it is gone, and check again")))
 	}
@@ -281,12 +282,12 @@ func checkLive(f Facts) []Finding {
 				name, target, strings.Join(f.Live.Status.StoredVersions, ",")),
 			keepVersion(name, target)))
 	case !trusted:
-		reasons = append(reasons, finding(Unknown, storageversion.ReasonStoredVersionsDoubtful,
+		reasons = append(reasons, finding(Unknown, decision.ReasonStoredVersionsDoubtful,
 			fmt.Sprintf("status.storedVersions of %s lacks the storage version %s, so another client altered it, and objects may still be stored at %s",
 				name, target, strings.Join(f.removed(), ",")),
 			godwit.Do("count in etcd", godwit.VerifyMigration{CRD: name})))
 	case kube.FailedMigration(f.Live) >= 0:
-		reasons = append(reasons, finding(Unknown, storageversion.ReasonStoredVersionsDoubtful,
+		reasons = append(reasons, finding(Unknown, decision.ReasonStoredVersionsDoubtful,
 			fmt.Sprintf("a StorageVersionMigration of %s failed and status.storedVersions was trimmed all the same, so objects may be stored at %s",
 				name, strings.Join(f.removed(), ",")),
 			godwit.Do("migrate", godwit.RunMigration{CRD: name})))

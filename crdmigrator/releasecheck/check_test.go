@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,7 +16,6 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // at is a version of a CRD: * stores, - is not served.
@@ -76,7 +77,7 @@ func TestFor(t *testing.T) {
 	}
 	n := func(n int64) *int64 { return &n }
 	accepted := DryRun{Accepted: true}
-	list := []storageversion.Grant{{Verb: "list", Resource: kubetest.Resource}}
+	list := []decision.Grant{{Verb: "list", Resource: kubetest.Resource}}
 
 	cases := map[string]struct {
 		reason string
@@ -145,13 +146,13 @@ func TestFor(t *testing.T) {
 		},
 		"objects can't be listed": {
 			reason: "what managedFields name is not known",
-			facts:  Facts{Live: live(has("v1-", "v2*")), Next: next(has("v2*")), Unread: &storageversion.UnlistedError{Finding: godwit.Finding{Reason: storageversion.ReasonWebhookUnavailable, Message: "the webhook is down", Fix: godwit.Do("bring it up")}}},
+			facts:  Facts{Live: live(has("v1-", "v2*")), Next: next(has("v2*")), Unread: &decision.UnlistedError{Finding: godwit.Finding{Reason: decision.ReasonWebhookUnavailable, Message: "the webhook is down", Fix: godwit.Do("bring it up")}}},
 			want:   []string{"Unknown removes v1", "Unknown ObjectsUnread"},
 		},
 		"CRD may not be read": {
 			reason: "a file that is wrong by itself is refused all the same",
 			facts: Facts{Next: next(has("v1", "v2")), User: "alice",
-				Denied: []storageversion.Grant{{Verb: "get", Resource: kube.CRDs, Name: "widgets.example.com"}}},
+				Denied: []decision.Grant{{Verb: "get", Resource: kube.CRDs, Name: "widgets.example.com"}}},
 			want: []string{"Refused removes ", "Refused NoStorageVersion", "Unknown Forbidden"},
 		},
 		"storedVersions without the storage version": {
@@ -380,7 +381,7 @@ func TestCheckRemedies(t *testing.T) {
 		},
 		"may not list": {
 			reason: "the grant is all that is missing",
-			facts:  Facts{Live: kubetest.Widgets(has("v1-", "v2*"), kubetest.Stored("v2")), Next: kubetest.Widgets(has("v2*")), Denied: []storageversion.Grant{{Verb: "list", Resource: kubetest.Resource}}, User: "alice"},
+			facts:  Facts{Live: kubetest.Widgets(has("v1-", "v2*"), kubetest.Stored("v2")), Next: kubetest.Widgets(has("v2*")), Denied: []decision.Grant{{Verb: "list", Resource: kubetest.Resource}}, User: "alice"},
 			has:    "GrantPermission{User:alice Verb:list Group:example.com Resource:widgets ",
 		},
 	}

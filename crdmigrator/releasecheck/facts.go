@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +23,6 @@ import (
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quicklist"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -70,7 +71,7 @@ func (m *Checker) Observe(ctx context.Context, next *apiextensionsv1.CustomResou
 	live, err := m.client.CRD(ctx, next.Name)
 	switch {
 	case apierrors.IsForbidden(err):
-		f.Denied = []storageversion.Grant{{Verb: "get", Resource: kube.CRDs, Name: next.Name}}
+		f.Denied = []decision.Grant{{Verb: "get", Resource: kube.CRDs, Name: next.Name}}
 		f.User = kube.UserName(ctx, m.client)
 		return f, nil
 	case err == nil:
@@ -90,9 +91,9 @@ func (m *Checker) Observe(ctx context.Context, next *apiextensionsv1.CustomResou
 // dryRun asks the API server. It asks for the permission first: a
 // Forbidden alone does not tell a missing permission from a policy that refuses.
 func (m *Checker) dryRun(ctx context.Context, f Facts) (DryRun, error) {
-	need := storageversion.Grant{Verb: "create", Resource: kube.CRDs}
+	need := decision.Grant{Verb: "create", Resource: kube.CRDs}
 	if f.Live != nil {
-		need = storageversion.Grant{Verb: "update", Resource: kube.CRDs, Name: f.Live.Name}
+		need = decision.Grant{Verb: "update", Resource: kube.CRDs, Name: f.Live.Name}
 	}
 	ok, err := kube.Allowed(ctx, m.client, need)
 	if err != nil {
@@ -155,18 +156,18 @@ func (m *Checker) readObjects(ctx context.Context, f *Facts) error {
 	if !kube.Serves(f.Live, resource.Version) {
 		others := kube.ServedVersions(f.Live)
 		if len(others) == 0 {
-			f.Unread = storageversion.Unlisted(f.Live, nil)
+			f.Unread = decision.Unlisted(f.Live, nil)
 			return nil
 		}
 		resource.Version = others[0]
 	}
-	need := storageversion.Grant{Verb: "list", Resource: resource.GroupResource()}
+	need := decision.Grant{Verb: "list", Resource: resource.GroupResource()}
 	ok, err := kube.Allowed(ctx, m.client, need)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		f.Denied, f.User = []storageversion.Grant{need}, kube.UserName(ctx, m.client)
+		f.Denied, f.User = []decision.Grant{need}, kube.UserName(ctx, m.client)
 		return nil
 	}
 	// One object first: a list of all waits much longer for a conversion webhook.
@@ -178,7 +179,7 @@ func (m *Checker) readObjects(ctx context.Context, f *Facts) error {
 		err = m.scan(ctx, f, resource, removed)
 	}
 	if apierror.IsAnswer(err) || errors.Is(err, quicklist.ErrOver) {
-		f.Unread = storageversion.Unlisted(f.Live, err)
+		f.Unread = decision.Unlisted(f.Live, err)
 		return nil
 	}
 	return err

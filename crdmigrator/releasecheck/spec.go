@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // refusal is a finding that the author of the file fixes.
@@ -75,7 +76,7 @@ func checkVersionList(f Facts) []Finding {
 	}
 	switch {
 	case len(storage) == 0:
-		reasons = append(reasons, refusal(storageversion.ReasonNoStorageVersion, fmt.Sprintf("no version of %s is marked as the storage version", next.Name),
+		reasons = append(reasons, refusal(decision.ReasonNoStorageVersion, fmt.Sprintf("no version of %s is marked as the storage version", next.Name),
 			"set storage: true on one entry of spec.versions"))
 	case len(storage) > 1:
 		reasons = append(reasons, refusal(ReasonSeveralStorageVersions, fmt.Sprintf("%s are all marked as the storage version of %s", strings.Join(storage, ", "), next.Name),

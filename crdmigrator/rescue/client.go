@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,7 +88,7 @@ func (r *Rescuer) read(ctx context.Context, name string) (crd *apiextensionsv1.C
 	})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, j, fmt.Errorf("%w: %s", storageversion.ErrNotFound, name)
+		return nil, j, fmt.Errorf("%w: %s", decision.ErrNotFound, name)
 	case err != nil:
 		return nil, j, fmt.Errorf("read customresourcedefinition %s: %w", name, err)
 	}

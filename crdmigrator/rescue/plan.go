@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -29,7 +31,7 @@ type Facts struct {
 	// List is the API server's answer to a list of all objects; nil if it listed them.
 	List error
 	// Denied are the permissions that a rescue needs and the user lacks.
-	Denied []storageversion.Grant
+	Denied []decision.Grant
 	// User is the name the API server knows the user by; set with Denied.
 	User string
 }
@@ -124,17 +126,17 @@ func (p Plan) blockers(f Facts, o Options, answer apierror.Answer) []godwit.Find
 	var all []godwit.Finding
 	add := func(e *BlockedError) { all = append(all, e.Blocker) }
 	if crd.DeletionTimestamp != nil {
-		add(blocked(storageversion.ReasonTerminating, fmt.Sprintf("customresourcedefinition %s is being deleted", crd.Name),
+		add(blocked(decision.ReasonTerminating, fmt.Sprintf("customresourcedefinition %s is being deleted", crd.Name),
 			godwit.Do("keep its finalizer: without it the objects stay in etcd, where no client can read them", godwit.Show{
 				Object: kube.CRDObject(crd.Name), Output: "jsonpath={.metadata.finalizers}"})))
 		return all
 	}
 	if !kube.Serves(crd, p.StorageVersion) {
-		add(blocked(storageversion.ReasonStorageVersionNotServed, fmt.Sprintf("the storage version of %s, %s, is not served, so that objects can't be rewritten", crd.Name, p.StorageVersion),
+		add(blocked(decision.ReasonStorageVersionNotServed, fmt.Sprintf("the storage version of %s, %s, is not served, so that objects can't be rewritten", crd.Name, p.StorageVersion),
 			godwit.Do("serve it for the time of the rescue", kube.SetServed(crd, true, p.StorageVersion))))
 	}
 	for _, g := range f.Denied {
-		add(blocked(storageversion.ReasonForbidden, fmt.Sprintf("%s may not %s", f.user(), g), g.Fix(f.User)))
+		add(blocked(decision.ReasonForbidden, fmt.Sprintf("%s may not %s", f.user(), g), g.Fix(f.User)))
 	}
 	if e := p.checkManifest(o.Manifest); e != nil {
 		add(e)
@@ -184,7 +186,7 @@ func (p Plan) checkAnswer(f Facts, o Options, answer apierror.Answer) *BlockedEr
 	case class == apierror.UnreadableObject && answer.StoredVersion == "":
 		return damaged(f.CRD, answer)
 	case f.List != nil && len(p.Missing) == 0: // the API server may list them later
-		return &BlockedError{Blocker: storageversion.Unlisted(f.CRD, f.List).Finding}
+		return &BlockedError{Blocker: decision.Unlisted(f.CRD, f.List).Finding}
 	}
 	return nil
 }
@@ -200,6 +202,6 @@ func damaged(crd *apiextensionsv1.CustomResourceDefinition, answer apierror.Answ
 }
 
 // Grants are the permissions that a rescue needs, beside that to get the CRD: those of a migration.
-func Grants(objects schema.GroupResource) []storageversion.Grant {
+func Grants(objects schema.GroupResource) []decision.Grant {
 	return storageversion.RequiredPermissions(objects, storageversion.Options{})
 }

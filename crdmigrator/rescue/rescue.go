@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
 // Annotation on a CRD has the [Journal] of a rescue that is under way or was interrupted.
-const Annotation = storageversion.RescueAnnotation
+const Annotation = decision.RescueAnnotation
 
 // State says what a rescue would do.
 type State string
@@ -76,7 +77,7 @@ var (
 // Options tune a [Rescuer]. The zero value works.
 type Options struct {
 	// Policy is that of the rewrite.
-	Policy storageversion.Policy
+	Policy decision.Policy
 	// Limiter paces every request; nil means one of its own, with the default limits.
 	Limiter *walk.Limiter
 	// Attempts bounds the tries for one object; 0 means walk.DefaultAttempts.
@@ -96,7 +97,7 @@ type Progress struct {
 	// Message is a line for the user; empty while objects are rewritten.
 	Message string
 	// Objects is the report of the rewrite so far.
-	Objects storageversion.Report
+	Objects decision.Report
 }
 
 // Report is what a rescue did.
@@ -106,7 +107,7 @@ type Report struct {
 	// Changes are what the conversion without a webhook changes.
 	Changes []Change
 	// Objects is the report of the last pass over the objects.
-	Objects storageversion.Report
+	Objects decision.Report
 	// Rewritten means that every object was rewritten, and status.storedVersions trimmed.
 	Rewritten bool
 	// Verified means that the API server has read every object without the added versions.

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 func TestCompare(t *testing.T) {
@@ -180,8 +181,8 @@ func TestPlanFor(t *testing.T) {
 			t.Errorf("%s: %s: plan %q, want %q", name, c.reason, got, c.want)
 		}
 	}
-	denied := PlanFor(Facts{CRD: kubetest.Widgets(), List: unreadable, User: "alice", Denied: []storageversion.Grant{{Verb: "list", Resource: kubetest.Resource}}}, Options{})
-	if denied.State != Blocked || denied.Blockers[0].Reason != storageversion.ReasonForbidden || !strings.Contains(denied.Blockers[0].Message, "alice may not list") {
+	denied := PlanFor(Facts{CRD: kubetest.Widgets(), List: unreadable, User: "alice", Denied: []decision.Grant{{Verb: "list", Resource: kubetest.Resource}}}, Options{})
+	if denied.State != Blocked || denied.Blockers[0].Reason != decision.ReasonForbidden || !strings.Contains(denied.Blockers[0].Message, "alice may not list") {
 		t.Errorf("without permission the plan is %+v", denied)
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -234,11 +235,11 @@ func (r *run) compare(ctx context.Context) error {
 
 // rewrite settles, rewrites and trims.
 func (r *run) rewrite(ctx context.Context) error {
-	var history storageversion.History
-	var plan storageversion.Plan
-	step := storageversion.Step{Action: storageversion.ActionReplan}
+	var history decision.History
+	var plan decision.Plan
+	step := decision.Step{Action: decision.ActionReplan}
 	for {
-		if step.Action != storageversion.ActionWait {
+		if step.Action != decision.ActionWait {
 			if err := r.checkReverted(ctx); err != nil {
 				return err
 			}
@@ -247,7 +248,7 @@ func (r *run) rewrite(ctx context.Context) error {
 				return err
 			}
 		}
-		report, err := r.migrator.Run(ctx, plan, func(p storageversion.Report) { r.options.Progress(Progress{Objects: p}) })
+		report, err := r.migrator.Run(ctx, plan, func(p decision.Report) { r.options.Progress(Progress{Objects: p}) })
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -256,8 +257,8 @@ func (r *run) rewrite(ctx context.Context) error {
 			r.report.Rewritten = true
 			return nil
 		}
-		step = storageversion.Next(plan, report, err, history)
-		again := step.Action == storageversion.ActionWait || step.Action == storageversion.ActionReplan || step.History.Conflicts > 0 && step.History.Conflicts < conflicts
+		step = decision.Next(plan, report, err, history)
+		again := step.Action == decision.ActionWait || step.Action == decision.ActionReplan || step.History.Conflicts > 0 && step.History.Conflicts < conflicts
 		switch {
 		case !again:
 			return errors.Join(r.checkReverted(ctx), cmp.Or(err, ErrIncomplete))

@@ -1,11 +1,11 @@
 // Package storageversion migrates custom resources to the storage version of their CRD: it rewrites the objects that etcd
 // still has at an old version, and then, and only then, trims status.storedVersions, so that the old version can be removed.
 //
-// A [Migrator] works in three steps. Observe reads the [Facts] about one CRD. [PlanFor] decides on them and is pure: a [Plan]
-// is Clean, Ready, Unknown, or Blocked with a fix for each [godwit.Blocker]. Run carries a plan out:
+// A [Migrator] works in three steps. [Migrator.Observe] reads the [decision.Facts] about one CRD. [decision.PlanFor] decides on
+// them: a [decision.Plan] is Clean, Ready, Unknown, or Blocked with a fix for each [godwit.Finding]. [Migrator.Run] carries a plan out:
 //
 //   - It settles. An API server that has not adopted the new storage version writes old versions again, so that a run writes
-//     nothing before every known server has ([NotSettledError] names the ones it waits for).
+//     nothing before every known server has ([decision.NotSettledError] names the ones it waits for).
 //   - It rewrites: every object gets an empty merge patch at the storage version, which the API server elides when the stored
 //     bytes are already right. The resourceVersion of the first page goes into a [evidence.Checkpoint] before the first write; objects
 //     with a newer one need no write any more.
@@ -14,7 +14,7 @@
 //   - It trims, in one patch that tests the CRD's UID, generation and storedVersions, and only after a complete pass without a
 //     failure.
 //
-// [Next] decides what follows. The reconciler of package crdmigrator, the manager and the commands render its decision.
+// [decision.Next] decides what follows. The reconciler of package crdmigrator, the manager and the commands render its decision.
 //
 // A plan for users has a preflight ([Options].Preflight): package preflight sends the write as a dry run for one object of
 // each namespace, and the plan says which webhook or policy denies it or changes the object.
@@ -24,17 +24,15 @@
 //
 // Package resource rewrites resources of the API server itself with the same actions ([Objects]).
 //
-// Package internal/request sends its requests, internal/settle decides when the servers have settled, listing proves that a
-// list showed every object, managedfields finds the entries that go, evidence keeps what an interrupted run has proven, and
-// recent remembers writes.
+// Package decision is pure, and all else here does I/O. Package internal/request sends the requests, internal/settle decides when
+// the servers have settled, listing proves that a list showed every object, managedfields finds the entries that go, evidence keeps
+// what an interrupted run has proven, and recent remembers writes.
 //
 // # Reading order
 //
-// reason.go, policy.go and blocker.go have the words. unlisted.go classifies a list that failed. facts.go is what a plan
-// decides on, and plan.go decides. error.go has the errors and classifies the answers to writes, and report.go counts.
-// migrator.go is what a caller configures; permissions.go and observe.go are the I/O of a plan, and surroundings.go is
-// that of a plan of all CRDs. epoch.go is what a run knows of its CRD, rewrite.go and visit.go what its workers do,
-// pass.go one pass over all objects or over those that a cache has, objects.go one over a resource without a CRD, and
-// trim.go the end. run.go is the table of contents of a run, and next.go decides what follows it. A file uses only files
-// before it.
+// Read package decision first. failure.go classifies the answers to writes. migrator.go is what a caller configures;
+// permissions.go and observe.go are the I/O of a plan, and surroundings.go is that of a plan of all CRDs. epoch.go is what a
+// run knows of its CRD, tally.go and progress.go count, rewrite.go and visit.go are what its workers do, pass.go is one pass
+// over all objects or over those that a cache has, objects.go one over a resource without a CRD, and trim.go the end. run.go
+// is the table of contents of a run. A file uses only files before it.
 package storageversion

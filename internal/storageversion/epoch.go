@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,20 +33,20 @@ func (m *Migrator) epochOf(crd *apiextensionsv1.CustomResourceDefinition) *epoch
 	}
 }
 
-// stillThere returns [ErrChanged] for metadata of a CRD that is gone, or about to go.
+// stillThere returns [decision.ErrChanged] for metadata of a CRD that is gone, or about to go.
 func (e *epoch) stillThere(m *metav1.PartialObjectMetadata) error {
 	switch {
 	case m.UID != e.key.UID:
-		return fmt.Errorf("%w: %s was deleted and created again", ErrChanged, e.crd.Name)
+		return fmt.Errorf("%w: %s was deleted and created again", decision.ErrChanged, e.crd.Name)
 	case m.DeletionTimestamp != nil:
-		return fmt.Errorf("%w: %s is being deleted", ErrChanged, e.crd.Name)
+		return fmt.Errorf("%w: %s is being deleted", decision.ErrChanged, e.crd.Name)
 	}
 	return nil
 }
 
 // survives returns the checkpoint as it holds for the CRD at its next generation, or
-// [ErrChanged] where the new spec voids it or a write could not be sent any more.
-func (e *epoch) survives(next *apiextensionsv1.CustomResourceDefinition, c evidence.Checkpoint, w Write) (evidence.Checkpoint, error) {
+// [decision.ErrChanged] where the new spec voids it or a write could not be sent any more.
+func (e *epoch) survives(next *apiextensionsv1.CustomResourceDefinition, c evidence.Checkpoint, w decision.Write) (evidence.Checkpoint, error) {
 	resumed, ok := c.Resume(next)
 	switch {
 	case !ok:
@@ -52,11 +54,11 @@ func (e *epoch) survives(next *apiextensionsv1.CustomResourceDefinition, c evide
 		if now := kube.StorageVersion(next); now != c.StorageVersion {
 			moved += fmt.Sprintf(" and stores %q instead of %q", now, c.StorageVersion)
 		}
-		return c, fmt.Errorf("%w: %s (written by %s)", ErrChanged, moved, strings.Join(settle.SpecManagers(next), ", "))
+		return c, fmt.Errorf("%w: %s (written by %s)", decision.ErrChanged, moved, strings.Join(settle.SpecManagers(next), ", "))
 	case !kube.Serves(next, e.gvr.Version):
-		return c, fmt.Errorf("%w: %s no longer serves its storage version %s", ErrChanged, e.crd.Name, e.gvr.Version)
+		return c, fmt.Errorf("%w: %s no longer serves its storage version %s", decision.ErrChanged, e.crd.Name, e.gvr.Version)
 	case w.Subresource() != "" && !kube.HasStatus(next):
-		return c, fmt.Errorf("%w: %s no longer has /status at its storage version %s", ErrChanged, e.crd.Name, e.gvr.Version)
+		return c, fmt.Errorf("%w: %s no longer has /status at its storage version %s", decision.ErrChanged, e.crd.Name, e.gvr.Version)
 	}
 	return resumed, nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -22,7 +24,7 @@ import (
 
 // Options tune a [Migrator]. The zero value works.
 type Options struct {
-	Policy
+	decision.Policy
 	// Limiter paces every request; share it between migrators of one cluster.
 	// Nil means one of its own, with the default limits.
 	Limiter *walk.Limiter
@@ -76,12 +78,12 @@ type Migrator struct {
 // New returns a migrator that talks to the cluster of cfg. Limits and retries
 // of cfg do not apply: the limiter paces, the walk retries.
 func New(cfg *rest.Config, o Options) (*Migrator, error) {
-	if !slices.Contains(Writes, o.Write.orDefault()) {
-		return nil, fmt.Errorf("no such write: %q; there are %v", o.Write, Writes)
+	if !slices.Contains(decision.Writes, o.Write.OrDefault()) {
+		return nil, fmt.Errorf("no such write: %q; there are %v", o.Write, decision.Writes)
 	}
 	for _, phase := range o.SkipPhases {
-		if !slices.Contains(Phases, phase) {
-			return nil, fmt.Errorf("no such phase: %q; there are %v", phase, Phases)
+		if !slices.Contains(decision.Phases, phase) {
+			return nil, fmt.Errorf("no such phase: %q; there are %v", phase, decision.Phases)
 		}
 	}
 	if o.Clock == nil {
@@ -117,19 +119,19 @@ func (m *Migrator) Forget(crd string) {
 
 // Preflight tries the policy's write before a run, without carrying it out. Run of package
 // preflight is one.
-type Preflight func(context.Context, PreflightTarget) (*PreflightReport, error)
+type Preflight func(context.Context, PreflightTarget) (*decision.PreflightReport, error)
 
 // PreflightTarget is what a [Migrator] lends to a [Preflight].
 type PreflightTarget struct {
 	// Facts are what was observed before. The CRD is served, and the caller has the
 	// permissions on its objects that a run needs.
-	Facts  Facts
-	Policy Policy
+	Facts  decision.Facts
+	Policy decision.Policy
 	// Client sends requests, paced like the run's own.
 	Client *kube.Client
 	// PageObjects is the size of a page; 0 means walk.DefaultPageObjects.
 	PageObjects int64
 	// DryRun sends a write of one object without carrying it out, and returns the whole
 	// object as it would be after it.
-	DryRun func(context.Context, Write, *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	DryRun func(context.Context, decision.Write, *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,12 +25,12 @@ import (
 )
 
 // Plan observes one CRD and decides what is to be done about it.
-func (m *Migrator) Plan(ctx context.Context, crd string) (Plan, error) {
+func (m *Migrator) Plan(ctx context.Context, crd string) (decision.Plan, error) {
 	f, err := m.Observe(ctx, crd)
 	if err != nil {
-		return Plan{}, err
+		return decision.Plan{}, err
 	}
-	return PlanFor(f, m.options.Policy), nil
+	return decision.PlanFor(f, m.options.Policy), nil
 }
 
 // Names lists the CRDs that match a label selector, all of them for an
@@ -44,8 +46,8 @@ func (m *Migrator) Names(ctx context.Context, selector string) ([]string, error)
 // Observe reads the facts about one CRD, with about ten small requests;
 // with four where its storedVersions show that there is nothing to do, and with
 // some for each namespace with a [Preflight]. It changes nothing.
-func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
-	var f Facts
+func (m *Migrator) Observe(ctx context.Context, crd string) (decision.Facts, error) {
+	var f decision.Facts
 	var err error
 	if f.CRD, err = m.client.CRD(ctx, crd); err != nil {
 		return f, notFound(crd, err)
@@ -57,8 +59,8 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 		return f, err
 	}
 	f.Now = m.client.Clock.Now()
-	if kube.Trimmed(f.CRD) || m.options.skips(StorageVersionMigrationPhase) {
-		if f.ManagedFields == ManagedFieldsStale {
+	if kube.Trimmed(f.CRD) || m.options.Skips(decision.StorageVersionMigrationPhase) {
+		if f.ManagedFields == decision.ManagedFieldsStale {
 			err = m.askForCleanup(ctx, &f)
 		}
 		return f, err
@@ -76,7 +78,7 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 	if f.Denied, err = m.denied(ctx, f.CRD); err != nil {
 		return f, err
 	}
-	if !m.options.Write.orDefault().patchesObject() {
+	if !m.options.Write.OrDefault().PatchesObject() {
 		if err := m.askForCleanup(ctx, &f); err != nil {
 			return f, err
 		}
@@ -90,13 +92,13 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (Facts, error) {
 // readObjectsOf counts the objects and, if asked for, scans them, or finds out whether all can be
 // read. A list that the API server does not answer, or answers with an error, is a fact like any
 // other.
-func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts, all bool) error {
+func (m *Migrator) readObjectsOf(ctx context.Context, f *decision.Facts, all bool) error {
 	defer func() {
 		if f.Unlisted != nil {
-			f.Unlisted.Starting = f.Unlisted.starting(f.CRD, m.client.Clock.Now())
+			f.Unlisted.Starting = f.Unlisted.ServedSoon(f.CRD, m.client.Clock.Now())
 		}
 	}()
-	if f.Unlisted = unserved(f.CRD); f.Unlisted != nil || f.CRD.DeletionTimestamp != nil {
+	if f.Unlisted = decision.Unlisted(f.CRD, nil); f.Unlisted != nil || f.CRD.DeletionTimestamp != nil {
 		return nil
 	}
 	var err error
@@ -116,7 +118,7 @@ func (m *Migrator) readObjectsOf(ctx context.Context, f *Facts, all bool) error 
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &answered), errors.Is(err, quicklist.ErrOver):
-		f.Unlisted = unlisted(f.CRD, err)
+		f.Unlisted = decision.Unlisted(f.CRD, err)
 		return nil
 	}
 	return fmt.Errorf("list the objects of %s: %w", f.CRD.Name, err)
@@ -135,7 +137,7 @@ func (m *Migrator) count(ctx context.Context, crd *apiextensionsv1.CustomResourc
 	return new(int64(len(list.Items)) + after), nil
 }
 
-func (m *Migrator) servers(ctx context.Context) (servers []Server, unread string, err error) {
+func (m *Migrator) servers(ctx context.Context) (servers []decision.Server, unread string, err error) {
 	leases, err := m.client.IdentityLeases(ctx)
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return nil, err.Error(), nil
@@ -153,15 +155,15 @@ func (m *Migrator) settled(ctx context.Context, crd *apiextensionsv1.CustomResou
 		return err
 	}
 	now := m.client.Clock.Now()
-	v := m.settlement(Facts{CRD: crd, Servers: servers, Now: now})
+	v := m.settlement(decision.Facts{CRD: crd, Servers: servers, Now: now})
 	if v.Settled {
 		return nil
 	}
-	return &NotSettledError{Until: v.Until, Wait: v.Until.Sub(now), Servers: v.Waiting, Stale: v.Stale}
+	return &decision.NotSettledError{Until: v.Until, Wait: v.Until.Sub(now), Servers: v.Waiting, Stale: v.Stale}
 }
 
 // settlement records the leases in the history of the CRD, and decides.
-func (m *Migrator) settlement(f Facts) settle.Settlement {
+func (m *Migrator) settlement(f decision.Facts) settle.Settlement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	history, spec := m.leases[f.CRD.Name], kube.GenerationOf(f.CRD)
@@ -169,23 +171,23 @@ func (m *Migrator) settlement(f Facts) settle.Settlement {
 		history = &settle.History{Spec: spec}
 		m.leases[f.CRD.Name] = history
 	}
-	return history.Observe(f.CRD, f.Servers, f.Now, m.options.terms())
+	return history.Observe(f.CRD, f.Servers, f.Now, m.options.Terms())
 }
 
 // otherMigrations are the StorageVersionMigrations of a cluster, by resource.
 type otherMigrations struct {
-	running, succeeded map[schema.GroupResource][]OtherMigration
+	running, succeeded map[schema.GroupResource][]decision.OtherMigration
 }
 
 // of sets the facts about the StorageVersionMigrations of one CRD.
-func (o otherMigrations) of(f *Facts) {
+func (o otherMigrations) of(f *decision.Facts) {
 	resource := kube.ResourceOf(f.CRD).GroupResource()
 	f.Migrations, f.Succeeded = o.running[resource], o.succeeded[resource]
 }
 
 // otherMigrations lists the StorageVersionMigrations that have not ended, or have succeeded.
 func (m *Migrator) otherMigrations(ctx context.Context) (otherMigrations, error) {
-	found := otherMigrations{map[schema.GroupResource][]OtherMigration{}, map[schema.GroupResource][]OtherMigration{}}
+	found := otherMigrations{map[schema.GroupResource][]decision.OtherMigration{}, map[schema.GroupResource][]decision.OtherMigration{}}
 	for _, group := range storageMigrationGroups {
 		var migrations []request.StorageVersionMigration
 		err := quicklist.Retry(ctx, func(ctx context.Context) (err error) {
@@ -200,7 +202,7 @@ func (m *Migrator) otherMigrations(ctx context.Context) (otherMigrations, error)
 		}
 		for _, s := range migrations {
 			of := schema.GroupResource{Group: s.Spec.Resource.Group, Resource: s.Spec.Resource.Resource}
-			o := OtherMigration{
+			o := decision.OtherMigration{
 				Name: fmt.Sprintf("storageversionmigrations.%s/%s", group, s.Metadata.Name), Created: s.Metadata.CreationTimestamp.Time,
 				Begun: len(s.Status.Conditions) > 0, Succeeded: s.Succeeded(),
 			}
@@ -216,13 +218,13 @@ func (m *Migrator) otherMigrations(ctx context.Context) (otherMigrations, error)
 }
 
 // denied asks, right by right, what Run is going to need.
-func (m *Migrator) denied(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]Grant, error) {
+func (m *Migrator) denied(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]decision.Grant, error) {
 	return kube.Denied(ctx, m.client, RequiredPermissions(schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}, m.options))
 }
 
 // askForCleanup asks for the right that a cleanup needs, where no write needs it.
-func (m *Migrator) askForCleanup(ctx context.Context, f *Facts) error {
-	if m.options.DryRun || m.options.skips(CleanupManagedFieldsPhase) {
+func (m *Migrator) askForCleanup(ctx context.Context, f *decision.Facts) error {
+	if m.options.DryRun || m.options.Skips(decision.CleanupManagedFieldsPhase) {
 		return nil
 	}
 	g := cleanupGrant(schema.GroupResource{Group: f.CRD.Spec.Group, Resource: f.CRD.Spec.Names.Plural})
@@ -249,7 +251,7 @@ const convertedPage = 100
 // listed the first.
 func (m *Migrator) readsAll(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	r, pageObjects := kube.ResourceOf(crd), m.options.PageObjects
-	if conversionWebhook(crd) != nil && (pageObjects <= 0 || pageObjects > convertedPage) {
+	if kube.ConversionWebhook(crd) != nil && (pageObjects <= 0 || pageObjects > convertedPage) {
 		pageObjects = convertedPage
 	}
 	cached := func(ctx context.Context) error { return m.client.Cached(ctx, r, quicklist.Limit) }
@@ -257,45 +259,45 @@ func (m *Migrator) readsAll(ctx context.Context, crd *apiextensionsv1.CustomReso
 }
 
 // scanManagedFields reads objects until one has stale managedFields.
-func (m *Migrator) scanManagedFields(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (ManagedFields, error) {
+func (m *Migrator) scanManagedFields(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (decision.ManagedFields, error) {
 	cleaner := managedfields.For(crd, m.client.Clock.Now)
 	pages := walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: quicklist.Attempts, Retry: quicklist.Transient}
 	for page, err := range m.list().Objects(ctx, kube.ResourceOf(crd), pages) {
 		if err != nil {
-			return ManagedFieldsUnknown, err
+			return decision.ManagedFieldsUnknown, err
 		}
 		for _, o := range page.Items {
 			if cleaner.Stale(o.ManagedFields) {
-				return ManagedFieldsStale, nil
+				return decision.ManagedFieldsStale, nil
 			}
 		}
 	}
-	return ManagedFieldsClean, nil
+	return decision.ManagedFieldsClean, nil
 }
 
 // preflight tries the write, unless another blocker says that it can't be sent at all.
-func (m *Migrator) preflight(ctx context.Context, f *Facts) error {
+func (m *Migrator) preflight(ctx context.Context, f *decision.Facts) error {
 	if m.options.Preflight == nil || !m.canTry(*f) {
 		return nil
 	}
 	var err error
 	if f.Preflight, err = m.options.Preflight(ctx, m.target(*f)); err != nil {
-		return fmt.Errorf("preflight the write %s of %s: %w", m.options.Write.orDefault(), f.CRD.Name, err)
+		return fmt.Errorf("preflight the write %s of %s: %w", m.options.Write.OrDefault(), f.CRD.Name, err)
 	}
 	return nil
 }
 
 // canTry reports whether the write can be sent. A dry run needs the permissions of the write
 // itself.
-func (m *Migrator) canTry(f Facts) bool {
+func (m *Migrator) canTry(f decision.Facts) bool {
 	resource := kube.ResourceOf(f.CRD)
 	switch {
 	case f.Unlisted != nil, f.CRD.DeletionTimestamp != nil:
 		return false
-	case !kube.Established(f.CRD), !kube.Serves(f.CRD, resource.Version), f.lacks(resource.GroupResource()):
+	case !kube.Established(f.CRD), !kube.Serves(f.CRD, resource.Version), f.Lacks(resource.GroupResource()):
 		return false
 	}
-	return m.options.Write.orDefault().Subresource() == "" || kube.HasStatus(f.CRD)
+	return m.options.Write.OrDefault().Subresource() == "" || kube.HasStatus(f.CRD)
 }
 
 // Target is what a [Preflight] needs to try writes of the objects of one CRD.
@@ -304,22 +306,22 @@ func (m *Migrator) Target(ctx context.Context, crd string) (PreflightTarget, err
 	if err != nil {
 		return PreflightTarget{}, notFound(crd, err)
 	}
-	return m.target(Facts{CRD: c}), nil
+	return m.target(decision.Facts{CRD: c}), nil
 }
 
-func (m *Migrator) target(f Facts) PreflightTarget {
+func (m *Migrator) target(f decision.Facts) PreflightTarget {
 	t := PreflightTarget{Facts: f, Policy: m.options.Policy, Client: m.client.Client, PageObjects: m.options.PageObjects}
-	t.Policy.Write = t.Policy.Write.orDefault()
-	t.DryRun = func(ctx context.Context, w Write, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	t.Policy.Write = t.Policy.Write.OrDefault()
+	t.DryRun = func(ctx context.Context, w decision.Write, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		r := kube.ResourceOf(f.CRD)
-		if w == WriteUpdate {
+		if w == decision.WriteUpdate {
 			body, err := o.MarshalJSON()
 			if err != nil {
 				return nil, err
 			}
 			return dryRun(ctx, m.client.PutRequest(r, o, body))
 		}
-		p, err := w.patch(r.GroupVersion().WithKind(f.CRD.Spec.Names.Kind), o)
+		p, err := patchOf(w, r.GroupVersion().WithKind(f.CRD.Spec.Names.Kind), o)
 		if err != nil {
 			return nil, err
 		}

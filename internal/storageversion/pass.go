@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +36,7 @@ type run struct {
 	trimmed bool
 }
 
-func (m *Migrator) newRun(crd string, progress func(Report)) *run {
+func (m *Migrator) newRun(crd string, progress func(decision.Report)) *run {
 	w := m.newRewriter()
 	return &run{
 		Migrator: m, name: crd, rewriter: w, progress: newProgress(progress),
@@ -43,8 +45,8 @@ func (m *Migrator) newRun(crd string, progress func(Report)) *run {
 	}
 }
 
-func (r *run) report() Report {
-	return Report{
+func (r *run) report() decision.Report {
+	return decision.Report{
 		Storage: r.storage, Candidates: r.cached, ManagedFields: r.rewriter.tally.report(),
 		Requests: r.progress.requests.Load(), Trimmed: r.trimmed, Checkpoint: r.evidence.Checkpoint(),
 	}
@@ -71,7 +73,7 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 		OnPage:   beforePage,
 		OnEnd:    r.rewriter.tally.end,
 		OnObject: func(w walk.Report) {
-			r.progress.tell(func(now *Report) {
+			r.progress.tell(func(now *decision.Report) {
 				now.Storage, now.Candidates, now.ManagedFields, now.Waiting = w, r.cached, r.rewriter.tally.report(), ""
 			})
 		},
@@ -91,16 +93,16 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 func (r *run) retry(err error) (time.Duration, bool) {
 	wait, again := retry(err)
 	if again {
-		r.progress.tell(func(now *Report) { now.Waiting = quote.Line(apierror.Message(err)) })
+		r.progress.tell(func(now *decision.Report) { now.Waiting = quote.Line(apierror.Message(err)) })
 	}
 	return wait, again
 }
 
 // unlisted classifies the answer to a list.
-func (r *run) unlisted(err error) *UnlistedError {
+func (r *run) unlisted(err error) *decision.UnlistedError {
 	crd := r.epoch().crd
-	e := unlisted(crd, err)
-	e.Starting = e.starting(crd, r.client.Clock.Now())
+	e := decision.Unlisted(crd, err)
+	e.Starting = e.ServedSoon(crd, r.client.Clock.Now())
 	return e
 }
 
@@ -158,7 +160,7 @@ func (r *run) ensureCheckpoint(ctx context.Context, listed string) error {
 	}
 	since := r.evidence.Since()
 	if since == "" {
-		return r.evidence.Begin(ctx, listed, r.options.terms())
+		return r.evidence.Begin(ctx, listed, r.options.Terms())
 	}
 	older, err := evidence.Newer(since, listed)
 	if err == nil && !older {
@@ -167,7 +169,7 @@ func (r *run) ensureCheckpoint(ctx context.Context, listed string) error {
 	r.evidence.Void()
 	r.options.Recent.Forget(r.epoch().key.UID)
 	return errors.Join(err, fmt.Errorf("%w: %s was listed at resourceVersion %s, which is older than the checkpoint: was etcd restored?",
-		ErrChanged, r.epoch().gvr.GroupResource(), listed))
+		decision.ErrChanged, r.epoch().gvr.GroupResource(), listed))
 }
 
 // moveCursor moves the checkpoint's cursor forward. Only the API server's own list shows
@@ -217,7 +219,7 @@ func (r *run) recheck(ctx context.Context) error {
 	m, err := r.client.CRDMetadata(ctx, r.name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%w: %s was deleted", ErrChanged, r.name)
+		return fmt.Errorf("%w: %s was deleted", decision.ErrChanged, r.name)
 	case err != nil:
 		return fmt.Errorf("read %s again: %w", r.name, err)
 	}
@@ -300,7 +302,7 @@ func (r *run) migrateCached(ctx context.Context) error {
 		Limiter: r.options.Limiter, Attempts: r.options.Attempts, Retry: retry, Cause: cause, Reason: FailureReason,
 		OnPage: func(ctx context.Context, w walk.Report) error { return r.ensureCheckpoint(ctx, w.ResourceVersion) },
 		OnObject: func(w walk.Report) {
-			r.progress.tell(func(now *Report) { *now = Report{Candidates: w} })
+			r.progress.tell(func(now *decision.Report) { *now = decision.Report{Candidates: w} })
 		},
 	})
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
@@ -13,15 +15,15 @@ import (
 // RequiredPermissions lists the permissions without which [Migrator.Run] refuses to begin, beside
 // that to get the CustomResourceDefinition. A resource "*" stands for all resources of
 // its group.
-func RequiredPermissions(objects schema.GroupResource, o Options) []Grant {
-	needed := []Grant{{Verb: "list", Resource: objects}}
-	write := o.Write.orDefault()
+func RequiredPermissions(objects schema.GroupResource, o Options) []decision.Grant {
+	needed := []decision.Grant{{Verb: "list", Resource: objects}}
+	write := o.Write.OrDefault()
 	written := objects
 	if sub := write.Subresource(); sub != "" {
 		written.Resource += "/" + sub
 	}
-	for _, verb := range write.verbs() {
-		needed = append(needed, Grant{Verb: verb, Resource: written})
+	for _, verb := range write.Verbs() {
+		needed = append(needed, decision.Grant{Verb: verb, Resource: written})
 	}
 	crd := objects.String()
 	if objects.Resource == "*" {
@@ -29,10 +31,10 @@ func RequiredPermissions(objects schema.GroupResource, o Options) []Grant {
 	}
 	if !o.NoTrim && !o.DryRun {
 		status := schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions/status"}
-		needed = append(needed, Grant{Verb: "patch", Resource: status, Name: crd})
+		needed = append(needed, decision.Grant{Verb: "patch", Resource: status, Name: crd})
 	}
 	if o.annotates() && !o.DryRun {
-		needed = append(needed, Grant{Verb: "patch", Resource: kube.CRDs, Name: crd})
+		needed = append(needed, decision.Grant{Verb: "patch", Resource: kube.CRDs, Name: crd})
 	}
 	return needed
 }
@@ -45,29 +47,31 @@ func (o Options) annotates() bool {
 
 // cleanupGrant is the permission that the cleanup of managedFields needs, whatever the
 // write.
-func cleanupGrant(objects schema.GroupResource) Grant { return Grant{Verb: "patch", Resource: objects} }
+func cleanupGrant(objects schema.GroupResource) decision.Grant {
+	return decision.Grant{Verb: "patch", Resource: objects}
+}
 
 // OptionalPermissions lists the permissions without which [Migrator.Observe] knows less and
 // [Migrator.Run] may have to wait longer.
-func OptionalPermissions(objects schema.GroupResource, o Options) []Grant {
-	helpful := []Grant{leaseGrant}
+func OptionalPermissions(objects schema.GroupResource, o Options) []decision.Grant {
+	helpful := []decision.Grant{leaseGrant}
 	for _, group := range storageMigrationGroups {
-		helpful = append(helpful, Grant{Verb: "list", Resource: schema.GroupResource{Group: group, Resource: "storageversionmigrations"}})
+		helpful = append(helpful, decision.Grant{Verb: "list", Resource: schema.GroupResource{Group: group, Resource: "storageversionmigrations"}})
 	}
-	if !o.skips(CleanupManagedFieldsPhase) && !o.DryRun && !o.Write.orDefault().patchesObject() {
+	if !o.Skips(decision.CleanupManagedFieldsPhase) && !o.DryRun && !o.Write.OrDefault().PatchesObject() {
 		helpful = append(helpful, cleanupGrant(objects))
 	}
 	return helpful
 }
 
 // leaseGrant is the right to see which API servers there are.
-var leaseGrant = Grant{
+var leaseGrant = decision.Grant{
 	Verb: "list", Namespace: metav1.NamespaceSystem,
 	Resource: schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leases"},
 }
 
 // ServerPermissions lists the permission to see which API servers there are.
-func ServerPermissions() []Grant { return []Grant{leaseGrant} }
+func ServerPermissions() []decision.Grant { return []decision.Grant{leaseGrant} }
 
 // storageMigrationGroups serve a kind StorageVersionMigration: Kubernetes'
 // own, and kube-storage-version-migrator's.

@@ -5,11 +5,16 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
 	"github.com/godwit-dev/godwit/internal/storageversion/managedfields"
@@ -90,27 +95,27 @@ func (r *rewriter) confirmGone(ctx context.Context, o *metav1.PartialObjectMetad
 // writeOf returns the write of an object: that of the policy, or an apply in place of a patch
 // where a conversion webhook must convert managedFields. While the webhook is down, an apply fails,
 // and before Kubernetes 1.37 a patch costs the object all its managedFields.
-func (r *rewriter) writeOf(o *metav1.PartialObjectMetadata) Write {
-	w := r.options.Write.orDefault()
+func (r *rewriter) writeOf(o *metav1.PartialObjectMetadata) decision.Write {
+	w := r.options.Write.OrDefault()
 	if r.epoch.Load().cleaner.Converted(o.ManagedFields) {
-		return w.orApply()
+		return w.OrApply()
 	}
 	return w
 }
 
 // write sends a write and returns the object after it.
-func (r *rewriter) write(ctx context.Context, o *metav1.PartialObjectMetadata, w Write) (*metav1.PartialObjectMetadata, error) {
+func (r *rewriter) write(ctx context.Context, o *metav1.PartialObjectMetadata, w decision.Write) (*metav1.PartialObjectMetadata, error) {
 	e := r.epoch.Load()
-	if w == WriteUpdate {
+	if w == decision.WriteUpdate {
 		return r.update(ctx, o)
 	}
-	p, err := w.patch(e.gvr.GroupVersion().WithKind(e.kind), o)
+	p, err := patchOf(w, e.gvr.GroupVersion().WithKind(e.kind), o)
 	if err != nil {
 		return nil, err
 	}
 	p.DryRun = r.options.DryRun
 	after, err := r.client.PatchObject(ctx, e.gvr, o, p)
-	if policy := r.options.Write.orDefault(); w != policy && apierror.IsUntyped(err) {
+	if policy := r.options.Write.OrDefault(); w != policy && apierror.IsUntyped(err) {
 		return r.write(ctx, o, policy)
 	}
 	return after, err
@@ -140,11 +145,11 @@ func (r *rewriter) update(ctx context.Context, o *metav1.PartialObjectMetadata) 
 // the object alone, as its users expect. To an apply it means that another client
 // wrote the object, and that settles it if the live object proves so; what a
 // listed resourceVersion says proves nothing.
-func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata, w Write, err error) (godwit.Outcome, error) {
+func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata, w decision.Write, err error) (godwit.Outcome, error) {
 	switch w {
-	case WritePatch, WriteStatusPatch:
+	case decision.WritePatch, decision.WriteStatusPatch:
 		return godwit.Failed, err // retried
-	case WriteUpdate:
+	case decision.WriteUpdate:
 		return godwit.Deferred, err
 	}
 	live, findErr := r.client.Find(ctx, r.epoch.Load().gvr, o)
@@ -157,9 +162,23 @@ func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata
 	if fresh, err := r.baseline.Load().Fresh(live.ResourceVersion); err != nil || fresh {
 		return godwit.Skipped, err
 	}
-	if w != r.options.Write.orDefault() {
+	if w != r.options.Write.OrDefault() {
 		o.ResourceVersion, o.ManagedFields = live.ResourceVersion, live.ManagedFields
 		return godwit.Failed, err // retried, as a patch would be
 	}
 	return godwit.Deferred, err
+}
+
+// applyManager owns what an apply leaves behind, which is nothing unless an
+// object had no managedFields at all.
+const applyManager = "crdmigrator"
+
+// patchOf is the patch that an object gets by each write but [decision.WriteUpdate].
+func patchOf(w decision.Write, kind schema.GroupVersionKind, o metav1.Object) (request.Patch, error) {
+	if w != decision.WriteApply && w != decision.WriteStatusApply {
+		return request.Patch{Kind: types.MergePatchType, Body: []byte("{}"), Subresource: w.Subresource(), Manager: kube.FieldManager}, nil
+	}
+	p, err := request.EmptyApply(kind, o)
+	p.Subresource, p.Manager = w.Subresource(), applyManager
+	return p, err
 }

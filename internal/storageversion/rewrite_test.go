@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/kube/kubetest"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -118,13 +121,13 @@ func TestRetry(t *testing.T) {
 		err    error
 		want   bool
 	}{
-		"conflict":             {"an empty patch has nothing to conflict with: the server gave up in its own loop", apierrors.NewConflict(widgets, "a", errors.New("modified")), true},
+		"conflict":             {"an empty patch has nothing to conflict with: the server gave up in its own loop", apierrors.NewConflict(kubetest.Resource, "a", errors.New("modified")), true},
 		"still there":          {"a 404 for an object that is listed", errStillThere, true},
 		"still there, wrapped": {"by a caller that adds words", fmt.Errorf("rewrite a: %w", errStillThere), true},
 		"throttled":            {"the server says later", apierrors.NewTooManyRequests("later", 1), true},
 		"webhook down":         {"a 500 may pass", apierrors.NewInternalError(errors.New("webhook")), true},
-		"forbidden":            {"asking again changes nothing", apierrors.NewForbidden(widgets, "a", errors.New("no")), false},
-		"invalid":              {"nor here", apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", widgets, "a", "", 0, false), false},
+		"forbidden":            {"asking again changes nothing", apierrors.NewForbidden(kubetest.Resource, "a", errors.New("no")), false},
+		"invalid":              {"nor here", apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", kubetest.Resource, "a", "", 0, false), false},
 		"unconverted":          {"its webhook may come back", unreadable("/registry/a: conversion webhook for example.com/v1, Kind=Widget failed: Post"), true},
 		"undecodable":          {"what is in etcd stays as it is", unreadable("/registry/a: invalid character"), false},
 		"incomplete list":      {"the reader that made it makes the next one", &listing.IncompleteError{Reader: true}, false},
@@ -146,19 +149,19 @@ func TestFailureReason(t *testing.T) {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
 	}
 	for want, err := range map[*godwit.Reason]error{
-		ReasonAdmissionDenied:    answer(403, metav1.StatusReasonForbidden, `admission webhook "freeze.example.com" denied the request: frozen`),
-		ReasonWebhookUnavailable: answer(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: connection refused`),
-		ReasonForbidden:          answer(403, metav1.StatusReasonForbidden, `geese.example.com "a" is forbidden: User "alice" cannot patch resource "geese" in API group "example.com" in the namespace "shop"`),
-		ReasonNotServed:          fmt.Errorf("1 attempt: %w", errStillThere),
-		ReasonConflict:           answer(409, metav1.StatusReasonConflict, "the object has been modified"),
-		ReasonThrottled:          answer(429, metav1.StatusReasonTooManyRequests, "too many requests"),
-		ReasonTimeout:            answer(504, metav1.StatusReasonTimeout, "timeout"),
-		ReasonServerError:        answer(503, metav1.StatusReasonServiceUnavailable, "etcd has no leader"),
-		ReasonObjectInvalid:      answer(422, metav1.StatusReasonInvalid, "spec.size: Required value"),
-		ReasonObjectTooLarge:     managedfields.ErrDropped,
-		ReasonManagedFieldsKept:  fmt.Errorf("cleanup: %w", managedfields.ErrKept),
-		ReasonUnanswered:         &url.Error{Op: "Patch", URL: "https://127.0.0.1", Err: syscall.ECONNREFUSED},
-		ReasonFailed:             errors.New("no resourceVersion"),
+		decision.ReasonAdmissionDenied:    answer(403, metav1.StatusReasonForbidden, `admission webhook "freeze.example.com" denied the request: frozen`),
+		decision.ReasonWebhookUnavailable: answer(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: connection refused`),
+		decision.ReasonForbidden:          answer(403, metav1.StatusReasonForbidden, `geese.example.com "a" is forbidden: User "alice" cannot patch resource "geese" in API group "example.com" in the namespace "shop"`),
+		decision.ReasonNotServed:          fmt.Errorf("1 attempt: %w", errStillThere),
+		decision.ReasonConflict:           answer(409, metav1.StatusReasonConflict, "the object has been modified"),
+		decision.ReasonThrottled:          answer(429, metav1.StatusReasonTooManyRequests, "too many requests"),
+		decision.ReasonTimeout:            answer(504, metav1.StatusReasonTimeout, "timeout"),
+		decision.ReasonServerError:        answer(503, metav1.StatusReasonServiceUnavailable, "etcd has no leader"),
+		decision.ReasonObjectInvalid:      answer(422, metav1.StatusReasonInvalid, "spec.size: Required value"),
+		decision.ReasonObjectTooLarge:     managedfields.ErrDropped,
+		decision.ReasonManagedFieldsKept:  fmt.Errorf("cleanup: %w", managedfields.ErrKept),
+		decision.ReasonUnanswered:         &url.Error{Op: "Patch", URL: "https://127.0.0.1", Err: syscall.ECONNREFUSED},
+		decision.ReasonFailed:             errors.New("no resourceVersion"),
 	} {
 		if got := FailureReason(err); got != want {
 			t.Errorf("%v: %s, want %s", err, got, want)

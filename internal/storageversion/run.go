@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
@@ -12,26 +14,26 @@ import (
 
 // Run carries a plan out: settle, rewrite, trim. It returns a true report in
 // every case, and
-//   - a [BlockedError] for a plan with blockers that waiting does not remove, and for a
+//   - a [decision.BlockedError] for a plan with blockers that waiting does not remove, and for a
 //     run that has only managedFields to clean and lacks the permission;
-//   - an [UnlistedError] when the API server does not list the objects;
-//   - a [NotSettledError] while nothing may be written yet: call again;
-//   - [ErrChanged] when the plan no longer fits: observe and plan again;
+//   - an [decision.UnlistedError] when the API server does not list the objects;
+//   - a [decision.NotSettledError] while nothing may be written yet: call again;
+//   - [decision.ErrChanged] when the plan no longer fits: observe and plan again;
 //   - the context's cause, after the writes under way were counted and the
 //     checkpoint was saved;
 //   - no error after a complete pass, also when objects failed: then the report
 //     counts and names them, and nothing is trimmed.
 //
-// [Next] decides what follows.
+// [decision.Next] decides what follows.
 //
 // progress, which may be nil, is called after each object and before each wait for
 // another attempt, one call at a time, and must be quick.
-func (m *Migrator) Run(ctx context.Context, p Plan, progress func(Report)) (Report, error) {
+func (m *Migrator) Run(ctx context.Context, p decision.Plan, progress func(decision.Report)) (decision.Report, error) {
 	if refusals := p.HardBlockers(); len(refusals) > 0 {
-		return Report{}, &BlockedError{CRD: p.Name, Blockers: refusals}
+		return decision.Report{}, &decision.BlockedError{CRD: p.Name, Blockers: refusals}
 	}
-	if u := p.Unlisted; u != nil && p.State == StateUnknown && u.Reason != ReasonThrottled && u.Reason != ReasonServerError {
-		return Report{}, u // a pass that begins with such a list takes minutes to say the same
+	if u := p.Unlisted; u != nil && p.State == decision.StateUnknown && u.Reason != decision.ReasonThrottled && u.Reason != decision.ReasonServerError {
+		return decision.Report{}, u // a pass that begins with such a list takes minutes to say the same
 	}
 	r := m.newRun(p.Name, progress)
 	ctx = kube.CountRequests(ctx, &r.progress.requests)
@@ -40,14 +42,14 @@ func (m *Migrator) Run(ctx context.Context, p Plan, progress func(Report)) (Repo
 }
 
 // run is the table of contents.
-func (r *run) run(ctx context.Context, p Plan) error {
+func (r *run) run(ctx context.Context, p decision.Plan) error {
 	if err := request.Retry(ctx, func(ctx context.Context) error { return r.begin(ctx, p) }); err != nil {
 		return err
 	}
 	if r.options.DryRun {
 		return r.pass(ctx, nil)
 	}
-	if kube.Trimmed(r.epoch().crd) || r.options.skips(StorageVersionMigrationPhase) {
+	if kube.Trimmed(r.epoch().crd) || r.options.Skips(decision.StorageVersionMigrationPhase) {
 		r.evidence.SetStored()
 		return r.cleanFields(ctx)
 	}
@@ -78,35 +80,35 @@ func (r *run) run(ctx context.Context, p Plan) error {
 }
 
 // begin reads the CRD anew and refuses a plan that was made for another one.
-func (r *run) begin(ctx context.Context, p Plan) error {
+func (r *run) begin(ctx context.Context, p decision.Plan) error {
 	crd, err := r.client.CRD(ctx, r.name)
 	if err != nil {
 		return notFound(r.name, err)
 	}
 	if crd.DeletionTimestamp != nil {
-		return fmt.Errorf("%w: %w", ErrChanged, &BlockedError{CRD: r.name, Blockers: checkServing(Facts{CRD: crd}, Policy{})})
+		return fmt.Errorf("%w: %w", decision.ErrChanged, &decision.BlockedError{CRD: r.name, Blockers: []godwit.Finding{decision.BeingDeleted(crd)}})
 	}
 	if crd.UID != p.UID || crd.Generation != p.Generation {
-		return fmt.Errorf("%w: %s is not what was planned for", ErrChanged, r.name)
+		return fmt.Errorf("%w: %s is not what was planned for", decision.ErrChanged, r.name)
 	}
 	if kube.Trimmed(crd) && !p.Trimmed {
-		return fmt.Errorf("%w: another client has trimmed status.storedVersions of %s", ErrChanged, r.name)
+		return fmt.Errorf("%w: another client has trimmed status.storedVersions of %s", decision.ErrChanged, r.name)
 	}
 	r.setCRD(crd)
-	return r.evidence.Load(ctx, crd, r.options.terms())
+	return r.evidence.Load(ctx, crd, r.options.Terms())
 }
 
 // cleanFields is a run without a rewrite: the objects are visited for their
 // managedFields alone.
 func (r *run) cleanFields(ctx context.Context) error {
-	if !r.options.skips(CleanupManagedFieldsPhase) {
+	if !r.options.Skips(decision.CleanupManagedFieldsPhase) {
 		if err := r.passOverAll(ctx); err != nil {
 			return err
 		}
 	}
 	if r.rewriter.cleanupRefused.Load() != nil {
 		grant := cleanupGrant(r.epoch().gvr.GroupResource())
-		return &BlockedError{CRD: r.name, Blockers: []godwit.Finding{forbidden(kube.UserName(ctx, r.client), grant)}}
+		return &decision.BlockedError{CRD: r.name, Blockers: []godwit.Finding{decision.Forbidden(kube.UserName(ctx, r.client), grant)}}
 	}
 	if !kube.Trimmed(r.epoch().crd) {
 		return nil
@@ -134,7 +136,7 @@ func (r *run) passes(ctx context.Context) error {
 		return nil
 	}
 	// What went wrong may only show that the CRD changed.
-	if changed := r.recheck(ctx); errors.Is(changed, ErrChanged) {
+	if changed := r.recheck(ctx); errors.Is(changed, decision.ErrChanged) {
 		return changed
 	}
 	return err
@@ -143,7 +145,7 @@ func (r *run) passes(ctx context.Context) error {
 // saveLast saves what the run has proven, unless the run is not wanted any more: the user
 // who removed the label wants no further write to the CRD.
 func (r *run) saveLast(ctx context.Context, why error) {
-	if !errors.Is(why, ErrOutOfScope) {
+	if !errors.Is(why, decision.ErrOutOfScope) {
 		r.evidence.SaveLast(ctx)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit/internal/quicklist"
@@ -16,7 +18,7 @@ import (
 type Surroundings struct {
 	// now is when the leases were read. A lease must not look stale because the scan of the CRDs took long.
 	now           time.Time
-	servers       []Server
+	servers       []decision.Server
 	serversUnread string
 	migrations    otherMigrations
 }
@@ -52,8 +54,8 @@ func (m *Migrator) CRDs(ctx context.Context) ([]apiextensionsv1.CustomResourceDe
 // ObserveIn reads the facts about a CRD that was listed, with one or two requests. They do not
 // contain which permissions of a run the caller lacks, nor a preflight: an overview is about the
 // cluster, and [Migrator.Observe] is about a run.
-func (m *Migrator) ObserveIn(ctx context.Context, s *Surroundings, crd *apiextensionsv1.CustomResourceDefinition) (Facts, error) {
-	f := Facts{CRD: crd, Now: s.now, Servers: s.servers, ServersRead: s.serversUnread == "", ServersUnread: s.serversUnread}
+func (m *Migrator) ObserveIn(ctx context.Context, s *Surroundings, crd *apiextensionsv1.CustomResourceDefinition) (decision.Facts, error) {
+	f := decision.Facts{CRD: crd, Now: s.now, Servers: s.servers, ServersRead: s.serversUnread == "", ServersUnread: s.serversUnread}
 	s.migrations.of(&f)
 	var err error
 	if f.Checkpoint, err = m.options.Journal.Load(ctx, crd); err != nil && !errors.As(err, &f.Newer) {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -29,7 +31,7 @@ func (r *run) trim(ctx context.Context) error {
 		err = r.whyRefused(ctx, err)
 	}
 	switch {
-	case errors.Is(err, ErrChanged):
+	case errors.Is(err, decision.ErrChanged):
 		return err
 	case err != nil:
 		return fmt.Errorf("trim status.storedVersions of %s: %w", r.name, err)
@@ -58,5 +60,5 @@ func (r *run) whyRefused(ctx context.Context, refused error) error {
 }
 
 func (r *run) changedBeforeTrim(err error) error {
-	return fmt.Errorf("%w: %s is not trimmed: %w", ErrChanged, r.name, err)
+	return fmt.Errorf("%w: %s is not trimmed: %w", decision.ErrChanged, r.name, err)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,7 +32,7 @@ func (r *rewriter) visit(ctx context.Context, o *metav1.PartialObjectMetadata) (
 		return godwit.Failed, err
 	}
 	cleaner := r.epoch.Load().cleaner
-	if _, stale := cleaner.Clean(o.ManagedFields); !stale || r.options.DryRun || r.options.skips(CleanupManagedFieldsPhase) {
+	if _, stale := cleaner.Clean(o.ManagedFields); !stale || r.options.DryRun || r.options.Skips(decision.CleanupManagedFieldsPhase) {
 		if done {
 			return godwit.Skipped, nil
 		}
@@ -71,7 +73,7 @@ func (r *rewriter) visitCandidate(ctx context.Context, o *metav1.PartialObjectMe
 	switch {
 	case err != nil:
 		return godwit.Failed, err
-	case done, !r.options.skips(CleanupManagedFieldsPhase) && r.epoch.Load().cleaner.Stale(o.ManagedFields):
+	case done, !r.options.Skips(decision.CleanupManagedFieldsPhase) && r.epoch.Load().cleaner.Stale(o.ManagedFields):
 		return godwit.Skipped, nil
 	}
 	return r.rewriteAlone(ctx, o)
@@ -123,7 +125,7 @@ func (r *rewriter) cleanup(ctx context.Context, cleaner *managedfields.Cleaner, 
 		case apierrors.IsNotFound(err):
 			outcome, err := r.confirmGone(ctx, o)
 			return o, outcome, err
-		case apierror.IsForbidden(err) && (r.baseline.Load().Stored || !r.options.Write.orDefault().patchesObject()):
+		case apierror.IsForbidden(err) && (r.baseline.Load().Stored || !r.options.Write.OrDefault().PatchesObject()):
 			return o, godwit.Failed, r.notCleaned(r.cleanNoMore(ctx))
 		case !apierrors.IsConflict(err):
 			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields: %w", err)
@@ -144,7 +146,7 @@ func (r *rewriter) cleanup(ctx context.Context, cleaner *managedfields.Cleaner, 
 // cleanNoMore spares the rest of the run a permission that is missing for good: every
 // object would wait for it as for a server that starts.
 func (r *rewriter) cleanNoMore(ctx context.Context) error {
-	b := forbidden(kube.UserName(ctx, r.client), cleanupGrant(r.epoch.Load().gvr.GroupResource()))
+	b := decision.Forbidden(kube.UserName(ctx, r.client), cleanupGrant(r.epoch.Load().gvr.GroupResource()))
 	refused := fmt.Errorf("clean managedFields: %s; %s", b.Message, b.Fix)
 	r.cleanupRefused.Store(&refused)
 	return refused

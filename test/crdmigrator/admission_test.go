@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -150,7 +152,7 @@ func deny(object string) func(string) string {
 func allow(string) string { return "" }
 
 // mustFailOne checks a run in which one object failed.
-func (w *widgets) mustFailOne(report storageversion.Report, counts godwit.Counts, name string, why ...string) {
+func (w *widgets) mustFailOne(report decision.Report, counts godwit.Counts, name string, why ...string) {
 	w.t.Helper()
 	if report.Storage.Counts != counts || report.Trimmed {
 		w.t.Errorf("run: %+v, trimmed %v, want %+v and not trimmed", report.Storage.Counts, report.Trimmed, counts)

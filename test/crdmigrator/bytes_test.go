@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -75,7 +77,7 @@ func (w *widgets) bytesSince(revision int64) (objects int, bytes int64) {
 
 // runUntilItWaits stops a run once it waits for the byte budget, and returns the
 // bytes that it wrote to etcd.
-func (w *widgets) runUntilItWaits(limits walk.Limits) (storageversion.Report, int64) {
+func (w *widgets) runUntilItWaits(limits walk.Limits) (decision.Report, int64) {
 	w.t.Helper()
 	limiter := walk.NewLimiter(limits)
 	m := w.quickMigrator(storageversion.Options{Limiter: limiter, PageObjects: 20})
@@ -83,7 +85,7 @@ func (w *widgets) runUntilItWaits(limits walk.Limits) (storageversion.Report, in
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
 	type end struct {
-		report storageversion.Report
+		report decision.Report
 		err    error
 	}
 	ended := make(chan end, 1)

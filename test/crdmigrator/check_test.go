@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -118,8 +120,8 @@ func TestNextRelease(t *testing.T) {
 		{"it removes a version that only etcd shows", "storedVersions without the storage version", withVersions("v2*"), unsafe, releasecheck.ReasonStoredAtRemovedVersion},
 		{"nothing is served", "flipped", withVersions("v1-", "v2-*"), unsafe, releasecheck.ReasonNoServedVersion},
 		{"the storage version is not served", "flipped", withVersions("v1", "v2-*"), safe, releasecheck.ReasonUnservedStorageVersion},
-		{"no storage version", "flipped", withVersions("v1", "v2"), refused, storageversion.ReasonNoStorageVersion},
-		{"no version", "flipped", withVersions(), refused, storageversion.ReasonNoStorageVersion},
+		{"no storage version", "flipped", withVersions("v1", "v2"), refused, decision.ReasonNoStorageVersion},
+		{"no version", "flipped", withVersions(), refused, decision.ReasonNoStorageVersion},
 		{"two storage versions", "flipped", withVersions("v1*", "v2*"), refused, releasecheck.ReasonSeveralStorageVersions},
 		{"a version twice", "flipped", withVersions("v1", "v1", "v2*"), refused, releasecheck.ReasonInvalidVersion},
 		{"an odd version", "flipped", withVersions("v1", "v2*", "3.0"), refused, releasecheck.ReasonInvalidVersion},
@@ -337,8 +339,8 @@ func TestCheckWithoutPermissions(t *testing.T) {
 		says   *godwit.Reason
 		remedy string
 	}{
-		{want: releasecheck.Unknown, says: storageversion.ReasonForbidden, remedy: "Verb:get Group:apiextensions.k8s.io Resource:customresourcedefinitions Namespace: Name:" + w.name},
-		{readCRD, releasecheck.Unknown, storageversion.ReasonForbidden, "Verb:list Group:" + w.group + " Resource:widgets "},
+		{want: releasecheck.Unknown, says: decision.ReasonForbidden, remedy: "Verb:get Group:apiextensions.k8s.io Resource:customresourcedefinitions Namespace: Name:" + w.name},
+		{readCRD, releasecheck.Unknown, decision.ReasonForbidden, "Verb:list Group:" + w.group + " Resource:widgets "},
 		{permission{"list", w.group, w.plural}, releasecheck.Unsafe, releasecheck.ReasonManagedFieldsRemovedVersion, "RunMigration{CRD:" + w.name},
 	}
 	for _, step := range steps {

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -155,7 +157,7 @@ func (w *widgets) unchanged(name string) *http.Response {
 }
 
 // mustName checks that a tally names the one object that failed or was deferred.
-func mustName(t *testing.T, tally storageversion.Tally, counts godwit.Counts, name, why string) {
+func mustName(t *testing.T, tally decision.Tally, counts godwit.Counts, name, why string) {
 	t.Helper()
 	if counts.Settled() {
 		if len(tally.Failures) != 0 {
@@ -210,7 +212,7 @@ func (w *widgets) allowAll() {
 func TestEveryWriteOverEntriesOfARemovedVersion(t *testing.T) {
 	t.Parallel()
 	const objects = 5
-	for _, write := range storageversion.Writes {
+	for _, write := range decision.Writes {
 		t.Run(string(write), func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)
@@ -226,7 +228,7 @@ func TestEveryWriteOverEntriesOfARemovedVersion(t *testing.T) {
 				t.Error("an apply over an entry of v0 succeeded, want it to fail")
 			}
 			_, config := w.user(append(w.permissionsOf(write), permission{"patch", w.group, w.plural})...)
-			m := newMigrator(t, config, storageversion.Options{Policy: storageversion.Policy{Settle: -1, Write: write}})
+			m := newMigrator(t, config, storageversion.Options{Policy: decision.Policy{Settle: -1, Write: write}})
 			report := w.mustMigrate(m)
 			want := godwit.Counts{Migrated: objects}
 			if report.Storage.Counts != want || report.ManagedFields.Counts != want || !report.Trimmed {
@@ -259,7 +261,7 @@ func TestCleanupStopsWithoutPermission(t *testing.T) {
 		})
 	})
 	policy := quickSettle
-	policy.Write = storageversion.WriteStatusPatch
+	policy.Write = decision.WriteStatusPatch
 	report := w.mustMigrate(newMigrator(t, config, storageversion.Options{Policy: policy}))
 	if storage, fields := report.Storage.Counts, report.ManagedFields.Counts; storage.Migrated != 100 || fields.Failed != 100 || !report.Trimmed {
 		t.Errorf("storage %+v, managedFields %+v, trimmed: %v", storage, fields, report.Trimmed)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // widget is an operator's Go type for the kind of a test.
@@ -65,7 +66,7 @@ type embedding struct {
 	version  string // of the Go type; empty means v1
 	by       crdmigrator.ByObjectConfig
 	skip     []crdmigrator.Phase
-	policy   storageversion.Policy                        // zero means quickSettle
+	policy   decision.Policy                              // zero means quickSettle
 	kinds    map[client.Object]crdmigrator.ByObjectConfig // further kinds
 	manager  func(*manager.Options)
 	operator func(*operator)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -246,7 +248,7 @@ func (w *widgets) chill() {
 }
 
 // mustNameTheConverter checks that the failure names the conversion webhook.
-func (w *widgets) mustNameTheConverter(c *converter, report storageversion.Report, err error) {
+func (w *widgets) mustNameTheConverter(c *converter, report decision.Report, err error) {
 	w.t.Helper()
 	said := messages(report, err)
 	if len(said) == 0 {
@@ -334,7 +336,7 @@ func TestConversionWebhookLostMidRun(t *testing.T) {
 // fields that managers own at v1.
 func TestManagedFieldsOutliveTheConverter(t *testing.T) {
 	t.Parallel()
-	for _, write := range storageversion.Writes {
+	for _, write := range decision.Writes {
 		t.Run(string(write), func(t *testing.T) {
 			t.Parallel()
 			w, c := newConverted(t, shared, 10)
@@ -344,13 +346,13 @@ func TestManagedFieldsOutliveTheConverter(t *testing.T) {
 			fields := w.fields()
 			c.down()
 			_, config := w.user(w.permissionsOf(write)...)
-			m := newMigrator(t, config, storageversion.Options{Attempts: 2, Policy: storageversion.Policy{Settle: -1, Write: write}})
+			m := newMigrator(t, config, storageversion.Options{Attempts: 2, Policy: decision.Policy{Settle: -1, Write: write}})
 			report, err := w.migrate(t.Context(), m, nil)
 			want := godwit.Counts{Failed: 10}
 			switch {
-			case write == storageversion.WriteUpdate && minorVersion(t) >= "37": // which keeps them
+			case write == decision.WriteUpdate && minorVersion(t) >= "37": // which keeps them
 				want = godwit.Counts{Migrated: 10}
-			case write == storageversion.WriteUpdate:
+			case write == decision.WriteUpdate:
 				for _, said := range messages(report, err) {
 					if !strings.Contains(said, managedfields.ErrUnconverted.Error()) {
 						t.Errorf("failure = %q, want %q", said, managedfields.ErrUnconverted)

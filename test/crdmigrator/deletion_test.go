@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	typedv1 "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
@@ -54,7 +56,7 @@ func TestCRDDeletedMidRun(t *testing.T) {
 			w.removeCRD()
 			report, err := run.resume()
 			mustStopForChange(t, report, err)
-			if _, err := m.Plan(t.Context(), w.name); !errors.Is(err, storageversion.ErrNotFound) {
+			if _, err := m.Plan(t.Context(), w.name); !errors.Is(err, decision.ErrNotFound) {
 				t.Errorf("plan of the deleted CRD: %v, want ErrNotFound", err)
 			}
 		})
@@ -132,7 +134,7 @@ func TestTerminatingCRDIsBlocked(t *testing.T) {
 	if plan, err = m.Plan(t.Context(), w.name); err != nil {
 		t.Fatal(err)
 	}
-	mustBeBlocked(t, plan, storageversion.ReasonTerminating, 1)
+	mustBeBlocked(t, plan, decision.ReasonTerminating, 1)
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": nil}})
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +167,7 @@ func TestUnservedVersionMidRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			mustBeBlocked(t, plan, storageversion.ReasonStorageVersionNotServed, 1)
+			mustBeBlocked(t, plan, decision.ReasonStorageVersionNotServed, 1)
 
 			w.setVersions(version("v1", true, false), version("v2", true, true))
 			w.mustBeMigrated(w.mustMigrate(m), 100)

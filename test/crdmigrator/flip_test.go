@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -45,9 +47,9 @@ func (w *widgets) edit(config *rest.Config, change func(*apiextensionsv1.CustomR
 	}
 }
 
-func mustStopForChange(t *testing.T, report storageversion.Report, err error) {
+func mustStopForChange(t *testing.T, report decision.Report, err error) {
 	t.Helper()
-	if !errors.Is(err, storageversion.ErrChanged) || report.Trimmed {
+	if !errors.Is(err, decision.ErrChanged) || report.Trimmed {
 		t.Errorf("run: %v, trimmed %v, want ErrChanged and not trimmed", err, report.Trimmed)
 	}
 }
@@ -143,7 +145,7 @@ func TestCRDWithTwoWritersIsBlocked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan.State != storageversion.Ready {
+		if plan.State != decision.Ready {
 			t.Fatalf("after %d restarts the plan is %s by %+v, want Ready", restarts, plan.State, plan.Blockers)
 		}
 		run := w.pauseAfter(t.Context(), m, 5)
@@ -157,7 +159,7 @@ func TestCRDWithTwoWritersIsBlocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustBeBlocked(t, plan, storageversion.ReasonCRDKeepsChanging, 1)
+	mustBeBlocked(t, plan, decision.ReasonCRDKeepsChanging, 1)
 	if message := plan.Blockers[0].Message; !strings.Contains(message, "our-team (Update)") {
 		t.Errorf("blocker = %q, want it to name the manager that wrote last", message)
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -109,11 +111,11 @@ func TestInTreeMigratorRunning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustBeBlocked(t, plan, storageversion.ReasonMigrationInProgress, 1)
+		mustBeBlocked(t, plan, decision.ReasonMigrationInProgress, 1)
 		if b := plan.Blockers[0]; !strings.Contains(b.Message, "storageversionmigrations.storagemigration.k8s.io/"+name) {
 			t.Errorf("blocker = %q, want it to name %s", b.Message, name)
 		}
-		var blocked *storageversion.BlockedError
+		var blocked *decision.BlockedError
 		if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &blocked) {
 			t.Errorf("running a blocked plan: %v, want BlockedError", err)
 		}
@@ -168,7 +170,7 @@ func TestInTreeMigrationThatFailed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan.State != storageversion.Ready {
+		if plan.State != decision.Ready {
 			t.Errorf("with %v in etcd, plan is %s, want Ready", w.stored(), plan.State)
 		}
 		report := w.mustMigrate(m)
@@ -182,7 +184,7 @@ func TestInTreeMigrationThatFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.State != storageversion.Clean {
+	if plan.State != decision.Clean {
 		t.Errorf("plan in the end = %s, want Clean", plan.State)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -40,17 +42,17 @@ func TestObjectTooLargeForItsManagedFields(t *testing.T) {
 	long := "big-" + strings.Repeat("g", 240)
 	cases := map[string]struct {
 		reason  string
-		write   storageversion.Write
+		write   decision.Write
 		stale   bool
 		naked   bool
 		dropped bool
 	}{
 		"patch":            {reason: "the rewrite loses them", dropped: true},
-		"status patch":     {reason: "a write of the status loses them", write: storageversion.WriteStatusPatch, dropped: true},
-		"update":           {reason: "an update loses them", write: storageversion.WriteUpdate, dropped: true},
+		"status patch":     {reason: "a write of the status loses them", write: decision.WriteStatusPatch, dropped: true},
+		"update":           {reason: "an update loses them", write: decision.WriteUpdate, dropped: true},
 		"cleanup":          {reason: "a cleanup that leaves too much loses the rest", stale: true, dropped: true},
-		"apply":            {reason: "an apply needs them, and is refused", write: storageversion.WriteApply},
-		"status apply":     {reason: "as above", write: storageversion.WriteStatusApply},
+		"apply":            {reason: "an apply needs them, and is refused", write: decision.WriteApply},
+		"status apply":     {reason: "as above", write: decision.WriteStatusApply},
 		"no managedFields": {reason: "an object that is too large by itself is not migrated", naked: true},
 	}
 	for name, tc := range cases {
@@ -70,7 +72,7 @@ func TestObjectTooLargeForItsManagedFields(t *testing.T) {
 			w.flip()
 			_, config := w.user(append(w.permissionsOf(tc.write), permission{"patch", w.group, w.plural})...)
 			config, wire := tap(config)
-			report := w.mustMigrate(newMigrator(t, config, storageversion.Options{Policy: storageversion.Policy{Settle: -1, Write: tc.write}}))
+			report := w.mustMigrate(newMigrator(t, config, storageversion.Options{Policy: decision.Policy{Settle: -1, Write: tc.write}}))
 
 			storage, fields, left := godwit.Counts{Migrated: others + 1}, godwit.Counts{Failed: 1}, 0
 			if !tc.dropped {
@@ -80,7 +82,7 @@ func TestObjectTooLargeForItsManagedFields(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v, %+v, trimmed %v", tc.reason, report, storage, fields, tc.dropped)
 			}
 			mustName(t, report.ManagedFields, fields, long, "dropped all managedFields")
-			mustName(t, storageversion.Tally{Failures: report.Storage.Failures}, storage, long, "too large")
+			mustName(t, decision.Tally{Failures: report.Storage.Failures}, storage, long, "too large")
 			if got := w.entries(long); len(got) != left {
 				t.Errorf("managedFields = %q, want %d entries", got, left)
 			}

@@ -3,6 +3,8 @@ package crdmigrator_test
 import (
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,7 +27,7 @@ func TestLifecycleOfAVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.State != storageversion.Clean {
+	if plan.State != decision.Clean {
 		t.Errorf("plan after adding a version = %s, want Clean", plan.State)
 	}
 
@@ -39,7 +41,7 @@ func TestLifecycleOfAVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.State != storageversion.Ready || plan.Objects == nil || *plan.Objects != 100 {
+	if plan.State != decision.Ready || plan.Objects == nil || *plan.Objects != 100 {
 		t.Errorf("plan = %+v, want Ready with 100 objects", plan)
 	}
 
@@ -74,7 +76,7 @@ func TestLifecycleOfAVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.State != storageversion.Clean {
+	if plan.State != decision.Clean {
 		t.Errorf("plan in the end = %s, want Clean", plan.State)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit"
@@ -64,7 +66,7 @@ func TestLostAnswersAreNoFailures(t *testing.T) {
 	t.Parallel()
 	losses := map[string]func(*http.Request, *http.Response) (*http.Response, error){"cut connection": cut, "504": timedOut}
 	for name, loss := range losses {
-		for _, write := range storageversion.Writes {
+		for _, write := range decision.Writes {
 			t.Run(name+" "+string(write), func(t *testing.T) {
 				t.Parallel()
 				w := newWidgets(t, shared)
@@ -73,10 +75,10 @@ func TestLostAnswersAreNoFailures(t *testing.T) {
 				_, config := w.user(w.permissionsOf(write)...)
 				config, wire := tap(config)
 				n := wire.loseFirst(loss)
-				m := newMigrator(t, config, storageversion.Options{PageObjects: 10, Policy: storageversion.Policy{Settle: -1, Write: write}})
+				m := newMigrator(t, config, storageversion.Options{PageObjects: 10, Policy: decision.Policy{Settle: -1, Write: write}})
 				report := w.mustMigrate(m)
 				want := godwit.Counts{Migrated: 20}
-				if write == storageversion.WriteApply || write == storageversion.WriteStatusApply { // sees only that the object changed
+				if write == decision.WriteApply || write == decision.WriteStatusApply { // sees only that the object changed
 					want = godwit.Counts{Migrated: 16, Skipped: 4}
 				}
 				if report.Storage.Counts != want {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -76,7 +78,7 @@ func TestManagedFieldsOfARemovedVersion(t *testing.T) {
 		t.Error("an apply over entries of a removed version succeeded, want an error before the cleanup")
 	}
 
-	if got := w.scanned(); got != storageversion.ManagedFieldsStale {
+	if got := w.scanned(); got != decision.ManagedFieldsStale {
 		t.Errorf("managedFields by a scan = %s, want Stale", got)
 	}
 	report := w.mustMigrate(m)
@@ -95,7 +97,7 @@ func TestManagedFieldsOfARemovedVersion(t *testing.T) {
 		t.Errorf("managedFields of a written object are %q, want one seeding entry of its manager", got)
 	}
 
-	if got := w.scanned(); got != storageversion.ManagedFieldsClean {
+	if got := w.scanned(); got != decision.ManagedFieldsClean {
 		t.Errorf("managedFields by a scan after the cleanup = %s, want Clean", got)
 	}
 
@@ -112,13 +114,13 @@ func TestManagedFieldsOfARemovedVersion(t *testing.T) {
 }
 
 // scanned is the state of managedFields in a plan that reads all objects.
-func (w *widgets) scanned() storageversion.ManagedFields {
+func (w *widgets) scanned() decision.ManagedFields {
 	w.t.Helper()
 	plan, err := newMigrator(w.t, w.config, storageversion.Options{Scan: true}).Plan(w.t.Context(), w.name)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if (plan.ManagedFields == storageversion.ManagedFieldsStale) != (plan.State == storageversion.Ready) {
+	if (plan.ManagedFields == decision.ManagedFieldsStale) != (plan.State == decision.Ready) {
 		w.t.Errorf("plan is %s although managedFields are %s", plan.State, plan.ManagedFields)
 	}
 	return plan.ManagedFields

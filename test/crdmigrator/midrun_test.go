@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/internal/storageversion"
@@ -44,12 +46,12 @@ func (h *halt) isReached() bool {
 type run struct {
 	*halt
 	done   chan struct{}
-	report storageversion.Report
+	report decision.Report
 	err    error
 }
 
 // resume releases a paused run, and returns its result.
-func (r *run) resume() (storageversion.Report, error) {
+func (r *run) resume() (decision.Report, error) {
 	r.release()
 	<-r.done
 	return r.report, r.err
@@ -60,7 +62,7 @@ func (r *run) resume() (storageversion.Report, error) {
 func (w *widgets) pauseAfter(ctx context.Context, m *storageversion.Migrator, n int64) *run {
 	w.t.Helper()
 	h, stood := newHalt(w.t), false
-	return w.pauseAt(ctx, m, h, func(r storageversion.Report) {
+	return w.pauseAt(ctx, m, h, func(r decision.Report) {
 		if !stood && r.Storage.Counts.Total() >= n {
 			stood = true
 			h.stand()
@@ -69,7 +71,7 @@ func (w *widgets) pauseAfter(ctx context.Context, m *storageversion.Migrator, n 
 }
 
 // pauseAt runs until the run waits at a halt of the test.
-func (w *widgets) pauseAt(ctx context.Context, m *storageversion.Migrator, h *halt, progress func(storageversion.Report)) *run {
+func (w *widgets) pauseAt(ctx context.Context, m *storageversion.Migrator, h *halt, progress func(decision.Report)) *run {
 	w.t.Helper()
 	r := &run{halt: h, done: make(chan struct{})}
 	go func() {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,11 +19,11 @@ import (
 )
 
 // writer is a migrator with one write and the permissions for it.
-func (w *widgets) writer(write storageversion.Write) (*storageversion.Migrator, *wire) {
+func (w *widgets) writer(write decision.Write) (*storageversion.Migrator, *wire) {
 	w.t.Helper()
 	_, config := w.user(w.permissionsOf(write)...)
 	config, wire := tap(config)
-	return newMigrator(w.t, config, storageversion.Options{PageObjects: 20, Policy: storageversion.Policy{Settle: -1, Write: write}}), wire
+	return newMigrator(w.t, config, storageversion.Options{PageObjects: 20, Policy: decision.Policy{Settle: -1, Write: write}}), wire
 }
 
 func sendsTo(name string) func(*http.Request) bool {
@@ -37,25 +39,25 @@ func TestObjectCreatedAgainMidRun(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		again bool
-		want  map[storageversion.Write]godwit.Counts
+		want  map[decision.Write]godwit.Counts
 	}{
 		"deleted": {
-			want: map[storageversion.Write]godwit.Counts{
-				storageversion.WritePatch:       {Migrated: 9, Gone: 1},
-				storageversion.WriteStatusPatch: {Migrated: 9, Gone: 1},
-				storageversion.WriteUpdate:      {Migrated: 9, Gone: 1},
-				storageversion.WriteApply:       {Migrated: 9, Gone: 1},
-				storageversion.WriteStatusApply: {Migrated: 9, Gone: 1},
+			want: map[decision.Write]godwit.Counts{
+				decision.WritePatch:       {Migrated: 9, Gone: 1},
+				decision.WriteStatusPatch: {Migrated: 9, Gone: 1},
+				decision.WriteUpdate:      {Migrated: 9, Gone: 1},
+				decision.WriteApply:       {Migrated: 9, Gone: 1},
+				decision.WriteStatusApply: {Migrated: 9, Gone: 1},
 			},
 		},
 		"created again": {
 			again: true,
-			want: map[storageversion.Write]godwit.Counts{
-				storageversion.WritePatch:       {Migrated: 10},
-				storageversion.WriteStatusPatch: {Migrated: 10},
-				storageversion.WriteUpdate:      {Migrated: 9, Deferred: 1},
-				storageversion.WriteApply:       {Migrated: 9, Skipped: 1},
-				storageversion.WriteStatusApply: {Migrated: 9, Skipped: 1},
+			want: map[decision.Write]godwit.Counts{
+				decision.WritePatch:       {Migrated: 10},
+				decision.WriteStatusPatch: {Migrated: 10},
+				decision.WriteUpdate:      {Migrated: 9, Deferred: 1},
+				decision.WriteApply:       {Migrated: 9, Skipped: 1},
+				decision.WriteStatusApply: {Migrated: 9, Skipped: 1},
 			},
 		},
 	}
@@ -105,7 +107,7 @@ func (w *widgets) replace(name string, again bool) (made types.UID) {
 // a change is not.
 func TestEveryWritePassesImmutabilityRules(t *testing.T) {
 	t.Parallel()
-	for _, write := range storageversion.Writes {
+	for _, write := range decision.Writes {
 		t.Run(string(write), func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -303,7 +305,7 @@ func testPermissionsOfARepair(t *testing.T, plane *controlplane.ControlPlane) {
 	failed := func(reason string) {
 		t.Helper()
 		report, err := w.repair(t.Context(), config)
-		if err != nil || report.Counts.Failed != 1 || len(report.Failures) != 1 || report.Failures[0].Reason != storageversion.ReasonForbidden ||
+		if err != nil || report.Counts.Failed != 1 || len(report.Failures) != 1 || report.Failures[0].Reason != decision.ReasonForbidden ||
 			!strings.Contains(report.Failures[0].Message, "configmaps default/"+w.nameOf("dependent")) {
 			t.Errorf("%s: %+v, %v", reason, report, err)
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -155,13 +157,13 @@ func TestPlanAndRunNameMissingPermissions(t *testing.T) {
 		"patch customresourcedefinitions.apiextensions.k8s.io/status " + w.name,
 		"patch customresourcedefinitions.apiextensions.k8s.io " + w.name,
 	}
-	mustBeBlocked(t, plan, storageversion.ReasonForbidden, len(wants))
+	mustBeBlocked(t, plan, decision.ReasonForbidden, len(wants))
 	for i, b := range plan.Blockers {
 		if want := user + " may not " + wants[i]; b.Message != want {
 			t.Errorf("blocker %d = %q, want it to name %q", i, b.Message, want)
 		}
 	}
-	var blocked *storageversion.BlockedError
+	var blocked *decision.BlockedError
 	if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &blocked) {
 		t.Errorf("running a blocked plan: %v, want BlockedError", err)
 	}
@@ -173,7 +175,7 @@ func TestPlanAndRunNameMissingPermissions(t *testing.T) {
 	if plan, err = m.Plan(t.Context(), w.name); err != nil {
 		t.Fatal(err)
 	}
-	if plan.State != storageversion.Ready || plan.Objects == nil || *plan.Objects != 20 {
+	if plan.State != decision.Ready || plan.Objects == nil || *plan.Objects != 20 {
 		t.Errorf("with the permissions granted, plan = %+v, want Ready with 20 objects", plan)
 	}
 	w.mustMigrate(m)
@@ -193,9 +195,9 @@ func permissionOf(t *testing.T, b godwit.Finding, user string) permission {
 	return permission{}
 }
 
-func mustBeBlocked(t *testing.T, plan storageversion.Plan, reason *godwit.Reason, n int) {
+func mustBeBlocked(t *testing.T, plan decision.Plan, reason *godwit.Reason, n int) {
 	t.Helper()
-	if plan.State != storageversion.Blocked || len(plan.Blockers) != n {
+	if plan.State != decision.Blocked || len(plan.Blockers) != n {
 		t.Fatalf("plan is %s by %+v, want Blocked by %d × %s", plan.State, plan.Blockers, n, reason)
 	}
 	for _, b := range plan.Blockers {
@@ -212,7 +214,7 @@ func TestSettleTimeDecidesWithoutLeases(t *testing.T) {
 	const settle = 10 * time.Second // longer than a plan and a run take on a busy machine
 	w := newWidgets(t, shared)
 	w.fill("v1", 20)
-	m := newMigrator(t, w.withoutLeases(), storageversion.Options{Policy: storageversion.Policy{Settle: settle}})
+	m := newMigrator(t, w.withoutLeases(), storageversion.Options{Policy: decision.Policy{Settle: settle}})
 	began := time.Now().Truncate(time.Second) // the API server's times are cut to it
 	w.flip()
 
@@ -221,7 +223,7 @@ func TestSettleTimeDecidesWithoutLeases(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = m.Run(t.Context(), plan, nil)
-	var notSettled *storageversion.NotSettledError
+	var notSettled *decision.NotSettledError
 	if !errors.As(err, &notSettled) {
 		t.Fatalf("run right after the flip: %v, want NotSettledError", err)
 	}

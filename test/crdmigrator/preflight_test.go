@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -30,12 +32,12 @@ import (
 )
 
 // withPreflight returns options with the preflight.
-func withPreflight(p storageversion.Policy) storageversion.Options {
+func withPreflight(p decision.Policy) storageversion.Options {
 	p.Settle = -1
 	return storageversion.Options{Policy: p, Preflight: preflight.Run}
 }
 
-func (w *widgets) mustPlan(config *rest.Config, o storageversion.Options) storageversion.Plan {
+func (w *widgets) mustPlan(config *rest.Config, o storageversion.Options) decision.Plan {
 	w.t.Helper()
 	plan, err := newMigrator(w.t, config, o).Plan(w.t.Context(), w.name)
 	if err != nil {
@@ -145,20 +147,20 @@ func TestPlanNamesTheWebhookThatDeniesAndAWriteThatPasses(t *testing.T) {
 	policy := w.policy(fmt.Sprintf("object.metadata.namespace != %q", audited))
 	await(t, "the policy to be in force", func() bool { _, err := w.tryUpdate(audited, "w-0"); return err != nil })
 
-	plan := w.mustPlan(w.config, withPreflight(storageversion.Policy{}))
-	mustBeBlocked(t, plan, storageversion.ReasonAdmissionDenied, 1)
+	plan := w.mustPlan(w.config, withPreflight(decision.Policy{}))
+	mustBeBlocked(t, plan, decision.ReasonAdmissionDenied, 1)
 	mustSay(t, plan.Blockers[0].Message, "ValidatingAdmissionPolicy "+policy, audited+"/w-0 (1 of 3 objects tried)", "the audit is not over")
 	mustSay(t, kubetest.Words(plan.Blockers[0].Fix), "which was tried and passes: RunMigration{CRD:"+w.name+" Write:StatusPatch",
 		"AcceptDenials:true", "Edit{Object:{Resource:validatingadmissionpolicy Namespace: Name:"+policy, `request.userInfo.username != "`)
-	want := &storageversion.PreflightSummary{Write: storageversion.WritePatch, Tried: 3, Accepted: 2, Refused: 1, AllSeen: true}
+	want := &decision.PreflightSummary{Write: decision.WritePatch, Tried: 3, Accepted: 2, Refused: 1, AllSeen: true}
 	if diff := cmp.Diff(want, plan.Preflight); diff != "" {
 		t.Errorf("preflight (-want +got):\n%s", diff)
 	}
 	w.mustHaveBeenWritten("a preflight writes nothing", 7, 1)
 
-	accepting := withPreflight(storageversion.Policy{AcceptDenials: true})
+	accepting := withPreflight(decision.Policy{AcceptDenials: true})
 	plan = w.mustPlan(w.config, accepting)
-	if plan.State != storageversion.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != storageversion.ReasonAdmissionDenied {
+	if plan.State != decision.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != decision.ReasonAdmissionDenied {
 		t.Errorf("with --accept-denials: %s, warnings %+v, want Ready and the denial as a warning", plan.State, plan.Warnings)
 	}
 	report := w.mustMigrate(newMigrator(t, w.config, accepting))
@@ -166,8 +168,8 @@ func TestPlanNamesTheWebhookThatDeniesAndAWriteThatPasses(t *testing.T) {
 		t.Errorf("with --accept-denials: %+v, trimmed %v, want %+v and not trimmed", report.Storage.Counts, report.Trimmed, want)
 	}
 
-	past := withPreflight(storageversion.Policy{Write: storageversion.WriteStatusPatch})
-	if plan = w.mustPlan(w.config, past); plan.State != storageversion.Ready || len(plan.Warnings) > 0 || plan.Preflight.Tried != 1 {
+	past := withPreflight(decision.Policy{Write: decision.WriteStatusPatch})
+	if plan = w.mustPlan(w.config, past); plan.State != decision.Ready || len(plan.Warnings) > 0 || plan.Preflight.Tried != 1 {
 		t.Errorf("past the policy: %s, warnings %+v, preflight %+v, want Ready after trying the one namespace that is left",
 			plan.State, plan.Warnings, plan.Preflight)
 	}
@@ -191,8 +193,8 @@ func TestExemptionAllowsTheMigration(t *testing.T) {
 	w.awaitRefused("w-0000", apierrors.IsInvalid)
 	user, config := w.user(w.migrationPermissions()...)
 
-	plan := w.mustPlan(config, withPreflight(storageversion.Policy{}))
-	mustBeBlocked(t, plan, storageversion.ReasonAdmissionDenied, 1)
+	plan := w.mustPlan(config, withPreflight(decision.Policy{}))
+	mustBeBlocked(t, plan, decision.ReasonAdmissionDenied, 1)
 	if remedy := kubetest.Words(plan.Blockers[0].Fix); strings.Contains(remedy, "StatusPatch") {
 		t.Errorf("remedy = %q, want no write of the status, which v2 does not have", remedy)
 	}
@@ -213,7 +215,7 @@ func TestExemptionAllowsTheMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "the exemption to be in force", func() bool {
-		return w.mustPlan(config, withPreflight(storageversion.Policy{})).State == storageversion.Ready
+		return w.mustPlan(config, withPreflight(decision.Policy{})).State == decision.Ready
 	})
 	if _, err := w.tryUpdate(metav1.NamespaceDefault, "w-0000"); err == nil {
 		t.Error("the exemption also applies to other users")
@@ -232,13 +234,13 @@ func TestPlanReportsMutations(t *testing.T) {
 		return err == nil && o["spec"].(map[string]any)["color"] == "red"
 	})
 
-	plan := w.mustPlan(w.config, withPreflight(storageversion.Policy{}))
-	if plan.State != storageversion.Ready || len(plan.Warnings) != 1 {
+	plan := w.mustPlan(w.config, withPreflight(decision.Policy{}))
+	if plan.State != decision.Ready || len(plan.Warnings) != 1 {
 		t.Fatalf("plan: %s, warnings %+v, want Ready and one warning", plan.State, plan.Warnings)
 	}
 	warning := plan.Warnings[0]
-	if warning.Reason != storageversion.ReasonAdmissionMutates {
-		t.Errorf("warning %+v, want %s", warning, storageversion.ReasonAdmissionMutates)
+	if warning.Reason != decision.ReasonAdmissionMutates {
+		t.Errorf("warning %+v, want %s", warning, decision.ReasonAdmissionMutates)
 	}
 	mustSay(t, warning.Message, "metadata.annotations, spec.color on default/w-0000 (1 of 1 object tried)",
 		"by webhook "+webhook+" of MutatingWebhookConfiguration painters-of-"+w.group)
@@ -248,15 +250,15 @@ func TestPlanReportsMutations(t *testing.T) {
 
 	// The plan of a user who may neither list webhooks nor write the status.
 	_, config := w.user(w.migrationPermissions()...)
-	plan = w.mustPlan(config, withPreflight(storageversion.Policy{}))
+	plan = w.mustPlan(config, withPreflight(decision.Policy{}))
 	if len(plan.Warnings) != 1 {
 		t.Fatalf("warnings %+v, want one", plan.Warnings)
 	}
 	mustSay(t, plan.Warnings[0].Message, "spec.color", "the origin is unknown: ", "mutatingwebhookconfigurations")
 	mustSay(t, plan.Warnings[0].Fix.String(), "with the permission to patch widgets."+w.group+"/status")
 
-	past := withPreflight(storageversion.Policy{Write: storageversion.WriteStatusPatch})
-	if plan = w.mustPlan(w.config, past); plan.State != storageversion.Ready || len(plan.Warnings) > 0 {
+	past := withPreflight(decision.Policy{Write: decision.WriteStatusPatch})
+	if plan = w.mustPlan(w.config, past); plan.State != decision.Ready || len(plan.Warnings) > 0 {
 		t.Errorf("past the webhook: %s, warnings %+v, want Ready without", plan.State, plan.Warnings)
 	}
 }
@@ -265,7 +267,7 @@ func TestPlanReportsMutations(t *testing.T) {
 // conversion, pruning and defaults do not count as a mutation.
 func TestPreflightTriesTheConfiguredWrite(t *testing.T) {
 	t.Parallel()
-	for _, write := range storageversion.Writes {
+	for _, write := range decision.Writes {
 		t.Run(string(write), func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)
@@ -281,9 +283,9 @@ func TestPreflightTriesTheConfiguredWrite(t *testing.T) {
 			w.awaitStoring("v2")
 			_, config := w.user(w.permissionsOf(write)...)
 			config, wire := tap(config)
-			plan := w.mustPlan(config, withPreflight(storageversion.Policy{Write: write}))
-			want := &storageversion.PreflightSummary{Write: write, Tried: 1, Accepted: 1, AllSeen: true}
-			if diff := cmp.Diff(want, plan.Preflight); diff != "" || plan.State != storageversion.Ready {
+			plan := w.mustPlan(config, withPreflight(decision.Policy{Write: write}))
+			want := &decision.PreflightSummary{Write: write, Tried: 1, Accepted: 1, AllSeen: true}
+			if diff := cmp.Diff(want, plan.Preflight); diff != "" || plan.State != decision.Ready {
 				t.Errorf("%s, preflight (-want +got):\n%s\n%+v", plan.State, diff, plan.Warnings)
 			}
 			if n := wire.writesTo(w.group); n != 1 {
@@ -308,8 +310,8 @@ func TestPlanReportsAWebhookThatIsDown(t *testing.T) {
 	h.down()
 	w.awaitRefused("w-0000", apierrors.IsInternalError)
 
-	plan := w.mustPlan(w.config, withPreflight(storageversion.Policy{}))
-	mustBeBlocked(t, plan, storageversion.ReasonWebhookUnavailable, 1)
+	plan := w.mustPlan(w.config, withPreflight(decision.Policy{}))
+	mustBeBlocked(t, plan, decision.ReasonWebhookUnavailable, 1)
 	mustSay(t, plan.Blockers[0].Message, "webhook "+h.name, "connection refused")
 	mustSay(t, kubetest.Words(plan.Blockers[0].Fix), "Show{Object:{Resource:validatingwebhookconfiguration Namespace: Name:"+h.name, "tried and passes", "AcceptDenials:true")
 	if plan.Preflight.Tried >= 9 || plan.Preflight.Tried+plan.Preflight.NamespacesLeftOut != 9 || len(plan.Warnings) > 0 {
@@ -317,7 +319,7 @@ func TestPlanReportsAWebhookThatIsDown(t *testing.T) {
 	}
 
 	h.up(t)
-	if plan = w.mustPlan(w.config, withPreflight(storageversion.Policy{})); plan.State != storageversion.Ready || plan.Preflight.Accepted != 9 {
+	if plan = w.mustPlan(w.config, withPreflight(decision.Policy{})); plan.State != decision.Ready || plan.Preflight.Accepted != 9 {
 		t.Errorf("with the webhook up: %s, preflight %+v, want Ready and 9 accepted", plan.State, plan.Preflight)
 	}
 }
@@ -341,12 +343,12 @@ func TestPlanReportsAConversionWebhookThatIsDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var plan storageversion.Plan
+	var plan decision.Plan
 	await(t, "the conversion to be asked for", func() bool {
-		plan = w.mustPlan(w.config, withPreflight(storageversion.Policy{}))
+		plan = w.mustPlan(w.config, withPreflight(decision.Policy{}))
 		return plan.Objects == nil
 	})
-	mustBeBlocked(t, plan, storageversion.ReasonWebhookUnavailable, 1)
+	mustBeBlocked(t, plan, decision.ReasonWebhookUnavailable, 1)
 	mustSay(t, plan.Blockers[0].Message, "the conversion webhook of "+w.name, "connection refused")
 }
 
@@ -363,9 +365,9 @@ func TestPreflightIsBoundedInTime(t *testing.T) {
 	h.setDecide(func(string) string { <-over; return "" })
 
 	// The API server's own timeout, after 30 s, would be reported as WebhookUnavailable.
-	plan := w.mustPlan(w.config, withPreflight(storageversion.Policy{}))
-	if plan.State != storageversion.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != storageversion.ReasonPreflightIncomplete {
-		t.Fatalf("plan: %s, warnings %+v, want Ready and %s", plan.State, plan.Warnings, storageversion.ReasonPreflightIncomplete)
+	plan := w.mustPlan(w.config, withPreflight(decision.Policy{}))
+	if plan.State != decision.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != decision.ReasonPreflightIncomplete {
+		t.Fatalf("plan: %s, warnings %+v, want Ready and %s", plan.State, plan.Warnings, decision.ReasonPreflightIncomplete)
 	}
 	mustSay(t, plan.Warnings[0].Message, "no answer within 12s")
 }
@@ -379,7 +381,7 @@ func TestPreflightFindsNamespacesAfterABigOne(t *testing.T) {
 	w.fill("v1", 30) // in default, which comes before the test's own
 	late := []string{w.namespace("late", 1), w.namespace("later", 1)}
 	w.flip()
-	o := withPreflight(storageversion.Policy{})
+	o := withPreflight(decision.Policy{})
 	o.PageObjects = 5
 
 	config, wire := tap(w.config)
@@ -390,7 +392,7 @@ func TestPreflightFindsNamespacesAfterABigOne(t *testing.T) {
 	}
 
 	plan = w.mustPlan(w.withoutLeases(), o)
-	if plan.State != storageversion.Ready || len(plan.Warnings) != 1 {
+	if plan.State != decision.Ready || len(plan.Warnings) != 1 {
 		t.Fatalf("plan: %s, warnings %+v, want Ready and one warning", plan.State, plan.Warnings)
 	}
 	mustSay(t, plan.Warnings[0].Message, "one object was tried in 1 namespace, and there may be others")
@@ -406,8 +408,8 @@ func TestPreflightIsSkippedWithoutPermission(t *testing.T) {
 	w.flip()
 	_, config := w.user(readCRD, permission{"list", w.group, w.plural})
 	config, wire := tap(config)
-	plan := w.mustPlan(config, withPreflight(storageversion.Policy{}))
-	mustBeBlocked(t, plan, storageversion.ReasonForbidden, 3)
+	plan := w.mustPlan(config, withPreflight(decision.Policy{}))
+	mustBeBlocked(t, plan, decision.ReasonForbidden, 3)
 	if n := wire.writesTo(w.group); n != 0 || plan.Preflight != nil {
 		t.Errorf("%d writes tried, preflight %+v, want none", n, plan.Preflight)
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -62,11 +64,11 @@ func (w *widgets) parts(name string) map[string]string {
 func TestSchemasPruneAndDefault(t *testing.T) {
 	t.Parallel()
 	const notes = `{"big":9007199254740993,"deep":{"apiVersion":"v7","kind":"Nest","list":[1,"two",{"three":3}]},"empty":{},"half":0.5,"none":null}`
-	stored := map[storageversion.Write]string{
-		storageversion.WritePatch:  `,"size":3`,
-		storageversion.WriteUpdate: `,"size":3`,
+	stored := map[decision.Write]string{
+		decision.WritePatch:  `,"size":3`,
+		decision.WriteUpdate: `,"size":3`,
 	}
-	for _, write := range storageversion.Writes {
+	for _, write := range decision.Writes {
 		t.Run(string(write), func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)
@@ -80,7 +82,7 @@ func TestSchemasPruneAndDefault(t *testing.T) {
 			w.awaitStoring("v2")
 
 			_, config := w.user(w.permissionsOf(write)...)
-			m := newMigrator(t, config, storageversion.Options{Policy: storageversion.Policy{Settle: -1, Write: write}})
+			m := newMigrator(t, config, storageversion.Options{Policy: decision.Policy{Settle: -1, Write: write}})
 			if report := w.mustMigrate(m); report.Storage.Counts != (godwit.Counts{Migrated: 1}) || !report.Trimmed {
 				t.Errorf("run: %+v, want one migrated, and trimmed", report)
 			}

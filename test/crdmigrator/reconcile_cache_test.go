@@ -9,11 +9,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // watching makes the operator watch its objects for a controller of its own, as UseCache
@@ -158,7 +159,7 @@ func (b *lagging) Close() error {
 // behind is an operator whose cache has n objects at v1, and no later change: neither
 // objects that were created nor objects that were written while v1 was still the storage
 // version.
-func behind(t *testing.T, n int, policy storageversion.Policy) (*widgets, *configured) {
+func behind(t *testing.T, n int, policy decision.Policy) (*widgets, *configured) {
 	t.Helper()
 	w := newWidgets(t, shared)
 	w.fill("v1", n)
@@ -182,7 +183,7 @@ func behind(t *testing.T, n int, policy storageversion.Policy) (*widgets, *confi
 // would be trimmed.
 func TestUseCache_FindsWhatTheCacheMissed(t *testing.T) {
 	t.Parallel()
-	w, c := behind(t, 10, storageversion.Policy{Settle: -1})
+	w, c := behind(t, 10, decision.Policy{Settle: -1})
 	w.flip()
 	c.awaitObserved()
 	w.mustLeave("although the cache lags behind", cleaned(12))
@@ -201,7 +202,7 @@ func TestUseCache_FindsWhatTheCacheMissed(t *testing.T) {
 // conflict counted as a migration by another client, w-0001 would stay at v1.
 func TestUseCache_ConflictOverAStaleObjectProvesNothing(t *testing.T) {
 	t.Parallel()
-	w, c := behind(t, 10, storageversion.Policy{Settle: -1, Write: crdmigrator.WriteApply})
+	w, c := behind(t, 10, decision.Policy{Settle: -1, Write: crdmigrator.WriteApply})
 	w.flip()
 	c.awaitObserved()
 	w.mustLeave("although the cache lags behind", cleaned(12))

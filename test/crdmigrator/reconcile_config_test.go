@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestUseStatus_PassesWebhooksOfTheObject: with every write, the API server does not
@@ -30,7 +31,7 @@ func TestUseStatus_PassesWebhooksOfTheObject(t *testing.T) {
 			w.flip()
 			w.newWebhook(func(string) string { return "frozen" })
 			w.awaitRefused("w-0000", denied)
-			c := w.embed(embedding{by: byStatus, policy: storageversion.Policy{Settle: -1, Write: write}})
+			c := w.embed(embedding{by: byStatus, policy: decision.Policy{Settle: -1, Write: write}})
 			writes := w.writesIn(c.mustReconcile())
 			if len(writes) != 5 || slices.ContainsFunc(writes, func(r string) bool { return !strings.Contains(r, "/status?") }) {
 				t.Errorf("wrote %q, want the /status of each of 5 objects", writes)
@@ -52,9 +53,9 @@ func TestUseStatus_IsRefusedWithoutTheSubresource(t *testing.T) {
 	w.awaitStoring("v2")
 	c := w.embed(embedding{by: byStatus})
 	sent, err := c.mustFail()
-	var blocked *storageversion.BlockedError
-	if !errors.As(err, &blocked) || blocked.Blockers[0].Reason != storageversion.ReasonStatusSubresourceMissing {
-		t.Errorf("the error is %v, want it to be blocked for %s", err, storageversion.ReasonStatusSubresourceMissing)
+	var blocked *decision.BlockedError
+	if !errors.As(err, &blocked) || blocked.Blockers[0].Reason != decision.ReasonStatusSubresourceMissing {
+		t.Errorf("the error is %v, want it to be blocked for %s", err, decision.ReasonStatusSubresourceMissing)
 	}
 	if writes := w.writesIn(sent); len(writes) > 0 {
 		t.Errorf("wrote %q, though it was refused", writes)

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestReconcileReportsOnceThatItDoesNotConverge: another client writes an object all the
@@ -50,13 +50,13 @@ func (o *operator) conflictedPasses(n, due int, said *recorder, total int) {
 		if i+1 < due {
 			want--
 		}
-		lines, warnings := o.logs.informative(storageversion.ReasonNotConverging.Name), said.warnings()
+		lines, warnings := o.logs.informative(decision.ReasonNotConverging.Name), said.warnings()
 		if len(lines) != want || len(warnings) != want {
 			o.t.Fatalf("%s: %d lines and %d warnings about not converging, want %d each: %q, %+v", reason, len(lines), len(warnings), want, lines, warnings)
 		}
 	}
 	last := said.warnings()[total-1]
-	if last.eventType != corev1.EventTypeWarning || last.regarding != o.w.name || !strings.HasPrefix(last.note, storageversion.ReasonNotConverging.Name) || !strings.Contains(last.note, "w-0003") {
+	if last.eventType != corev1.EventTypeWarning || last.regarding != o.w.name || !strings.HasPrefix(last.note, decision.ReasonNotConverging.Name) || !strings.Contains(last.note, "w-0003") {
 		o.t.Errorf("the warning is %+v, want it to be about %s and to name the reason and the object", last, o.w.name)
 	}
 }

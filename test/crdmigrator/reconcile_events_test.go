@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -17,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // maxNote is the API server's limit for the note of an event, in bytes.
@@ -136,6 +137,6 @@ func TestReconcileEventsAreNotAggregated(t *testing.T) {
 		o.mustReconcile("a conflicted pass", reconcile.Result{RequeueAfter: 30 * time.Second})
 	}
 	w.awaitEvent("the event of not converging", func(e eventsv1.Event) bool {
-		return e.Reason == crdmigrator.EventFailed && strings.HasPrefix(e.Note, storageversion.ReasonNotConverging.Name)
+		return e.Reason == crdmigrator.EventFailed && strings.HasPrefix(e.Note, decision.ReasonNotConverging.Name)
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	gocmp "github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -211,7 +213,7 @@ func TestUpdateReportsWhyItCouldNotRead(t *testing.T) {
 	}
 	_, blind := w.user(slices.DeleteFunc(w.selectorPermissions(), func(r permission) bool { return r == permission{"get", w.group, w.plural} })...)
 	m := newMigrator(t, blind, storageversion.Options{
-		Policy:   storageversion.Policy{Settle: -1, SettleFromSight: true, Write: crdmigrator.WriteUpdate},
+		Policy:   decision.Policy{Settle: -1, SettleFromSight: true, Write: crdmigrator.WriteUpdate},
 		Attempts: 1, // a server that has just started has the same message
 	})
 	report, err := m.Run(t.Context(), plan, nil)

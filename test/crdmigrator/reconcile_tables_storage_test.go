@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // The storage version migration of Cluster API's crdmigrator as a table, a test
@@ -121,7 +122,7 @@ func TestStorage_WritesWhatItDoesNotRemember(t *testing.T) {
 			var contentType string
 			var locked bool
 			c := w.embed(embedding{
-				by: tc.by, policy: storageversion.Policy{Settle: -1, Write: tc.write},
+				by: tc.by, policy: decision.Policy{Settle: -1, Write: tc.write},
 				wire: before(func(r *http.Request) {
 					if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/w-0000") {
 						contentType = r.Header.Get("Content-Type")
@@ -157,7 +158,7 @@ func TestStorage_SkipsADeletedObject(t *testing.T) {
 			w.flip()
 			other := w.otherClient("v2")
 			c := w.embed(embedding{
-				policy: storageversion.Policy{Settle: -1, Write: write},
+				policy: decision.Policy{Settle: -1, Write: write},
 				wire: before(func(r *http.Request) {
 					if patches(r, "w-0003") {
 						other.deletes("w-0003")
@@ -193,7 +194,7 @@ func TestStorage_LetsANewerObjectSettleAConflict(t *testing.T) {
 			w.flip()
 			other := w.otherClient("v2")
 			c := w.embed(embedding{
-				policy: storageversion.Policy{Settle: -1, Write: write},
+				policy: decision.Policy{Settle: -1, Write: write},
 				wire: before(func(r *http.Request) {
 					if patches(r, "w-0003") {
 						other.paints("w-0003", "red")

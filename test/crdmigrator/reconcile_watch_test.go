@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestWatch_ReadsMetadataOfCRDsOnly: schemas may have hundreds of kilobytes, and an
@@ -135,7 +136,7 @@ func TestWatch_OwnCheckpointStartsNoReconcile(t *testing.T) {
 	last := newBell(w)
 	other := w.otherClient("v2")
 	c := w.embed(embedding{
-		policy: storageversion.Policy{Settle: -1, Write: crdmigrator.WriteUpdate},
+		policy: decision.Policy{Settle: -1, Write: crdmigrator.WriteUpdate},
 		wire: before(func(r *http.Request) {
 			if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/w-0001") {
 				other.paints("w-0001", "red")
@@ -196,7 +197,7 @@ func TestWaiting_DoesNotBlockAnotherCRD(t *testing.T) {
 	var wrote atomic.Int64 // time of the first write, in nanoseconds
 	c := w.embed(embedding{
 		kinds:  map[client.Object]crdmigrator.ByObjectConfig{gadget: {}},
-		policy: storageversion.Policy{Settle: settle},
+		policy: decision.Policy{Settle: settle},
 		wire: before(func(r *http.Request) {
 			if r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, "/apis/"+w.group+"/") {
 				wrote.CompareAndSwap(0, time.Now().UnixNano())
@@ -228,7 +229,7 @@ func TestWaiting_UsesRequeueAfter(t *testing.T) {
 	w := newWidgets(t, shared)
 	w.fill("v1", 3)
 	w.flip()
-	c := w.embed(embedding{policy: storageversion.Policy{Settle: time.Hour}})
+	c := w.embed(embedding{policy: decision.Policy{Settle: time.Hour}})
 	result, err := c.reconcile()
 	mustWait(t, result, err, time.Minute) // not an hour: a lease may become stale meanwhile
 	w.mustLeave("before the servers have settled", outcome{Stored: map[string]int{"v1": 3}, StoredVersions: "v1,v2"})

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,12 +25,12 @@ func TestRefusedCRDs(t *testing.T) {
 		names  string // what the message must name
 	}{
 		"version gone from spec": {
-			reason: storageversion.ReasonStoredVersionNotInSpec,
+			reason: decision.ReasonStoredVersionNotInSpec,
 			spoil:  func(w *widgets) { w.setStoredVersions("v0", "v1", "v2") },
 			names:  "v0",
 		},
 		"unserved storage version": {
-			reason: storageversion.ReasonStorageVersionNotServed,
+			reason: decision.ReasonStorageVersionNotServed,
 			spoil:  func(w *widgets) { w.setVersions(version("v1", true, false), version("v2", false, true)) },
 			names:  "v2",
 		},
@@ -49,7 +51,7 @@ func TestRefusedCRDs(t *testing.T) {
 			if b := plan.Blockers[0]; !strings.Contains(b.Message, tc.names) || !strings.Contains(b.Fix.String(), tc.names) {
 				t.Errorf("blocker %+v, want it to name %s and a remedy for it", b, tc.names)
 			}
-			var blocked *storageversion.BlockedError
+			var blocked *decision.BlockedError
 			if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &blocked) {
 				t.Errorf("running a blocked plan: %v, want BlockedError", err)
 			}
@@ -91,7 +93,7 @@ func TestOtherMigratorIsWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustBeBlocked(t, plan, storageversion.ReasonMigrationInProgress, 1)
+	mustBeBlocked(t, plan, decision.ReasonMigrationInProgress, 1)
 	if b := plan.Blockers[0]; !strings.Contains(b.Message, "storageversionmigrations.storagemigration.k8s.io/ours."+w.group) || strings.Contains(b.Message, "other.") {
 		t.Errorf("blocker = %q, want it to name only the migration of this resource", b.Message)
 	}
@@ -116,7 +118,7 @@ func TestOtherMigratorIsWaitedFor(t *testing.T) {
 		if plan, err = m.Plan(t.Context(), w.name); err != nil {
 			t.Fatal(err)
 		}
-		if want := map[string]storageversion.State{"Running": storageversion.Blocked, "Succeeded": storageversion.Ready}[condition]; plan.State != want {
+		if want := map[string]decision.State{"Running": decision.Blocked, "Succeeded": decision.Ready}[condition]; plan.State != want {
 			t.Errorf("with the other migration %s the plan is %s, want %s", condition, plan.State, want)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -299,8 +301,8 @@ func TestRunDuringARescue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustBeBlocked(t, plan, storageversion.ReasonRescueInterrupted, 1)
-	if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, new(*storageversion.BlockedError)) {
+	mustBeBlocked(t, plan, decision.ReasonRescueInterrupted, 1)
+	if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, new(*decision.BlockedError)) {
 		t.Errorf("the run ends with %v, want it refused", err)
 	}
 	w.mustBeStored("after the run", map[string]int{"v1": 3})
@@ -487,7 +489,7 @@ func TestRescueRefuses(t *testing.T) {
 				crd.Spec.Versions = []crdVersion{version("v0", true, true)}
 				return rescue.Options{Manifest: crd}
 			}},
-		"no permission": {state: rescue.Blocked, reason: storageversion.ReasonForbidden, make: func(w *widgets) { w.setVersions(version("v1", true, false), version("v2", true, true)); w.lose() },
+		"no permission": {state: rescue.Blocked, reason: decision.ReasonForbidden, make: func(w *widgets) { w.setVersions(version("v1", true, false), version("v2", true, true)); w.lose() },
 			config: func(w *widgets) *rest.Config {
 				_, config := w.user(readCRD)
 				return config

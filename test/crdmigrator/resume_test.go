@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
@@ -52,7 +54,7 @@ func TestCancelledRunIsResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.State != storageversion.Ready || !plan.Resumes {
+	if plan.State != decision.Ready || !plan.Resumes {
 		t.Errorf("plan is %s, resumes %v, want Ready and resuming", plan.State, plan.Resumes)
 	}
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit"
@@ -28,7 +30,7 @@ func TestTwoMigratorsAtOnce(t *testing.T) {
 	w.fill("v1", objects)
 	w.flip()
 	config := w.withoutLeases()
-	var reports [2]storageversion.Report
+	var reports [2]decision.Report
 	var errs [2]error
 	var migrators sync.WaitGroup
 	for i := range reports {
@@ -63,15 +65,15 @@ func TestTrimmedBetweenPlanAndRun(t *testing.T) {
 	w.mustBeMigrated(w.mustMigrate(w.quickMigrator(storageversion.Options{})), 5)
 
 	report, err := late.Run(t.Context(), plan, nil)
-	if step := storageversion.Next(plan, report, err, storageversion.History{}); !errors.Is(err, storageversion.ErrChanged) || step.Action != storageversion.ActionReplan {
+	if step := decision.Next(plan, report, err, decision.History{}); !errors.Is(err, decision.ErrChanged) || step.Action != decision.ActionReplan {
 		t.Errorf("the run: %v, then %+v; want ErrChanged and another plan", err, step)
 	}
 	if plan, err = late.Plan(t.Context(), w.name); err != nil {
 		t.Fatal(err)
 	}
 	report, err = late.Run(t.Context(), plan, nil)
-	if step := storageversion.Next(plan, report, err, storageversion.History{}); step.Reason != storageversion.ReasonSucceeded || report.Trimmed {
-		t.Errorf("the second run: %v, trimmed %t, then %+v; want %s, and no trim by it", err, report.Trimmed, step, storageversion.ReasonSucceeded)
+	if step := decision.Next(plan, report, err, decision.History{}); step.Reason != decision.ReasonSucceeded || report.Trimmed {
+		t.Errorf("the second run: %v, trimmed %t, then %+v; want %s, and no trim by it", err, report.Trimmed, step, decision.ReasonSucceeded)
 	}
 }
 
@@ -95,13 +97,13 @@ func TestMigratorOvertaken(t *testing.T) {
 			reason: "the paused run has no proof for the changed CRD, although nothing is left to do",
 			stands: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") },
 			then:   func(w *widgets) { w.setVersions(version("v2", true, true)) },
-			err:    storageversion.ErrChanged,
+			err:    decision.ErrChanged,
 		},
 		"before the trim and the next version is stored": {
 			reason: "the paused run has no proof for the changed CRD",
 			stands: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") },
 			then:   func(w *widgets) { w.store("v3") },
-			err:    storageversion.ErrChanged,
+			err:    decision.ErrChanged,
 		},
 	}
 	for name, tc := range cases {
@@ -168,7 +170,7 @@ func TestStorageVersionThatKeepsChanging(t *testing.T) {
 	peace := w.keepEditing(400*time.Millisecond, func(crd *apiextensionsv1.CustomResourceDefinition, i int) {
 		crd.Spec.Versions[0].Storage, crd.Spec.Versions[1].Storage = i%2 == 0, i%2 == 1
 	})
-	var blocked *storageversion.BlockedError
+	var blocked *decision.BlockedError
 	await(t, "the plan to be blocked", func() bool {
 		report, err := w.migrate(t.Context(), m, nil)
 		if errors.As(err, &blocked) {
@@ -178,7 +180,7 @@ func TestStorageVersionThatKeepsChanging(t *testing.T) {
 		return false
 	})
 	peace()
-	if b := blocked.Blockers; len(b) != 1 || b[0].Reason != storageversion.ReasonCRDKeepsChanging {
+	if b := blocked.Blockers; len(b) != 1 || b[0].Reason != decision.ReasonCRDKeepsChanging {
 		t.Errorf("blocked by %+v, want CRDKeepsChanging", b)
 	}
 	w.mustHaveStoredVersions("while it keeps changing", "v1,v2")
@@ -201,8 +203,8 @@ func TestSchemaThatKeepsChanging(t *testing.T) {
 	// edits between two reads where three edits come at once.
 	m := w.quickMigrator(storageversion.Options{PageObjects: 5, Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1})})
 	edits := 0
-	editing := func(atOnce map[int64]int) func(storageversion.Report) {
-		return func(r storageversion.Report) {
+	editing := func(atOnce map[int64]int) func(decision.Report) {
+		return func(r decision.Report) {
 			for range atOnce[r.Storage.Counts.Total()] {
 				edits++
 				_, err := controlplane.UpdateCRD(t.Context(), w.config, w.name, func(crd *apiextensionsv1.CustomResourceDefinition) {

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	clientv3 "go.etcd.io/etcd/client/v3"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +18,7 @@ import (
 )
 
 // mustBeMigrated checks that a run migrated all objects, and that none failed.
-func (w *widgets) mustBeMigrated(report storageversion.Report, n int) {
+func (w *widgets) mustBeMigrated(report decision.Report, n int) {
 	w.t.Helper()
 	counts := report.Storage.Counts
 	if counts.Total() != int64(n) || counts.Migrated+counts.Unchanged+counts.Skipped != int64(n) || !report.Trimmed {

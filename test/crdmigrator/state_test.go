@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -74,15 +76,15 @@ func TestRunOfNewerReleaseIsLeftAlone(t *testing.T) {
 	before := w.crd().ResourceVersion
 	m := w.quickMigrator(storageversion.Options{})
 	plan, err := m.Plan(t.Context(), w.name)
-	if err != nil || plan.State != storageversion.Blocked {
+	if err != nil || plan.State != decision.Blocked {
 		t.Fatalf("the plan is %s: %v", plan.State, err)
 	}
-	mustRefuse(t, plan.Blockers, storageversion.ReasonNewerFormat, evidence.CheckpointAnnotation+" of customresourcedefinition "+w.name)
-	var blocked *storageversion.BlockedError
+	mustRefuse(t, plan.Blockers, decision.ReasonNewerFormat, evidence.CheckpointAnnotation+" of customresourcedefinition "+w.name)
+	var blocked *decision.BlockedError
 	if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &blocked) {
 		t.Errorf("the run ends with %v", err)
 	}
-	plan.Blockers, plan.State = nil, storageversion.Ready // the release began after the plan
+	plan.Blockers, plan.State = nil, decision.Ready // the release began after the plan
 	if _, err := m.Run(t.Context(), plan, nil); err == nil || !strings.Contains(err.Error(), "has format 2") {
 		t.Errorf("the run that was planned before ends with %v", err)
 	}

@@ -3,6 +3,8 @@ package crdmigrator_test
 import (
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,7 +16,7 @@ import (
 // writes to it with 404, as if the objects were gone.
 func TestStatusSubresourceRemovedMidRun(t *testing.T) {
 	t.Parallel()
-	for _, write := range []storageversion.Write{storageversion.WriteStatusPatch, storageversion.WriteStatusApply} {
+	for _, write := range []decision.Write{decision.WriteStatusPatch, decision.WriteStatusApply} {
 		for name, pageObjects := range map[string]int64{"pages to come": 20, "on the last page": 500} {
 			t.Run(string(write)+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -22,7 +24,7 @@ func TestStatusSubresourceRemovedMidRun(t *testing.T) {
 				w.fill("v1", 100)
 				w.flip()
 				_, config := w.user(w.permissionsOf(write)...)
-				policy := storageversion.Policy{Settle: -1, Write: write}
+				policy := decision.Policy{Settle: -1, Write: write}
 				m := newMigrator(t, config, storageversion.Options{PageObjects: pageObjects, Attempts: 2, Policy: policy})
 				run := w.pauseAfter(t.Context(), m, 30)
 				bare := version("v2", true, true)
@@ -39,7 +41,7 @@ func TestStatusSubresourceRemovedMidRun(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				mustBeBlocked(t, plan, storageversion.ReasonStatusSubresourceMissing, 1)
+				mustBeBlocked(t, plan, decision.ReasonStatusSubresourceMissing, 1)
 
 				w.setVersions(version("v1", true, false), version("v2", true, true))
 				w.mustBeMigrated(w.mustMigrate(m), 100)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit/internal/storageversion"
@@ -50,11 +52,11 @@ func TestObserveIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, want := storageversion.PlanFor(later, quickSettle), storageversion.PlanFor(alone, quickSettle)
+		got, want := decision.PlanFor(later, quickSettle), decision.PlanFor(alone, quickSettle)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the plan of a listed CRD (-observed +listed):\n%s", diff)
 		}
-		if got.State != storageversion.Ready || got.Objects == nil || *got.Objects != 3 {
+		if got.State != decision.Ready || got.Objects == nil || *got.Objects != 3 {
 			t.Errorf("the plan is %s of %v objects, want Ready of 3", got.State, got.Objects)
 		}
 	}

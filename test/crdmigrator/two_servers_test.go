@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,7 +27,7 @@ const queuedWrites = 100
 func TestStoppedServerCannotPutObjectsBack(t *testing.T) {
 	t.Parallel()
 	s := stopServerAcrossFlip(t)
-	m := newMigrator(t, s.config, storageversion.Options{Policy: storageversion.Policy{Settle: 5 * time.Second}})
+	m := newMigrator(t, s.config, storageversion.Options{Policy: decision.Policy{Settle: 5 * time.Second}})
 	plan, err := m.Plan(t.Context(), s.name)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +42,7 @@ func TestStoppedServerCannotPutObjectsBack(t *testing.T) {
 	s.mustBeStored("while waiting nothing is written", map[string]int{"v1": queuedWrites})
 
 	// Another process has only planned, and waits for its user's confirmation.
-	asking := newMigrator(t, s.config, storageversion.Options{Policy: storageversion.Policy{Settle: 5 * time.Second}})
+	asking := newMigrator(t, s.config, storageversion.Options{Policy: decision.Policy{Settle: 5 * time.Second}})
 	seen := s.planWhileStale(asking)
 
 	// The server comes back and writes objects at the old version.
@@ -73,7 +75,7 @@ func TestStoppedServerCannotPutObjectsBack(t *testing.T) {
 func TestAcceptedStaleLeasePutsObjectsBack(t *testing.T) {
 	t.Parallel()
 	s := stopServerAcrossFlip(t)
-	policy := storageversion.Policy{Settle: -1, AcceptStaleLeases: true}
+	policy := decision.Policy{Settle: -1, AcceptStaleLeases: true}
 	report := s.mustMigrate(newMigrator(t, s.config, storageversion.Options{Policy: policy}))
 	if report.Storage.Counts.Migrated != queuedWrites || !report.Trimmed {
 		t.Fatalf("the run that accepts the stale lease: %+v", report)
@@ -159,21 +161,21 @@ func (s *stoppedServer) resume() {
 
 // planWhileStale plans until the plan names a stale lease: the clocks of two processes
 // differ by up to a second.
-func (s *stoppedServer) planWhileStale(m *storageversion.Migrator) (plan storageversion.Plan) {
+func (s *stoppedServer) planWhileStale(m *storageversion.Migrator) (plan decision.Plan) {
 	s.t.Helper()
 	await(s.t, "the plan to be blocked by the stale lease", func() bool {
 		facts, err := m.Observe(s.t.Context(), s.name)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		plan = storageversion.PlanFor(facts, storageversion.Policy{Settle: 5 * time.Second})
-		return len(plan.Blockers) == 1 && plan.Blockers[0].Reason == storageversion.ReasonServerLeaseStale
+		plan = decision.PlanFor(facts, decision.Policy{Settle: 5 * time.Second})
+		return len(plan.Blockers) == 1 && plan.Blockers[0].Reason == decision.ReasonServerLeaseStale
 	})
 	return plan
 }
 
 // awaitStaleLease runs the plan again and again until the error names a stale lease.
-func (s *stoppedServer) awaitStaleLease(m *storageversion.Migrator, plan storageversion.Plan) (notSettled *storageversion.NotSettledError) {
+func (s *stoppedServer) awaitStaleLease(m *storageversion.Migrator, plan decision.Plan) (notSettled *decision.NotSettledError) {
 	s.t.Helper()
 	await(s.t, "a lease to be stale", func() bool {
 		if _, err := m.Run(s.t.Context(), plan, nil); !errors.As(err, &notSettled) {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 )
@@ -15,19 +17,19 @@ func TestUndecodableObject(t *testing.T) {
 	const garbage = "\x00\x01 this was an object once"
 	cases := map[string]struct {
 		reason string
-		run    func(w *widgets, m *storageversion.Migrator, spoil func()) (storageversion.Report, error)
+		run    func(w *widgets, m *storageversion.Migrator, spoil func()) (decision.Report, error)
 		counts godwit.Counts
 	}{
 		"before the run": {
 			reason: "the server lists no object",
-			run: func(w *widgets, m *storageversion.Migrator, spoil func()) (storageversion.Report, error) {
+			run: func(w *widgets, m *storageversion.Migrator, spoil func()) (decision.Report, error) {
 				spoil()
 				return w.migrate(w.t.Context(), m, nil)
 			},
 		},
 		"mid-run": {
 			reason: "the list succeeded before, and one write fails",
-			run: func(w *widgets, m *storageversion.Migrator, spoil func()) (storageversion.Report, error) {
+			run: func(w *widgets, m *storageversion.Migrator, spoil func()) (decision.Report, error) {
 				run := w.pauseAfter(w.t.Context(), m, 30)
 				spoil()
 				return run.resume()
@@ -70,7 +72,7 @@ func TestUndecodableObject(t *testing.T) {
 }
 
 // messages returns all error messages of a run.
-func messages(report storageversion.Report, err error) []string {
+func messages(report decision.Report, err error) []string {
 	var words []string
 	if err != nil {
 		words = append(words, err.Error())

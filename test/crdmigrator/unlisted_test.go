@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,13 +34,13 @@ func TestAnswersInPlaceOfAList(t *testing.T) {
 		want            *godwit.Reason
 		tries           int64
 	}{
-		"429":            {429, "TooManyRequests", "storage is (re)initializing", storageversion.ReasonThrottled, 4},
-		"500":            {500, "InternalError", "etcdserver: no leader", storageversion.ReasonServerError, 4},
-		"502 of a proxy": {502, "", "<html>bad gateway</html>", storageversion.ReasonServerError, 4},
-		"504":            {504, "Timeout", "the server was unable to return a response in the time allotted", storageversion.ReasonTimeout, 1},
-		"404":            {404, "NotFound", "the server could not find the requested resource", storageversion.ReasonNotServed, 1},
-		"403 of a proxy": {403, "", "<html>forbidden</html>", storageversion.ReasonListRefused, 1},
-		"400":            {400, "BadRequest", "not today", storageversion.ReasonListRefused, 1},
+		"429":            {429, "TooManyRequests", "storage is (re)initializing", decision.ReasonThrottled, 4},
+		"500":            {500, "InternalError", "etcdserver: no leader", decision.ReasonServerError, 4},
+		"502 of a proxy": {502, "", "<html>bad gateway</html>", decision.ReasonServerError, 4},
+		"504":            {504, "Timeout", "the server was unable to return a response in the time allotted", decision.ReasonTimeout, 1},
+		"404":            {404, "NotFound", "the server could not find the requested resource", decision.ReasonNotServed, 1},
+		"403 of a proxy": {403, "", "<html>forbidden</html>", decision.ReasonListRefused, 1},
+		"400":            {400, "BadRequest", "not today", decision.ReasonListRefused, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +58,7 @@ func TestAnswersInPlaceOfAList(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if plan.State != storageversion.StateUnknown || plan.Unlisted == nil || plan.Unlisted.Reason != tc.want || plan.Objects != nil {
+			if plan.State != decision.StateUnknown || plan.Unlisted == nil || plan.Unlisted.Reason != tc.want || plan.Objects != nil {
 				t.Fatalf("%s, unlisted %v, want Unknown by %s", plan.State, plan.Unlisted, tc.want)
 			}
 			if strings.Contains(plan.Unlisted.Error(), "grant ") || strings.Contains(plan.Unlisted.Error(), "may not") {
@@ -65,7 +67,7 @@ func TestAnswersInPlaceOfAList(t *testing.T) {
 			if got := tries.Load(); got != tc.tries {
 				t.Errorf("%d attempts, want %d", got, tc.tries)
 			}
-			var unlisted *storageversion.UnlistedError
+			var unlisted *decision.UnlistedError
 			if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &unlisted) || unlisted.Reason != tc.want {
 				t.Errorf("the run ends with %v, want an UnlistedError by %s", err, tc.want)
 			}
@@ -86,7 +88,7 @@ func TestListThatWorksTheSecondTime(t *testing.T) {
 			}
 			return fault.Status(code, "", "not now")
 		})
-		if plan := w.mustPlan(config, storageversion.Options{}); plan.State != storageversion.Clean || plan.Objects == nil || *plan.Objects != 3 || plan.Unlisted != nil {
+		if plan := w.mustPlan(config, storageversion.Options{}); plan.State != decision.Clean || plan.Objects == nil || *plan.Objects != 3 || plan.Unlisted != nil {
 			t.Errorf("after one %d: %s with unlisted %v, want Clean with 3 objects", code, plan.State, plan.Unlisted)
 		}
 	}
@@ -109,7 +111,7 @@ func TestMigrationsThatAreListedTheSecondTime(t *testing.T) {
 		}
 		return nil
 	})
-	if plan := w.mustPlan(config, storageversion.Options{}); plan.State != storageversion.Ready {
+	if plan := w.mustPlan(config, storageversion.Options{}); plan.State != decision.Ready {
 		t.Errorf("the plan is %s, want Ready", plan.State)
 	}
 	if lists.Load() != 2 || crds.Load() != 1 {
@@ -124,14 +126,14 @@ func TestForbiddenListIsUnknownUntilItIsGranted(t *testing.T) {
 	w.fill("v1", 3)
 	user, config := w.user(readCRD)
 	plan := w.mustPlan(config, storageversion.Options{})
-	if plan.State != storageversion.StateUnknown || plan.Unlisted.Reason != storageversion.ReasonForbidden || plan.Unlisted.Transient() {
+	if plan.State != decision.StateUnknown || plan.Unlisted.Reason != decision.ReasonForbidden || plan.Unlisted.Transient() {
 		t.Fatalf("%s, unlisted %v, want Unknown and Forbidden", plan.State, plan.Unlisted)
 	}
 	if want := user + " may not list widgets." + w.group; plan.Unlisted.Message != want {
 		t.Errorf("message = %q, want %q", plan.Unlisted.Message, want)
 	}
 	w.grant(config, user, permissionOf(t, plan.Unlisted.Finding, user))
-	if plan = w.mustPlan(config, storageversion.Options{}); plan.State != storageversion.Clean {
+	if plan = w.mustPlan(config, storageversion.Options{}); plan.State != decision.Clean {
 		t.Errorf("with the permission granted: %s, unlisted %v", plan.State, plan.Unlisted)
 	}
 }
@@ -150,14 +152,14 @@ func TestDeadConverterRefutesTrimmedVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustBeBlocked(t, plan, storageversion.ReasonWebhookUnavailable, 1)
+	mustBeBlocked(t, plan, decision.ReasonWebhookUnavailable, 1)
 	b := plan.Blockers[0]
 	mustSay(t, b.Message, c.url, "connection refused", "status.storedVersions lists only v2, but at least one object is stored at v1")
 	mustSay(t, kubetest.Words(b.Fix), `"value": ["v1", "v2"]`, "RunMigration{CRD:"+w.name)
 	if strings.Contains(b.Message+kubetest.Words(b.Fix), "GrantPermission") {
 		t.Errorf("remedy of %+v offers a permission, want none", b)
 	}
-	if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, new(*storageversion.BlockedError)) {
+	if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, new(*decision.BlockedError)) {
 		t.Errorf("the run ends with %v, want a BlockedError", err)
 	}
 
@@ -194,11 +196,11 @@ func TestHangingConverterIsNamed(t *testing.T) {
 			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("the plan took %v", took)
 			}
-			if plan.State != storageversion.StateUnknown || plan.Unlisted.Reason != storageversion.ReasonTimeout {
+			if plan.State != decision.StateUnknown || plan.Unlisted.Reason != decision.ReasonTimeout {
 				t.Fatalf("%s, unlisted %v, want Unknown by Timeout", plan.State, plan.Unlisted)
 			}
 			mustSay(t, plan.Unlisted.Message, "conversion webhook", c.url)
-			var unlisted *storageversion.UnlistedError
+			var unlisted *decision.UnlistedError
 			if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &unlisted) {
 				t.Errorf("the run ends with %v, want the plan's reason", err)
 			}
@@ -236,7 +238,7 @@ func TestObjectsAtAVersionMissingFromSpec(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			mustBeBlocked(t, plan, storageversion.ReasonUnreadableObjects, 1)
+			mustBeBlocked(t, plan, decision.ReasonUnreadableObjects, 1)
 			b := plan.Blockers[0]
 			mustSay(t, b.Message, w.key("w-0000"), "spec.versions lacks v1", "status.storedVersions lists only v2, but at least one object is stored at v1")
 			mustSay(t, kubetest.Words(b.Fix), "bring version v1 back with served: false", `"value": ["v1", "v2"]`, "RunMigration{CRD:"+w.name)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -95,7 +97,7 @@ func TestIdentityLeases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hasWarning(plan, storageversion.ReasonNoIdentityLeases) {
+	if hasWarning(plan, decision.ReasonNoIdentityLeases) {
 		t.Errorf("plan warns %+v, though there is a lease", plan.Warnings)
 	}
 }
@@ -108,15 +110,15 @@ func TestServerWithoutIdentityLeases(t *testing.T) {
 	w := newWidgets(t, ownPlane(t, leaseless))
 	w.fill("v1", 20)
 	w.flip()
-	m := newMigrator(t, w.config, storageversion.Options{Policy: storageversion.Policy{Settle: settle}})
+	m := newMigrator(t, w.config, storageversion.Options{Policy: decision.Policy{Settle: settle}})
 	plan, err := m.Plan(t.Context(), w.name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.State != storageversion.Ready || !hasWarning(plan, storageversion.ReasonNoIdentityLeases) {
-		t.Errorf("plan is %s with warnings %+v, want Ready with %s", plan.State, plan.Warnings, storageversion.ReasonNoIdentityLeases)
+	if plan.State != decision.Ready || !hasWarning(plan, decision.ReasonNoIdentityLeases) {
+		t.Errorf("plan is %s with warnings %+v, want Ready with %s", plan.State, plan.Warnings, decision.ReasonNoIdentityLeases)
 	}
-	var notSettled *storageversion.NotSettledError
+	var notSettled *decision.NotSettledError
 	if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &notSettled) {
 		t.Errorf("run right after the flip: %v, want NotSettledError", err)
 	}
@@ -124,7 +126,7 @@ func TestServerWithoutIdentityLeases(t *testing.T) {
 	w.mustBeMigrated(w.mustMigrate(m), 20)
 }
 
-func hasWarning(p storageversion.Plan, reason *godwit.Reason) bool {
+func hasWarning(p decision.Plan, reason *godwit.Reason) bool {
 	return slices.ContainsFunc(p.Warnings, func(w godwit.Finding) bool { return w.Reason == reason })
 }
 
@@ -155,23 +157,23 @@ func TestInTreeMigratorTrims(t *testing.T) {
 	await(t, "the migrator to end", func() bool { return w.inTreeEnded(name) == "Succeeded" })
 	w.mustBeStored("after the in-tree migration", map[string]int{"v2": 20})
 
-	m := newMigrator(t, w.config, storageversion.Options{Policy: storageversion.Policy{Settle: 10 * time.Minute}})
+	m := newMigrator(t, w.config, storageversion.Options{Policy: decision.Policy{Settle: 10 * time.Minute}})
 	plan, err := m.Plan(t.Context(), w.name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, state := storageversion.ReasonMigrationDidNotTrim, storageversion.Ready
+	want, state := decision.ReasonMigrationDidNotTrim, decision.Ready
 	if w.trimmedInTree() {
-		want, state = storageversion.ReasonTrimmedBeforeSettled, storageversion.Clean
+		want, state = decision.ReasonTrimmedBeforeSettled, decision.Clean
 		if plan, err = m.Plan(t.Context(), w.name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Attr("in-tree-trims", map[bool]string{true: "yes", false: "no"}[state == storageversion.Clean])
+	t.Attr("in-tree-trims", map[bool]string{true: "yes", false: "no"}[state == decision.Clean])
 	if plan.State != state || !hasWarning(plan, want) {
 		t.Fatalf("plan is %s with warnings %+v, want %s with %s", plan.State, plan.Warnings, state, want)
 	}
-	if state == storageversion.Clean {
+	if state == decision.Clean {
 		w.setStoredVersions("v1", "v2") // as the warning says where etcd can't be read
 	}
 	report := w.mustMigrate(newMigrator(t, w.config, storageversion.Options{Policy: quickSettle}))
@@ -265,10 +267,10 @@ func TestInTreeMigrationThatNoControllerBegins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustBeBlocked(t, storageversion.PlanFor(facts, quickSettle), storageversion.ReasonMigrationInProgress, 1)
+	mustBeBlocked(t, decision.PlanFor(facts, quickSettle), decision.ReasonMigrationInProgress, 1)
 	facts.Now, facts.Servers = facts.Now.Add(time.Hour), nil // whose leases would be stale
-	plan := storageversion.PlanFor(facts, quickSettle)
-	mustBeBlocked(t, plan, storageversion.ReasonMigrationInProgress, 1)
+	plan := decision.PlanFor(facts, quickSettle)
+	mustBeBlocked(t, plan, decision.ReasonMigrationInProgress, 1)
 	mustSay(t, plan.Blockers[0].Message, "no controller has begun storageversionmigrations.storagemigration.k8s.io/"+name)
 
 	if err := w.inTree().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -314,7 +316,7 @@ func TestServerThatNamesNoUnreadableObject(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if plan.State == storageversion.Clean || plan.State == storageversion.Ready {
+			if plan.State == decision.Clean || plan.State == decision.Ready {
 				t.Errorf("plan is %s, want Blocked or Unknown", plan.State)
 			}
 		})
@@ -340,6 +342,6 @@ func TestUnreadableObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustBeBlocked(t, plan, storageversion.ReasonUnreadableObjects, 1)
+	mustBeBlocked(t, plan, decision.ReasonUnreadableObjects, 1)
 	mustSay(t, plan.Blockers[0].Message, "spec.versions lacks v1")
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	clientv3 "go.etcd.io/etcd/client/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
@@ -27,7 +29,7 @@ import (
 
 // quickSettle keeps tests short: one API server that renews its lease every
 // 10 s adopts a change within milliseconds.
-var quickSettle = storageversion.Policy{Settle: -1}
+var quickSettle = decision.Policy{Settle: -1}
 
 // widgets is a custom resource made for one test, on one control plane.
 type widgets struct {
@@ -292,15 +294,15 @@ func newMigrator(t *testing.T, config *rest.Config, o storageversion.Options) *s
 }
 
 // migrate plans and runs, waiting until the servers have settled.
-func (w *widgets) migrate(ctx context.Context, m *storageversion.Migrator, progress func(storageversion.Report)) (storageversion.Report, error) {
+func (w *widgets) migrate(ctx context.Context, m *storageversion.Migrator, progress func(decision.Report)) (decision.Report, error) {
 	w.t.Helper()
 	plan, err := m.Plan(ctx, w.name)
 	if err != nil {
-		return storageversion.Report{}, err
+		return decision.Report{}, err
 	}
 	for {
 		report, err := m.Run(ctx, plan, progress)
-		var notSettled *storageversion.NotSettledError
+		var notSettled *decision.NotSettledError
 		if !errors.As(err, &notSettled) {
 			return report, err
 		}
@@ -312,7 +314,7 @@ func (w *widgets) migrate(ctx context.Context, m *storageversion.Migrator, progr
 	}
 }
 
-func (w *widgets) mustMigrate(m *storageversion.Migrator) storageversion.Report {
+func (w *widgets) mustMigrate(m *storageversion.Migrator) decision.Report {
 	w.t.Helper()
 	report, err := w.migrate(w.t.Context(), m, nil)
 	if err != nil {

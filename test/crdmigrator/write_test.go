@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,12 +17,12 @@ import (
 )
 
 // permissionsOf returns the permissions that one write needs.
-func (w *widgets) permissionsOf(write storageversion.Write) []permission {
+func (w *widgets) permissionsOf(write decision.Write) []permission {
 	permissions := slices.Concat(w.migrationPermissions()[:2], w.migrationPermissions()[3:]) // without patch on the objects
 	switch write {
-	case storageversion.WriteUpdate:
+	case decision.WriteUpdate:
 		return append(permissions, permission{"get", w.group, w.plural}, permission{"update", w.group, w.plural})
-	case storageversion.WriteStatusPatch, storageversion.WriteStatusApply:
+	case decision.WriteStatusPatch, decision.WriteStatusApply:
 		return append(permissions, permission{"patch", w.group, w.plural + "/status"})
 	}
 	return append(permissions, permission{"patch", w.group, w.plural})
@@ -30,7 +32,7 @@ func (w *widgets) permissionsOf(write storageversion.Write) []permission {
 // objects end at the new version and keep their content.
 func TestEveryWriteMigrates(t *testing.T) {
 	t.Parallel()
-	for _, write := range storageversion.Writes {
+	for _, write := range decision.Writes {
 		t.Run(string(write), func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)
@@ -38,7 +40,7 @@ func TestEveryWriteMigrates(t *testing.T) {
 			before := w.specs("v1")
 			w.flip()
 			_, config := w.user(w.permissionsOf(write)...)
-			m := newMigrator(t, config, storageversion.Options{Policy: storageversion.Policy{Settle: -1, Write: write}})
+			m := newMigrator(t, config, storageversion.Options{Policy: decision.Policy{Settle: -1, Write: write}})
 			report := w.mustMigrate(m)
 			if want := (godwit.Counts{Migrated: 30}); report.Storage.Counts != want || !report.Trimmed {
 				t.Errorf("run: %+v, trimmed %v, want %+v and trimmed", report.Storage, report.Trimmed, want)
@@ -70,16 +72,16 @@ func (w *widgets) specs(version string) map[string]any {
 // the write of an update, or between the list and the write of an apply.
 func TestWriteMeetsAWriteOfAnotherClient(t *testing.T) {
 	t.Parallel()
-	cases := map[storageversion.Write]struct {
+	cases := map[decision.Write]struct {
 		reason  string
 		want    godwit.Counts
 		trimmed bool
 	}{
-		storageversion.WriteUpdate: {
+		decision.WriteUpdate: {
 			reason: "an update leaves the object to the next pass, and does not trim the CRD",
 			want:   godwit.Counts{Migrated: 4, Deferred: 1},
 		},
-		storageversion.WriteApply: {
+		decision.WriteApply: {
 			reason:  "the live object proves that the other writer stored it at v2",
 			want:    godwit.Counts{Migrated: 4, Skipped: 1},
 			trimmed: true,
@@ -96,7 +98,7 @@ func TestWriteMeetsAWriteOfAnotherClient(t *testing.T) {
 			h := wire.haltBefore(t, func(r *http.Request) bool {
 				return (r.Method == http.MethodPut || r.Method == http.MethodPatch) && strings.HasSuffix(r.URL.Path, "/w-0003")
 			})
-			m := newMigrator(t, config, storageversion.Options{Policy: storageversion.Policy{Settle: -1, Write: write}})
+			m := newMigrator(t, config, storageversion.Options{Policy: decision.Policy{Settle: -1, Write: write}})
 			run := w.pauseAt(t.Context(), m, h, nil)
 			red := []byte(`{"spec":{"color":"red"}}`)
 			if _, err := w.at("v2").Patch(t.Context(), "w-0003", types.MergePatchType, red, metav1.PatchOptions{}); err != nil {
@@ -128,8 +130,8 @@ func TestStatusWritePassesWebhooksOfTheObject(t *testing.T) {
 	w.flip()
 	w.newWebhook(func(string) string { return "frozen" })
 	w.awaitRefused("w-0000", denied)
-	_, config := w.user(w.permissionsOf(storageversion.WriteStatusPatch)...)
-	m := newMigrator(t, config, storageversion.Options{Policy: storageversion.Policy{Settle: -1, Write: storageversion.WriteStatusPatch}})
+	_, config := w.user(w.permissionsOf(decision.WriteStatusPatch)...)
+	m := newMigrator(t, config, storageversion.Options{Policy: decision.Policy{Settle: -1, Write: decision.WriteStatusPatch}})
 	if report := w.mustMigrate(m); report.Storage.Counts.Migrated != 10 || !report.Trimmed {
 		t.Errorf("run: %+v, want 10 migrated and trimmed", report)
 	}
@@ -144,12 +146,12 @@ func TestStatusWriteNeedsTheSubresource(t *testing.T) {
 	bare := version("v2", true, true)
 	bare.Subresources = nil
 	w.setVersions(version("v1", true, false), bare)
-	m := newMigrator(t, w.config, storageversion.Options{Policy: storageversion.Policy{Settle: -1, Write: storageversion.WriteStatusPatch}})
+	m := newMigrator(t, w.config, storageversion.Options{Policy: decision.Policy{Settle: -1, Write: decision.WriteStatusPatch}})
 	plan, err := m.Plan(t.Context(), w.name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.State != storageversion.Blocked || plan.Blockers[0].Reason != storageversion.ReasonStatusSubresourceMissing {
+	if plan.State != decision.Blocked || plan.Blockers[0].Reason != decision.ReasonStatusSubresourceMissing {
 		t.Errorf("plan: %s %+v, want Blocked, StatusSubresourceMissing", plan.State, plan.Blockers)
 	}
 	w.mustHaveStoredVersions("a refused plan", "v1,v2")

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +29,6 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/format/formattest"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/resource"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/walk"
@@ -153,7 +154,7 @@ func (w *world) plan(r *resource.Rewriter) resource.Plan {
 		w.Fatal(err)
 	}
 	p := resource.PlanFor(facts)
-	if p.State != storageversion.Ready {
+	if p.State != decision.Ready {
 		w.Fatalf("the plan is %s: %v", p.State, p.Blockers)
 	}
 	return p

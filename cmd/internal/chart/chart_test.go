@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +22,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/operator"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 var update = flag.Bool("update", false, "write what is rendered to testdata")
@@ -199,7 +200,7 @@ func TestChartRolesAreThoseOfTheBinary(t *testing.T) {
 		namespace string
 		feature   string
 		groups    []string
-		writes    []storageversion.Write
+		writes    []decision.Write
 	}{
 		{},
 		{namespace: "kube-system"},
@@ -215,12 +216,12 @@ func TestChartRolesAreThoseOfTheBinary(t *testing.T) {
 		{values: "storageVersionMigrator: {rbac: {groups: [b.example.com, a.example.com]}}", groups: []string{"a.example.com", "b.example.com"}},
 		{values: "storageVersionMigrator: {scopes: [{group: b.example.com}, {labelSelector: {matchLabels: {c: d}}}], rbac: {groups: [a.example.com, b.example.com]}}", groups: []string{"a.example.com", "b.example.com"}},
 		{values: "storageVersionMigrator: {scopes: [{group: example.com}], rbac: {allGroups: true}}", groups: []string{"*"}},
-		{values: "storageVersionMigrator: {defaults: {write: Update}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []storageversion.Write{storageversion.WriteUpdate}},
-		{values: "storageVersionMigrator: {defaults: {write: StatusPatch}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []storageversion.Write{storageversion.WriteStatusPatch}},
-		{values: "storageVersionMigrator: {defaults: {write: Apply}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []storageversion.Write{storageversion.WriteApply}},
+		{values: "storageVersionMigrator: {defaults: {write: Update}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []decision.Write{decision.WriteUpdate}},
+		{values: "storageVersionMigrator: {defaults: {write: StatusPatch}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []decision.Write{decision.WriteStatusPatch}},
+		{values: "storageVersionMigrator: {defaults: {write: Apply}, rbac: {groups: [example.com]}}", groups: []string{"example.com"}, writes: []decision.Write{decision.WriteApply}},
 		{
 			values: "storageVersionMigrator: {rbac: {groups: [example.com], writes: [StatusApply, Update]}}", groups: []string{"example.com"},
-			writes: []storageversion.Write{storageversion.WriteUpdate, storageversion.WriteStatusApply},
+			writes: []decision.Write{decision.WriteUpdate, decision.WriteStatusApply},
 		},
 	} {
 		namespace := test.namespace

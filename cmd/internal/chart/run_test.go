@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -29,7 +31,6 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -58,7 +59,7 @@ func TestManagerWorksAsRendered(t *testing.T) {
 			return false
 		}
 		ready := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady)
-		return ready != nil && ready.Reason == storageversion.ReasonSucceeded.Name
+		return ready != nil && ready.Reason == decision.ReasonSucceeded.Name
 	})
 	stored, err := c.plane.CountStored(t.Context(), group, "geese")
 	if err != nil || stored[group+"/v2"] != objects || len(stored) != 1 {

@@ -6,12 +6,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/vbauerster/mpb/v8"
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
 )
 
@@ -33,7 +34,7 @@ type board struct {
 }
 
 // begin shows a CRD.
-func (b *board) begin(p storageversion.Plan) *view {
+func (b *board) begin(p decision.Plan) *view {
 	v := &view{plan: p, pace: b.pace}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,8 +58,8 @@ func (b *board) begin(p storageversion.Plan) *view {
 	return v
 }
 
-func beginText(p storageversion.Plan, dryRun bool) string {
-	if p.State == storageversion.Clean {
+func beginText(p decision.Plan, dryRun bool) string {
+	if p.State == decision.Clean {
 		return "cleaning managedFields that name versions which are not served"
 	}
 	text := "migrating"
@@ -76,14 +77,14 @@ func beginText(p storageversion.Plan, dryRun bool) string {
 }
 
 // settling says each reason to wait once.
-func (b *board) settling(v *view, e *storageversion.NotSettledError) {
+func (b *board) settling(v *view, e *decision.NotSettledError) {
 	if v.settling(e, time.Now()) {
 		b.note(v.plan.Name + ": " + waitingSentence(e))
 	}
 }
 
 // moved is called for each object, much more often than a person can see.
-func (b *board) moved(v *view, r storageversion.Report) {
+func (b *board) moved(v *view, r decision.Report) {
 	now := time.Now()
 	v.moved(r, now)
 	if bar, s := b.due(now); bar != nil {

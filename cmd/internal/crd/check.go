@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -110,7 +112,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 	err = frame.Write(o.Streams.Out, o.output, crdreport.CheckList(items), func(w io.Writer) error {
 		switch o.output.Value {
 		case frame.SARIF:
-			return crdreport.WriteSARIF(w, items, frame.Build().Version, &releasecheck.Reasons, &storageversion.Reasons, &doctor.Reasons)
+			return crdreport.WriteSARIF(w, items, frame.Build().Version, &releasecheck.Reasons, &decision.Reasons, &doctor.Reasons)
 		case frame.JUnit:
 			return crdreport.WriteJUnit(w, items)
 		case frame.Markdown:
@@ -168,7 +170,7 @@ func (s *session) checkReferences(ctx context.Context, releases []manifest.Relea
 		}
 		live, err := d.CRD(frame.About(ctx, r.Name), r.Name)
 		switch {
-		case errors.Is(err, storageversion.ErrNotFound), apierrors.IsForbidden(err): // which the check says
+		case errors.Is(err, decision.ErrNotFound), apierrors.IsForbidden(err): // which the check says
 			continue
 		case err != nil:
 			return err

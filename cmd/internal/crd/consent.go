@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // question prints the plan, and returns what the user has to confirm. also is what else the run does, in whole lines.
@@ -19,7 +20,7 @@ func question(a *frame.App, s *session, findings []finding, also string) (string
 	}
 	var plans []crdreport.Plan
 	for _, f := range findings {
-		if f.problem == nil && f.plan.State != storageversion.Clean {
+		if f.problem == nil && f.plan.State != decision.Clean {
 			plans = append(plans, f.item(a.Remedies()))
 		}
 	}
@@ -41,14 +42,14 @@ func sayWarnings(a *frame.App, findings []finding) {
 // mayWrite reports whether a run writes objects, or may find managedFields to clean.
 func mayWrite(findings []finding) bool {
 	return anyReady(findings) || slices.ContainsFunc(findings, func(f finding) bool {
-		return f.problem == nil && f.plan.State == storageversion.Clean && f.plan.Objects != nil && *f.plan.Objects > 0
+		return f.problem == nil && f.plan.State == decision.Clean && f.plan.Objects != nil && *f.plan.Objects > 0
 	})
 }
 
 // anyReady reports whether a run would migrate objects.
 func anyReady(findings []finding) bool {
 	for _, f := range findings {
-		if f.problem == nil && f.plan.State != storageversion.Clean && len(f.plan.HardBlockers()) == 0 {
+		if f.problem == nil && f.plan.State != decision.Clean && len(f.plan.HardBlockers()) == 0 {
 			return true
 		}
 	}

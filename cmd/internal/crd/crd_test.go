@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -35,9 +36,9 @@ func TestCheckCode(t *testing.T) {
 }
 
 func TestCodesOfWhatIsUnknown(t *testing.T) {
-	unknown := finding{name: "a.example.com", plan: storageversion.Plan{State: storageversion.StateUnknown}}
-	clean := finding{name: "b.example.com", plan: storageversion.Plan{State: storageversion.Clean}}
-	blocked := finding{name: "c.example.com", plan: storageversion.Plan{State: storageversion.Blocked}}
+	unknown := finding{name: "a.example.com", plan: decision.Plan{State: decision.StateUnknown}}
+	clean := finding{name: "b.example.com", plan: decision.Plan{State: decision.Clean}}
+	blocked := finding{name: "c.example.com", plan: decision.Plan{State: decision.Blocked}}
 	if got := planCode([]finding{clean, unknown, blocked}); got != frame.Error {
 		t.Errorf("plan ends with %d, want %d: what is unknown outweighs what is known", got, frame.Error)
 	}
@@ -48,11 +49,11 @@ func TestCodesOfWhatIsUnknown(t *testing.T) {
 }
 
 func TestPassageResult(t *testing.T) {
-	complete := func(c godwit.Counts) storageversion.Report {
-		return storageversion.Report{Storage: walk.Report{Counts: c, Complete: true}}
+	complete := func(c godwit.Counts) decision.Report {
+		return decision.Report{Storage: walk.Report{Counts: c, Complete: true}}
 	}
 	broken := errors.New("the server is gone")
-	throttled := fmt.Errorf("migrate widgets: %w", &storageversion.UnlistedError{Finding: godwit.Finding{Reason: storageversion.ReasonThrottled}})
+	throttled := fmt.Errorf("migrate widgets: %w", &decision.UnlistedError{Finding: godwit.Finding{Reason: decision.ReasonThrottled}})
 	cases := map[string]struct {
 		reason string
 		passage
@@ -66,11 +67,11 @@ func TestPassageResult(t *testing.T) {
 		"trimmed meanwhile": {"another client finished the migration", passage{wrote: true}, crdreport.Succeeded},
 		"error at once":     {"nothing was written", passage{err: broken}, crdreport.Failed},
 		"error on the way":  {"what was written stays written", passage{err: broken, wrote: true}, crdreport.Partial},
-		"blocked":           {"refused before the first write", passage{err: &storageversion.BlockedError{}}, crdreport.Blocked},
-		"blocked later":     {"something was written, so it was not refused", passage{err: &storageversion.BlockedError{}, wrote: true}, crdreport.Partial},
-		"gone":              {"it was deleted since it was listed", passage{err: storageversion.ErrNotFound}, crdreport.Terminating},
+		"blocked":           {"refused before the first write", passage{err: &decision.BlockedError{}}, crdreport.Blocked},
+		"blocked later":     {"something was written, so it was not refused", passage{err: &decision.BlockedError{}, wrote: true}, crdreport.Partial},
+		"gone":              {"it was deleted since it was listed", passage{err: decision.ErrNotFound}, crdreport.Terminating},
 		"not listed":        {"nothing is known, and nothing was written", passage{err: throttled}, crdreport.Unknown},
-		"not readable":      {"a user has to act before a run", passage{err: &storageversion.UnlistedError{Finding: godwit.Finding{Reason: storageversion.ReasonUnreadableObjects}}}, crdreport.Blocked},
+		"not readable":      {"a user has to act before a run", passage{err: &decision.UnlistedError{Finding: godwit.Finding{Reason: decision.ReasonUnreadableObjects}}}, crdreport.Blocked},
 		"not listed later":  {"something was written, and the rest is unknown", passage{err: throttled, wrote: true}, crdreport.Partial},
 		"dry run":           {"it writes nothing", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 2})}, crdreport.NoChange},
 		"dry run refused":   {"what the run would end with", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 1, Failed: 1})}, crdreport.Partial},
@@ -104,35 +105,35 @@ func TestViewText(t *testing.T) {
 	objects := int64(2000)
 	moved := func(c godwit.Counts, remaining int64) func(*view) {
 		return func(v *view) {
-			v.moved(storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Skipped: c.Skipped, Migrated: 1}}}, start)
-			v.moved(storageversion.Report{Storage: walk.Report{Counts: c, Remaining: remaining}}, start)
+			v.moved(decision.Report{Storage: walk.Report{Counts: godwit.Counts{Skipped: c.Skipped, Migrated: 1}}}, start)
+			v.moved(decision.Report{Storage: walk.Report{Counts: c, Remaining: remaining}}, start)
 		}
 	}
-	servers := []storageversion.Server{{Name: "apiserver-a"}}
+	servers := []decision.Server{{Name: "apiserver-a"}}
 	cases := map[string]struct {
 		reason  string
-		plan    storageversion.Plan
+		plan    decision.Plan
 		happens func(*view)
 		after   time.Duration
 		want    string
 	}{
-		"begun":     {"the plan knows how many", storageversion.Plan{Objects: &objects}, func(*view) {}, 0, "0 of 2,000 objects"},
-		"uncounted": {"no number is made up", storageversion.Plan{}, func(*view) {}, 0, "listing objects"},
-		"a list that fails": {"the webhook is named while the run waits", storageversion.Plan{}, func(v *view) {
-			v.moved(storageversion.Report{Storage: walk.Report{Remaining: -1}, Waiting: `conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`}, start)
+		"begun":     {"the plan knows how many", decision.Plan{Objects: &objects}, func(*view) {}, 0, "0 of 2,000 objects"},
+		"uncounted": {"no number is made up", decision.Plan{}, func(*view) {}, 0, "listing objects"},
+		"a list that fails": {"the webhook is named while the run waits", decision.Plan{}, func(v *view) {
+			v.moved(decision.Report{Storage: walk.Report{Remaining: -1}, Waiting: `conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`}, start)
 		}, 0, `listing objects, trying again after: conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`},
-		"on its way":    {"rate and rest", storageversion.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 1400), 5 * time.Second, "500 of 2,000 objects, 100/s, 15s left"},
-		"grown":         {"more objects than planned for", storageversion.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 2500), 0, "500 of 3,000 objects"},
-		"resumed":       {"what was skipped says nothing of the rate", storageversion.Plan{Objects: &objects, Resumes: true}, moved(godwit.Counts{Skipped: 1000, Migrated: 500}, 400), 5 * time.Second, "1,500 of 2,000 objects, 100/s, 5s left"},
-		"with failures": {"they are not to be missed", storageversion.Plan{}, moved(godwit.Counts{Migrated: 1, Failed: 2}, -1), 0, "3 objects, 2 failed"},
-		"settling": {"the time counts down", storageversion.Plan{}, func(v *view) {
-			v.settling(&storageversion.NotSettledError{Wait: 40 * time.Second}, start)
+		"on its way":    {"rate and rest", decision.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 1400), 5 * time.Second, "500 of 2,000 objects, 100/s, 15s left"},
+		"grown":         {"more objects than planned for", decision.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 2500), 0, "500 of 3,000 objects"},
+		"resumed":       {"what was skipped says nothing of the rate", decision.Plan{Objects: &objects, Resumes: true}, moved(godwit.Counts{Skipped: 1000, Migrated: 500}, 400), 5 * time.Second, "1,500 of 2,000 objects, 100/s, 5s left"},
+		"with failures": {"they are not to be missed", decision.Plan{}, moved(godwit.Counts{Migrated: 1, Failed: 2}, -1), 0, "3 objects, 2 failed"},
+		"settling": {"the time counts down", decision.Plan{}, func(v *view) {
+			v.settling(&decision.NotSettledError{Wait: 40 * time.Second}, start)
 		}, 10 * time.Second, "settling, 30s left"},
-		"for a server": {"when the API server renews its lease is not known", storageversion.Plan{}, func(v *view) {
-			v.settling(&storageversion.NotSettledError{Servers: servers}, start)
+		"for a server": {"when the API server renews its lease is not known", decision.Plan{}, func(v *view) {
+			v.settling(&decision.NotSettledError{Servers: servers}, start)
 		}, time.Second, "waiting for 1 API server to adopt the storage version"},
-		"for a stale lease": {"that may be for ever", storageversion.Plan{}, func(v *view) {
-			v.settling(&storageversion.NotSettledError{Servers: servers, Stale: servers}, start)
+		"for a stale lease": {"that may be for ever", decision.Plan{}, func(v *view) {
+			v.settling(&decision.NotSettledError{Servers: servers, Stale: servers}, start)
 		}, time.Second, "waiting for an API server with a stale lease"},
 	}
 	for name, tc := range cases {
@@ -153,7 +154,7 @@ func TestViewTextNamesTheByteBudget(t *testing.T) {
 	} {
 		now := time.Now()
 		v := &view{pace: stubPace(wait)}
-		v.moved(storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: 1}, Remaining: 1}}, now)
+		v.moved(decision.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: 1}, Remaining: 1}}, now)
 		if got := v.text(now.Add(time.Second)); got != want {
 			t.Errorf("while the budget makes it wait %v, text() = %q, want %q", wait, got, want)
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
@@ -12,7 +14,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // lacking lists the known permissions of a run that the user lacks for the CRD.
@@ -60,8 +61,8 @@ func (s *session) nameLacking(ctx context.Context, findings []finding) {
 
 // onlyLacks reports whether only missing permissions block a run.
 func (f finding) onlyLacks() bool {
-	return f.lacks != nil && (f.plan.State == storageversion.StateUnknown ||
-		f.plan.State == storageversion.Blocked && len(f.plan.Blockers) == 1 && render.IsForbidden(f.plan.Blockers[0].Reason))
+	return f.lacks != nil && (f.plan.State == decision.StateUnknown ||
+		f.plan.State == decision.Blocked && len(f.plan.Blockers) == 1 && render.IsForbidden(f.plan.Blockers[0].Reason))
 }
 
 // planWithout plans as if all permissions were granted. The objects stay uncounted, and a CRD
@@ -72,7 +73,7 @@ func (s *session) planWithout(f *finding, user string, missing []permission.Perm
 	if f.unlistable() && !f.plan.Trimmed {
 		facts.Unlisted = nil // status.storedVersions says by itself that there is work
 	}
-	f.plan = storageversion.PlanFor(facts, s.policy)
+	f.plan = decision.PlanFor(facts, s.policy)
 	f.plan.Unlisted = renamed(f.facts.Unlisted, f.lacks)
 	if !f.plan.Trimmed {
 		run := s.Purpose
@@ -86,7 +87,7 @@ func (s *session) planWithout(f *finding, user string, missing []permission.Perm
 // lackingForCleanup names the missing permission to clean managedFields, which a run finds
 // after its start. [session.nameLacking] names those that a plan finds.
 func (s *session) lackingForCleanup(ctx context.Context, p passage, blockers []godwit.Finding) []godwit.Finding {
-	if p.plan.State != storageversion.Clean {
+	if p.plan.State != decision.Clean {
 		return blockers
 	}
 	missing := []permission.Permission{{Verbs: []string{"patch"}, Resource: p.plan.Resource.GroupResource()}}
@@ -105,7 +106,7 @@ func oneForbidden(blockers []godwit.Finding, one godwit.Finding) []godwit.Findin
 }
 
 // renamed replaces the message and the remedy of a forbidden list.
-func renamed(u *storageversion.UnlistedError, lacks *frame.ActionableError) *storageversion.UnlistedError {
+func renamed(u *decision.UnlistedError, lacks *frame.ActionableError) *decision.UnlistedError {
 	if u == nil || !render.IsForbidden(u.Reason) {
 		return u
 	}

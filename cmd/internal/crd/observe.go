@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
@@ -23,8 +25,8 @@ type finding struct {
 	name     string
 	requests *atomic.Int64 // all requests for this CRD
 	migrator *storageversion.Migrator
-	facts    storageversion.Facts
-	plan     storageversion.Plan
+	facts    decision.Facts
+	plan     decision.Plan
 	lacks    *frame.ActionableError // missing permissions
 	problem  *frame.ActionableError // why the CRD could not be read
 }
@@ -77,7 +79,7 @@ func (s *session) find(ctx context.Context, f *finding) error {
 	}
 	return retryRead(ctx, func() error {
 		if f.facts, err = f.migrator.Observe(ctx, f.name); err == nil {
-			f.plan = storageversion.PlanFor(f.facts, s.policy)
+			f.plan = decision.PlanFor(f.facts, s.policy)
 		}
 		return err
 	})
@@ -88,7 +90,7 @@ func (s *session) suggestNames(ctx context.Context, findings []finding) {
 	var known []string
 	for i := range findings {
 		f := &findings[i]
-		if f.problem == nil || !errors.Is(f.problem, storageversion.ErrNotFound) {
+		if f.problem == nil || !errors.Is(f.problem, decision.ErrNotFound) {
 			continue
 		}
 		if known == nil {
@@ -122,7 +124,7 @@ func retryRead(ctx context.Context, read func() error) error {
 // item returns the finding as an item of the JSON output.
 func (f finding) item(w remedy.Writer) crdreport.Plan {
 	if f.problem != nil {
-		item := crdreport.Plan{Name: f.name, State: string(storageversion.Blocked), ManagedFields: string(storageversion.ManagedFieldsUnknown)}
+		item := crdreport.Plan{Name: f.name, State: string(decision.Blocked), ManagedFields: string(decision.ManagedFieldsUnknown)}
 		item.Blockers = append(item.Blockers, render.NewProblem(f.problem.Finding(), w))
 		return item
 	}

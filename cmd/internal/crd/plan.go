@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
@@ -63,7 +65,7 @@ func planCommand(a *frame.App) *cobra.Command {
 }
 
 func (o *planOptions) migratorOptions() storageversion.Options {
-	options := storageversion.Options{Policy: storageversion.Policy{Write: o.write.Write()}, Scan: o.scan}
+	options := storageversion.Options{Policy: decision.Policy{Write: o.write.Write()}, Scan: o.scan}
 	if o.preflight {
 		options.Preflight = preflight.Run
 	}
@@ -135,11 +137,11 @@ func planCode(findings []finding) frame.Code {
 		switch {
 		case f.problem != nil:
 			code = frame.Worst(code, frame.Error)
-		case f.plan.State == storageversion.StateUnknown:
+		case f.plan.State == decision.StateUnknown:
 			code = frame.Worst(code, frame.Error)
-		case f.plan.State == storageversion.Blocked:
+		case f.plan.State == decision.Blocked:
 			code = frame.Worst(code, frame.Refused)
-		case f.plan.State == storageversion.Ready:
+		case f.plan.State == decision.Ready:
 			code = frame.Worst(code, frame.Pending)
 		}
 	}

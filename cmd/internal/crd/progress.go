@@ -6,10 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // pace says what a run waits for.
@@ -29,18 +30,18 @@ type view struct {
 	pace pace
 
 	mu       sync.Mutex
-	plan     storageversion.Plan
-	unsettle *storageversion.NotSettledError // nil once writing has begun
-	waiting  string                          // the kind of wait that was last said
-	seen     time.Time                       // when that was said
-	report   storageversion.Report
+	plan     decision.Plan
+	unsettle *decision.NotSettledError // nil once writing has begun
+	waiting  string                    // the kind of wait that was last said
+	seen     time.Time                 // when that was said
+	report   decision.Report
 	first    time.Time // when objects began to be written
 	before   int64     // done by then: a resumed run skips fast
 	ended    bool
 }
 
 // settling reports whether this is another reason to wait than before.
-func (v *view) settling(e *storageversion.NotSettledError, now time.Time) bool {
+func (v *view) settling(e *decision.NotSettledError, now time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.unsettle, v.seen = e, now
@@ -49,7 +50,7 @@ func (v *view) settling(e *storageversion.NotSettledError, now time.Time) bool {
 	return v.waiting != said
 }
 
-func (v *view) moved(r storageversion.Report, now time.Time) {
+func (v *view) moved(r decision.Report, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.unsettle, v.report = nil, r
@@ -127,7 +128,7 @@ func speedText(done, left int64, first, now time.Time, p pace) []string {
 }
 
 // waitingText is short, for the bar; waitingSentence names what it is about.
-func waitingText(e *storageversion.NotSettledError, since time.Duration) string {
+func waitingText(e *decision.NotSettledError, since time.Duration) string {
 	switch {
 	case len(e.Stale) > 0:
 		return "waiting for an API server with a stale lease"
@@ -137,7 +138,7 @@ func waitingText(e *storageversion.NotSettledError, since time.Duration) string 
 	return fmt.Sprintf("settling, %v left", max(0, e.Wait-since).Round(time.Second))
 }
 
-func waitingSentence(e *storageversion.NotSettledError) string {
+func waitingSentence(e *decision.NotSettledError) string {
 	text := "nothing is written yet: " + frame.OneLine(e)
 	if len(e.Stale) > 0 {
 		name := e.Stale[0].Name
@@ -147,11 +148,11 @@ func waitingSentence(e *storageversion.NotSettledError) string {
 }
 
 // waitingKind tells one reason to wait from another, so that each is said once.
-func waitingKind(e *storageversion.NotSettledError) string {
+func waitingKind(e *decision.NotSettledError) string {
 	return fmt.Sprint(e.Servers == nil, names(e.Servers), names(e.Stale))
 }
 
-func names(servers []storageversion.Server) []string {
+func names(servers []decision.Server) []string {
 	list := make([]string, len(servers))
 	for i, s := range servers {
 		list[i] = s.Name

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit"
@@ -12,7 +14,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -214,7 +215,7 @@ func (e *ending) addFailure(f godwit.Failure) {
 // fail is for an error that ended the phase.
 func (p *references) fail(ctx context.Context, e *ending, err error) {
 	e.OwnerReferences.State = crdreport.ReferencesUnknown
-	f := godwit.Failure{Name: e.Name, Finding: godwit.Finding{Reason: storageversion.ReasonFailed, Message: "ownerReferences: " + frame.OneLine(err)}}
+	f := godwit.Failure{Name: e.Name, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: "ownerReferences: " + frame.OneLine(err)}}
 	switch frame.Ended(ctx) {
 	case frame.TimedOut:
 		f.Reason, f.Message = render.ReasonTimedOut, "--timeout ended the run while it repaired ownerReferences"

@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
@@ -166,7 +168,7 @@ func (r *run) End(ctx context.Context) error {
 		return err
 	}
 	for _, name := range r.byStatus {
-		r.Console.Printf("%s: a dry run of a write to the status passes for the objects that failed: %s crd run %s --write=%s\n", name, r.Program, name, storageversion.WriteStatusPatch)
+		r.Console.Printf("%s: a dry run of a write to the status passes for the objects that failed: %s crd run %s --write=%s\n", name, r.Program, name, decision.WriteStatusPatch)
 	}
 	code := runCode(r.decisive(r.items), r.findings)
 	if code == frame.OK || code == frame.Pending {
@@ -252,7 +254,7 @@ func runCode(items []crdreport.Run, findings []finding) frame.Code {
 func ready(findings []finding) map[string]bool {
 	names := map[string]bool{}
 	for _, f := range findings {
-		names[f.name] = f.problem == nil && f.plan.State != storageversion.Clean
+		names[f.name] = f.problem == nil && f.plan.State != decision.Clean
 	}
 	return names
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/godwit-dev/godwit"
@@ -74,13 +76,13 @@ func (r *runner) begin(ctx context.Context, f finding) *passage {
 	switch refusals := f.plan.HardBlockers(); {
 	case f.problem != nil:
 	case len(refusals) > 0:
-		p.end(storageversion.Report{}, &storageversion.BlockedError{CRD: f.name, Blockers: refusals})
+		p.end(decision.Report{}, &decision.BlockedError{CRD: f.name, Blockers: refusals})
 	case ctx.Err() != nil:
-		p.end(storageversion.Report{}, context.Cause(ctx))
-	case f.plan.State == storageversion.StateUnknown && (f.lacks != nil || r.dryRun == frame.DryRunClient):
-		p.end(storageversion.Report{}, f.plan.Unlisted)
+		p.end(decision.Report{}, context.Cause(ctx))
+	case f.plan.State == decision.StateUnknown && (f.lacks != nil || r.dryRun == frame.DryRunClient):
+		p.end(decision.Report{}, f.plan.Unlisted)
 	case r.dryRun == frame.DryRunClient:
-		p.end(storageversion.Report{}, nil)
+		p.end(decision.Report{}, nil)
 	default:
 		p.runs = true
 		r.show(p)
@@ -90,7 +92,7 @@ func (r *runner) begin(ctx context.Context, f finding) *passage {
 
 // show puts a CRD on the board once it has something to migrate.
 func (r *runner) show(p *passage) {
-	if p.view == nil && p.plan.State != storageversion.Clean {
+	if p.view == nil && p.plan.State != decision.Clean {
 		p.view = r.board.begin(p.plan)
 	}
 }
@@ -137,11 +139,11 @@ const maxReplans = 3
 func (r *runner) carryOut(ctx context.Context, m *storageversion.Migrator, p *passage) {
 	for replans := 0; ; {
 		r.show(p)
-		p.end(m.Run(ctx, p.plan, func(now storageversion.Report) { r.moved(p, now) }))
-		var unsettled *storageversion.NotSettledError
-		replan := p.step.Action == storageversion.ActionReplan
+		p.end(m.Run(ctx, p.plan, func(now decision.Report) { r.moved(p, now) }))
+		var unsettled *decision.NotSettledError
+		replan := p.step.Action == decision.ActionReplan
 		switch {
-		case ctx.Err() != nil || p.step.Action != storageversion.ActionWait && (!replan || replans == maxReplans):
+		case ctx.Err() != nil || p.step.Action != decision.ActionWait && (!replan || replans == maxReplans):
 			return
 		case replan:
 			replans++
@@ -158,7 +160,7 @@ func (r *runner) carryOut(ctx context.Context, m *storageversion.Migrator, p *pa
 		}
 		plan, err := m.Plan(ctx, p.plan.Name)
 		if err != nil {
-			p.end(storageversion.Report{}, err)
+			p.end(decision.Report{}, err)
 			return
 		}
 		p.plan = plan
@@ -166,7 +168,7 @@ func (r *runner) carryOut(ctx context.Context, m *storageversion.Migrator, p *pa
 }
 
 // moved shows progress. A clean CRD appears once a run finds managedFields to clean.
-func (r *runner) moved(p *passage, now storageversion.Report) {
+func (r *runner) moved(p *passage, now decision.Report) {
 	if p.view == nil && now.ManagedFields.Counts.Total() > 0 {
 		p.view = r.board.begin(p.plan)
 	}
@@ -176,8 +178,8 @@ func (r *runner) moved(p *passage, now storageversion.Report) {
 }
 
 // unlisted returns why the objects could not be listed, if that ended the run.
-func (p passage) unlisted() *storageversion.UnlistedError {
-	var unlisted *storageversion.UnlistedError
+func (p passage) unlisted() *decision.UnlistedError {
+	var unlisted *decision.UnlistedError
 	errors.As(p.err, &unlisted)
 	return unlisted
 }
@@ -186,7 +188,7 @@ func (p passage) unlisted() *storageversion.UnlistedError {
 func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 	var failures []godwit.Failure
 	switch {
-	case errors.As(p.err, new(*storageversion.BlockedError)):
+	case errors.As(p.err, new(*decision.BlockedError)):
 		for _, b := range r.lackingForCleanup(ctx, p, p.step.Blockers) {
 			failures = append(failures, render.Failure(p.plan.Name, b, r.remedies))
 		}
@@ -212,7 +214,7 @@ func endedEarly(ctx context.Context, p passage) godwit.Failure {
 
 // whole is the failure of a CRD as a whole for an error, whose reason it keeps if it has one.
 func whole(crd string, err error) []godwit.Failure {
-	f := godwit.Failure{Name: crd, Finding: godwit.Finding{Reason: storageversion.ReasonFailed, Message: err.Error()}}
+	f := godwit.Failure{Name: crd, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: err.Error()}}
 	var known *frame.ActionableError
 	if errors.As(err, &known) && known.Reason != nil {
 		f.Reason = known.Reason
@@ -220,7 +222,7 @@ func whole(crd string, err error) []godwit.Failure {
 	return []godwit.Failure{f}
 }
 
-func managedFields(t storageversion.Tally) crdreport.ManagedFields {
+func managedFields(t decision.Tally) crdreport.ManagedFields {
 	return crdreport.ManagedFields{Cleaned: t.Counts.Migrated, Deferred: t.Counts.Deferred, Failed: t.Counts.Failed}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -17,7 +19,7 @@ import (
 type session struct {
 	*frame.Connection
 	*storageversion.Migrator
-	policy  storageversion.Policy
+	policy  decision.Policy
 	options storageversion.Options
 	config  *rest.Config // with the connection that all migrators share
 	console *frame.Console
@@ -53,7 +55,7 @@ func (s *session) migratorOf() (*storageversion.Migrator, error) {
 
 // explain adds the remedy for a CRD that does not exist.
 func (s *session) explain(ctx context.Context, err error) *frame.ActionableError {
-	if ctx.Err() == nil && errors.Is(err, storageversion.ErrNotFound) {
+	if ctx.Err() == nil && errors.Is(err, decision.ErrNotFound) {
 		return &frame.ActionableError{Reason: render.ReasonNotFound, Message: err.Error(), Remedy: "list the CRDs: kubectl get crd", Cause: err}
 	}
 	return s.Connection.Explain(ctx, err)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
@@ -58,9 +60,9 @@ func (s *Selection) Parse(c *cobra.Command, args []string, all bool) error {
 
 // arguments returns the arguments of `godwit rbac` for the same CRDs, with --write unless it
 // is the default.
-func (s *Selection) arguments(w storageversion.Write) []string {
+func (s *Selection) arguments(w decision.Write) []string {
 	var all []string
-	if w != "" && w != storageversion.WritePatch {
+	if w != "" && w != decision.WritePatch {
 		all = append(all, "--write="+string(w))
 	}
 	switch {

@@ -6,12 +6,12 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 func TestWorst(t *testing.T) {
@@ -101,7 +101,7 @@ func TestUnreachableIsNoAnswer(t *testing.T) {
 	}{
 		"connection refused": {&url.Error{Op: "Get", URL: "https://x", Err: &net.OpError{Op: "dial", Err: errors.New("connection refused")}}, true},
 		"forbidden":          {apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, "a", errors.New("no")), false},
-		"not found":          {storageversion.ErrNotFound, false},
+		"not found":          {decision.ErrNotFound, false},
 		"no error":           {nil, false},
 	}
 	for name, tc := range cases {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // SettleFlag is a duration. Its zero means no wait, and the zero of storageversion.Policy
@@ -17,7 +17,7 @@ type SettleFlag time.Duration
 
 var _ pflag.Value = new(SettleFlag)
 
-// Policy is the duration as [storageversion.Policy] has it.
+// Policy is the duration as [decision.Policy] has it.
 func (s *SettleFlag) Policy() time.Duration {
 	if *s == 0 {
 		return -1
@@ -53,7 +53,7 @@ type PolicyFlags struct {
 
 // AddTo registers the flags.
 func (p *PolicyFlags) AddTo(flags *pflag.FlagSet) {
-	p.settle = SettleFlag(storageversion.DefaultSettle)
+	p.settle = SettleFlag(decision.DefaultSettle)
 	flags.Var(&p.settle, "settle", "time to wait after a change of the storage version or of an encryption key before the first write; "+
 		"0s: do not wait; an API server may then write objects back in their old form")
 	flags.BoolVar(&p.acceptStaleLeases, "accept-stale-leases", false,
@@ -63,8 +63,8 @@ func (p *PolicyFlags) AddTo(flags *pflag.FlagSet) {
 }
 
 // Policy is the policy that the flags describe.
-func (p *PolicyFlags) Policy() storageversion.Policy {
-	return storageversion.Policy{Settle: p.settle.Policy(), AcceptStaleLeases: p.acceptStaleLeases, AcceptDenials: p.acceptDenials}
+func (p *PolicyFlags) Policy() decision.Policy {
+	return decision.Policy{Settle: p.settle.Policy(), AcceptStaleLeases: p.acceptStaleLeases, AcceptDenials: p.acceptDenials}
 }
 
 // WriteFlag is the flag --write.
@@ -72,8 +72,8 @@ type WriteFlag struct{ Choice }
 
 // AddTo registers the flag.
 func (w *WriteFlag) AddTo(c *cobra.Command) {
-	w.Choice = Choice{Value: string(storageversion.WritePatch), Kind: "string"}
-	for _, one := range storageversion.Writes {
+	w.Choice = Choice{Value: string(decision.WritePatch), Kind: "string"}
+	for _, one := range decision.Writes {
 		w.Allowed = append(w.Allowed, string(one))
 	}
 	w.Choice.AddTo(c, "write", "", "how to write an object; Patch: an empty merge patch, or an apply where a conversion webhook must convert managedFields; StatusPatch: the same of /status, "+
@@ -81,4 +81,4 @@ func (w *WriteFlag) AddTo(c *cobra.Command) {
 }
 
 // Write is the value of the flag.
-func (w *WriteFlag) Write() storageversion.Write { return storageversion.Write(w.Value) }
+func (w *WriteFlag) Write() decision.Write { return decision.Write(w.Value) }

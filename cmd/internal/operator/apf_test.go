@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // squeeze gives a user the least share of the API server that there is, for all it
@@ -106,7 +106,7 @@ func TestThrottledByPriorityAndFairness(t *testing.T) {
 			c.flip(geese)
 			c.flip(ducks)
 			for _, crd := range []string{geese, ducks} {
-				m := c.awaitReason(crd, storageversion.ReasonSucceeded.Name)
+				m := c.awaitReason(crd, decision.ReasonSucceeded.Name)
 				if done := m.Status.Storage; done.Failed > 0 || done.Total() != n || len(m.Status.Failures) > 0 {
 					t.Errorf("%s: %+v, failures %+v", crd, done, m.Status.Failures)
 				}

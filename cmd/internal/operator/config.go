@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -19,7 +21,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/broker"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdscope"
 	"github.com/godwit-dev/godwit/crdmigrator"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -209,18 +210,18 @@ const maxSettle = 24 * time.Hour
 // where it reads the same spec.
 func validateDefaults(spec v1alpha1.CRDMigrationSpec) error {
 	for _, phase := range spec.Phases {
-		if !slices.Contains(storageversion.Phases, storageversion.Phase(phase)) {
+		if !slices.Contains(decision.Phases, decision.Phase(phase)) {
 			return fmt.Errorf("phases: no such phase: %q", phase)
 		}
 	}
 	switch {
 	case spec.Suspend:
 		return errors.New("suspend: no CRD would ever be migrated; leave storageVersionMigrator out of --controllers instead")
-	case spec.Write != "" && !slices.Contains(storageversion.Writes, storageversion.Write(spec.Write)):
-		return fmt.Errorf("write: no such write: %q; there are %v", spec.Write, storageversion.Writes)
+	case spec.Write != "" && !slices.Contains(decision.Writes, decision.Write(spec.Write)):
+		return fmt.Errorf("write: no such write: %q; there are %v", spec.Write, decision.Writes)
 	case spec.Settle != nil && (spec.Settle.Duration < 0 || spec.Settle.Duration > maxSettle):
 		return fmt.Errorf("settle: %s is not from 0s to %s", spec.Settle.Duration, maxSettle)
-	case spec.Trim != nil && *spec.Trim && len(spec.Phases) > 0 && !slices.Contains(spec.Phases, v1alpha1.Phase(storageversion.StorageVersionMigrationPhase)):
+	case spec.Trim != nil && *spec.Trim && len(spec.Phases) > 0 && !slices.Contains(spec.Phases, v1alpha1.Phase(decision.StorageVersionMigrationPhase)):
 		return errors.New("trim: true needs the phase StorageVersionMigration: without it, the version that objects are stored at is unknown")
 	case spec.MaxInFlight != nil && *spec.MaxInFlight < 1:
 		return fmt.Errorf("maxInFlight: %d is below 1; leave it out for no bound but that of limits", *spec.MaxInFlight)

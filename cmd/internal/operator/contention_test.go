@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +23,6 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/serving"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -67,7 +68,7 @@ func TestHotObjectStopsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for crd, want := range map[string]int{geese: n, swans: n, ducks: 50} {
-		c.awaitReason(crd, storageversion.ReasonSucceeded.Name)
+		c.awaitReason(crd, decision.ReasonSucceeded.Name)
 		c.mustBeStored(crd, map[string]int{"v2": want, "v1": 0})
 		if got := c.storedVersions(crd); got != "v2" {
 			t.Errorf("storedVersions of %s is %s", crd, got)
@@ -86,7 +87,7 @@ func TestTwoManagersByMistake(t *testing.T) {
 	c.manage(c.slowly(40))
 	c.manage(c.slowly(40))
 	c.flip(geese)
-	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
+	c.awaitReason(geese, decision.ReasonSucceeded.Name)
 	var rests string
 	since := time.Now()
 	c.await("the status to rest for 10 s", func() bool {
@@ -95,7 +96,7 @@ func TestTwoManagersByMistake(t *testing.T) {
 		}
 		return time.Since(since) > 10*time.Second
 	})
-	m := c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
+	m := c.awaitReason(geese, decision.ReasonSucceeded.Name)
 	if m.Status.CompletionTime == nil || m.Status.Checkpoint != nil || m.Status.Progress != "400/400" || m.Status.Storage.Total() != n {
 		t.Errorf("in the end the status is %+v", m.Status)
 	}
@@ -144,7 +145,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 	first.end(syscall.SIGKILL)
 	before := c.stored(geese, "v2")
-	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
+	c.awaitReason(geese, decision.ReasonSucceeded.Name)
 	if c.leader() == leader {
 		t.Error("the dead manager still leads")
 	}
@@ -175,7 +176,7 @@ func TestManagersOfOtherScopesLeaveEachOtherAlone(t *testing.T) {
 	geese := c.define("geese", 20, optedIn)
 	c.manageAs(c.plane.Config(), "storageVersionMigrator: {scopes: [{group: "+c.group+"}], defaults: {settle: 0s}}", electIn+"="+metav1.NamespaceDefault)
 	c.flip(geese)
-	made := c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
+	made := c.awaitReason(geese, decision.ReasonSucceeded.Name)
 
 	other := newClusterOn(t, c.plane)
 	other.manageAs(c.plane.Config(), "storageVersionMigrator: {scopes: [{group: "+other.group+"}], defaults: {settle: 0s}}", electIn+"="+metav1.NamespaceSystem)
@@ -194,10 +195,10 @@ func TestManagersOfOtherScopesLeaveEachOtherAlone(t *testing.T) {
 
 	ducks := c.define("ducks", 20, optedIn)
 	c.flip(ducks)
-	first := c.awaitReason(ducks, storageversion.ReasonSucceeded.Name)
+	first := c.awaitReason(ducks, decision.ReasonSucceeded.Name)
 	swans := other.define("swans", 1, optedIn) // what the other manager looks at next
 	other.flip(swans)
-	other.awaitReason(swans, storageversion.ReasonSucceeded.Name)
+	other.awaitReason(swans, decision.ReasonSucceeded.Name)
 	if now := c.migration(ducks); now == nil || now.UID != first.UID {
 		t.Errorf("the migration that one manager made is gone, or was made again: %v", now)
 	}

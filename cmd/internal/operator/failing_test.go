@@ -3,13 +3,14 @@ package operator
 import (
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -46,7 +47,7 @@ func TestFailingObjectStopsNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s}}")
-	m := c.awaitReason(geese, storageversion.ReasonObjectsFailed.Name)
+	m := c.awaitReason(geese, decision.ReasonObjectsFailed.Name)
 	if done := m.Status.Storage; done.Failed != 1 || done.Migrated != n-1 {
 		t.Errorf("%+v, want one of %d to fail", done, n)
 	}
@@ -57,7 +58,7 @@ func TestFailingObjectStopsNoOther(t *testing.T) {
 	c.mustBeStored(geese, map[string]int{"v2": n - 1, "v1": 1})
 
 	paint("green") // through v1, which has no such rule
-	m = c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
+	m = c.awaitReason(geese, decision.ReasonSucceeded.Name)
 	if len(m.Status.Failures) != 0 {
 		t.Errorf("in the end there are failures: %+v", m.Status.Failures)
 	}

@@ -3,8 +3,9 @@ package operator
 import (
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit/api/v1alpha1"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestManagerWithTheFeatureOffMigratesNothing: neither a CRD in scope nor one that a
@@ -18,7 +19,7 @@ func TestManagerWithTheFeatureOffMigratesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	off := c.manageAs(c.plane.Config(), "", EnableVariable+"=false", EnableRevisionUpgrader+"=true")
-	c.awaitTrigger(c.trigger("nothing", v1alpha1.ControllerRevisionUpgradeTriggerSpec{}), storageversion.ReasonSucceeded.Name)
+	c.awaitTrigger(c.trigger("nothing", v1alpha1.ControllerRevisionUpgradeTriggerSpec{}), decision.ReasonSucceeded.Name)
 	off.mustEnd()
 	for _, crd := range []string{geese, ducks} {
 		c.mustBeStored(crd, map[string]int{"v1": 3, "v2": 0})
@@ -35,7 +36,7 @@ func TestManagerWithTheFeatureOffMigratesNothing(t *testing.T) {
 
 	c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s}}")
 	for _, crd := range []string{geese, ducks} {
-		c.awaitReason(crd, storageversion.ReasonSucceeded.Name)
+		c.awaitReason(crd, decision.ReasonSucceeded.Name)
 		c.mustBeStored(crd, map[string]int{"v2": 3, "v1": 0})
 	}
 }

@@ -3,13 +3,14 @@ package operator
 import (
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestKstatusFollowsAMigration from its creation, which no manager has seen yet, to
@@ -23,16 +24,16 @@ func TestKstatusFollowsAMigration(t *testing.T) {
 	c.mustBeKstatus(name, "just created", status.InProgressStatus)
 
 	manager := c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s}}")
-	c.awaitReason(name, storageversion.ReasonCRDNotFound.Name)
+	c.awaitReason(name, decision.ReasonCRDNotFound.Name)
 	c.mustBeKstatus(name, "without a CRD", status.FailedStatus)
 	c.define("geese", 3, nil)
-	c.awaitReason(name, storageversion.ReasonSucceeded.Name)
+	c.awaitReason(name, decision.ReasonSucceeded.Name)
 	c.mustBeKstatus(name, "migrated", status.CurrentStatus)
 	c.suspend(name, true)
 	c.awaitReason(name, crdmigration.ReasonSuspended.Name)
 	c.mustBeKstatus(name, "suspended", status.InProgressStatus)
 	c.suspend(name, false)
-	c.awaitReason(name, storageversion.ReasonSucceeded.Name)
+	c.awaitReason(name, decision.ReasonSucceeded.Name)
 	manager.mustEnd() // from here on no controller observes the migration
 
 	c.patch(name, `{"spec":{"maxInFlight":2}}`)

@@ -4,11 +4,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestCRDInScopeIsMigratedByItself: from the flip of the storage version to a
@@ -20,7 +21,7 @@ func TestCRDInScopeIsMigratedByItself(t *testing.T) {
 	c.flip(geese)
 	c.flip(ducks)
 
-	m := c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
+	m := c.awaitReason(geese, decision.ReasonSucceeded.Name)
 	c.mustBeStored(geese, map[string]int{"v2": 50, "v1": 0})
 	if m.Status.Storage == nil || m.Status.Storage.Migrated != 50 || m.Status.Progress != "50/50" || m.Status.CompletionTime == nil || m.Status.Checkpoint != nil {
 		t.Errorf("status %+v", m.Status)
@@ -42,7 +43,7 @@ func TestCRDInScopeIsMigratedByItself(t *testing.T) {
 	if err := c.Create(t.Context(), &v1alpha1.CRDMigration{ObjectMeta: objectMeta(ducks)}); err != nil {
 		t.Fatal(err)
 	}
-	c.awaitReason(ducks, storageversion.ReasonSucceeded.Name)
+	c.awaitReason(ducks, decision.ReasonSucceeded.Name)
 	c.mustBeStored(ducks, map[string]int{"v2": 5, "v1": 0})
 }
 
@@ -54,12 +55,12 @@ func TestMigrationOfMissingCRDSaysSo(t *testing.T) {
 	if err := c.Create(t.Context(), &v1alpha1.CRDMigration{ObjectMeta: objectMeta(name)}); err != nil {
 		t.Fatal(err)
 	}
-	m := c.awaitReason(name, storageversion.ReasonCRDNotFound.Name)
+	m := c.awaitReason(name, decision.ReasonCRDNotFound.Name)
 	if !meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionStalled) {
 		t.Error("a migration that waits for a person is not Stalled")
 	}
 	c.define("gulls", 3, nil)
-	c.awaitReason(name, storageversion.ReasonSucceeded.Name)
+	c.awaitReason(name, decision.ReasonSucceeded.Name)
 }
 
 // TestKilledManagerWritesNothingTwice: a manager is killed in the middle of a
@@ -78,7 +79,7 @@ func TestKilledManagerWritesNothingTwice(t *testing.T) {
 	c.awaitReason(geese, crdmigration.ReasonMigrating.Name)
 	first.end(syscall.SIGKILL)
 	c.manage(slowly)
-	m := c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
+	m := c.awaitReason(geese, decision.ReasonSucceeded.Name)
 	c.mustBeStored(geese, map[string]int{"v2": n, "v1": 0})
 	if m.Status.Storage.Skipped < 100 {
 		t.Errorf("%+v: the second manager wrote again what the first had written", *m.Status.Storage)
@@ -109,7 +110,7 @@ func TestSuspendStopsWithinAPage(t *testing.T) {
 		t.Errorf("suspended after %+v of %d objects", done, n)
 	}
 	c.suspend(geese, false)
-	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
+	c.awaitReason(geese, decision.ReasonSucceeded.Name)
 	if got := c.revisions(geese); got != 2*n {
 		t.Errorf("%d revisions of %d objects, want two each", got, n)
 	}
@@ -134,10 +135,10 @@ func TestDeletedMigrationIsMadeAgain(t *testing.T) {
 	geese := c.define("geese", 3, optedIn)
 	c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 1h}}")
 	c.flip(geese)
-	first := c.awaitReason(geese, storageversion.ReasonSettling.Name)
+	first := c.awaitReason(geese, decision.ReasonSettling.Name)
 	if err := c.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	c.await("another crdmigration", func() bool { m := c.migration(geese); return m != nil && m.UID != first.UID })
-	c.awaitReason(geese, storageversion.ReasonSettling.Name)
+	c.awaitReason(geese, decision.ReasonSettling.Name)
 }

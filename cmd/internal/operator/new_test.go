@@ -6,11 +6,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestNewCRDIsNoErrorOfTheManager: the manager learns of a CRD, and of a CRDMigration
@@ -20,7 +21,7 @@ func TestNewCRDIsNoErrorOfTheManager(t *testing.T) {
 	old := c.define("geese", 1, optedIn)
 	manager := c.manage("storageVersionMigrator: {scopes: [{group: " + c.group + "}], defaults: {settle: 0s}}")
 	c.flip(old)
-	c.awaitReason(old, storageversion.ReasonSucceeded.Name) // it is running
+	c.awaitReason(old, decision.ReasonSucceeded.Name) // it is running
 	names := []string{}
 	for i := range 6 {
 		crd := &apiextensionsv1.CustomResourceDefinition{
@@ -41,7 +42,7 @@ func TestNewCRDIsNoErrorOfTheManager(t *testing.T) {
 		names = append(names, crd.Name)
 	}
 	for _, name := range names {
-		c.awaitReason(name, storageversion.ReasonSucceeded.Name)
+		c.awaitReason(name, decision.ReasonSucceeded.Name)
 	}
 	manager.end(syscall.SIGTERM) // its events are sent, and its log is complete
 	for line := range strings.Lines(manager.stderr.String()) {

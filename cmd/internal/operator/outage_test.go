@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // outage is how long a server is away: half a minute, or two minutes with `make soak`.
@@ -42,7 +42,7 @@ func TestAPIServerAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			back := time.Now()
-			c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
+			c.awaitReason(geese, decision.ReasonSucceeded.Name)
 			c.mustBeMigratedOnce(geese, n)
 			took := time.Since(back)
 			restarts, said := manager.end()
@@ -80,7 +80,7 @@ func TestEtcdAway(t *testing.T) {
 	if before >= n {
 		t.Fatal("nothing was left to do when etcd was back")
 	}
-	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
+	c.awaitReason(geese, decision.ReasonSucceeded.Name)
 	c.mustBeMigratedOnce(geese, n)
 	took := time.Since(back)
 	restarts, said := manager.end()

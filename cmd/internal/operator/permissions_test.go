@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -15,7 +17,6 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 )
 
@@ -55,7 +56,7 @@ func TestManagerRunsWithItsOwnPermissions(t *testing.T) {
 	geese := c.define("geese", 20, optedIn)
 	p := c.manageAs(user, "storageVersionMigrator: {scopes: [{group: "+c.group+"}], defaults: {settle: 0s}}", electIn+"="+namespace)
 	c.flip(geese)
-	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
+	c.awaitReason(geese, decision.ReasonSucceeded.Name)
 	c.mustBeStored(geese, map[string]int{"v2": 20, "v1": 0})
 	c.unlabel(geese)
 	c.await("the crdmigration to go", func() bool { return c.migration(geese) == nil })
@@ -78,9 +79,9 @@ func TestMissingPermissionIsABlockerThatNamesTheGrant(t *testing.T) {
 	geese := c.define("geese", 5, optedIn)
 	c.manageAs(user, "storageVersionMigrator: {scopes: [{group: "+c.group+"}], defaults: {settle: 0s}}")
 	c.flip(geese)
-	m := c.awaitReason(geese, storageversion.ReasonBlocked.Name)
+	m := c.awaitReason(geese, decision.ReasonBlocked.Name)
 	blocked := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionBlocked)
-	if blocked == nil || blocked.Reason != storageversion.ReasonForbidden.Name || len(m.Status.Blockers) != 1 ||
+	if blocked == nil || blocked.Reason != decision.ReasonForbidden.Name || len(m.Status.Blockers) != 1 ||
 		!strings.Contains(m.Status.Blockers[0].Remedy, "kubectl create clusterrole ") {
 		t.Errorf("blocked by %+v, condition %+v", m.Status.Blockers, blocked)
 	}
@@ -98,20 +99,20 @@ func TestMissingPermissionIsABlockerThatNamesTheGrant(t *testing.T) {
 	if err := c.Create(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
-	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
+	c.awaitReason(geese, decision.ReasonSucceeded.Name)
 }
 
 func TestPermissionsFollowTheWrite(t *testing.T) {
 	for _, test := range []struct {
-		writes []storageversion.Write
+		writes []decision.Write
 		verbs  string
 		status bool
 	}{
 		{nil, "list,patch", false},
-		{[]storageversion.Write{storageversion.WritePatch}, "list,patch", false},
-		{[]storageversion.Write{storageversion.WriteUpdate}, "get,list,patch,update", false},
-		{[]storageversion.Write{storageversion.WriteStatusPatch}, "list,patch", true},
-		{[]storageversion.Write{storageversion.WriteStatusApply, storageversion.WriteUpdate}, "get,list,patch,update", true},
+		{[]decision.Write{decision.WritePatch}, "list,patch", false},
+		{[]decision.Write{decision.WriteUpdate}, "get,list,patch,update", false},
+		{[]decision.Write{decision.WriteStatusPatch}, "list,patch", true},
+		{[]decision.Write{decision.WriteStatusApply, decision.WriteUpdate}, "get,list,patch,update", true},
 	} {
 		verbs, status := (Rights{Writes: test.writes}).verbs()
 		if got := strings.Join(verbs, ","); got != test.verbs || status != test.status {
@@ -159,8 +160,8 @@ func TestManagerHasThePermissionsOfARun(t *testing.T) {
 
 // TestOwnKindIsMigratedByTheSameWrite, which needs another verb.
 func TestOwnKindIsMigratedByTheSameWrite(t *testing.T) {
-	for write, want := range map[storageversion.Write]bool{storageversion.WritePatch: false, storageversion.WriteUpdate: true} {
-		role, _ := Rights{Writes: []storageversion.Write{write}}.Objects()[0].(*rbacv1.ClusterRole)
+	for write, want := range map[decision.Write]bool{decision.WritePatch: false, decision.WriteUpdate: true} {
+		role, _ := Rights{Writes: []decision.Write{write}}.Objects()[0].(*rbacv1.ClusterRole)
 		got := slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
 			return slices.Contains(r.Resources, "crdmigrations") && slices.Contains(r.Verbs, "update")
 		})

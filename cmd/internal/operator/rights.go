@@ -3,12 +3,13 @@ package operator
 import (
 	"slices"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // Rights says whom the manager runs as, and what it takes care of.
@@ -22,7 +23,7 @@ type Rights struct {
 	Groups []string
 	// Writes that its configuration or a CRDMigration may name; none means
 	// storageversion.WritePatch.
-	Writes []storageversion.Write
+	Writes []decision.Write
 }
 
 // Objects are the roles and their bindings. They have no unused permission.
@@ -42,7 +43,7 @@ var ownKinds = []string{"controllerrevisionupgrades", "controllerrevisionupgrade
 // manager's own kind among them: it has its patch by a marker.
 func (r Rights) migrated() []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
-	if slices.Contains(r.Writes, storageversion.WriteUpdate) {
+	if slices.Contains(r.Writes, decision.WriteUpdate) {
 		rules = append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: ownKinds, Verbs: []string{"update"},
 		})
@@ -62,9 +63,9 @@ func (r Rights) verbs() (verbs []string, status bool) {
 	verbs = []string{"list", "patch"}
 	for _, w := range r.Writes {
 		switch w {
-		case storageversion.WriteUpdate:
+		case decision.WriteUpdate:
 			verbs = []string{"get", "list", "patch", "update"}
-		case storageversion.WriteStatusPatch, storageversion.WriteStatusApply:
+		case decision.WriteStatusPatch, decision.WriteStatusApply:
 			status = true
 		}
 	}

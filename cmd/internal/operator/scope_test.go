@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -138,7 +140,7 @@ func TestStormOf429LeavesNoScanBehind(t *testing.T) {
 	c.manageAs(config, "storageVersionMigrator: {scopes: [{group: "+c.group+", labelSelector: {}}], defaults: {settle: 0s}}")
 	c.await("a scan to end with 429", func() bool { return rejected.Load() > 4 }) // it makes 4 attempts
 	calm.Store(true)
-	m := c.awaitReason(crd, storageversion.ReasonSucceeded.Name)
+	m := c.awaitReason(crd, decision.ReasonSucceeded.Name)
 	if m.Status.ManagedFields == nil || m.Status.ManagedFields.Migrated != 1 {
 		t.Errorf("managedFields are %+v, want 1 object cleaned", m.Status.ManagedFields)
 	}

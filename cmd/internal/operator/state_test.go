@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	appsv1 "k8s.io/api/apps/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -21,7 +23,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/controller/revisionupgrade"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/format/formattest"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
@@ -57,12 +58,12 @@ func TestManagerAndOtherReleases(t *testing.T) {
 	c.checkpoint(names["newers"], newer)
 
 	p := c.manage(group)
-	c.awaitReason(names["oldests"], storageversion.ReasonSucceeded.Name)
+	c.awaitReason(names["oldests"], decision.ReasonSucceeded.Name)
 	c.mustBeStored(names["oldests"], map[string]int{"v1": objects})
 	for _, plural := range []string{"newers", "marks"} {
-		m := c.awaitReason(names[plural], storageversion.ReasonBlocked.Name)
+		m := c.awaitReason(names[plural], decision.ReasonBlocked.Name)
 		blocked := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionBlocked)
-		if blocked == nil || blocked.Status != metav1.ConditionTrue || blocked.Reason != storageversion.ReasonNewerFormat.Name ||
+		if blocked == nil || blocked.Status != metav1.ConditionTrue || blocked.Reason != decision.ReasonNewerFormat.Name ||
 			!strings.Contains(blocked.Message, "crdmigration "+names[plural]+" has format") || !strings.Contains(blocked.Message, "reads format 1") {
 			t.Errorf("%s: condition %+v", plural, blocked)
 		}
@@ -87,7 +88,7 @@ func TestManagerAndOtherReleases(t *testing.T) {
 	c.patch(names["marks"], `{"metadata":{"annotations":{"`+format.Annotation+`":null}}}`)
 	c.manage(group)
 	for _, plural := range []string{"newers", "marks"} {
-		c.awaitReason(names[plural], storageversion.ReasonSucceeded.Name)
+		c.awaitReason(names[plural], decision.ReasonSucceeded.Name)
 		c.mustBeStored(names[plural], map[string]int{"v2": objects})
 	}
 }

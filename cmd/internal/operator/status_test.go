@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestStatusIsLeftAloneForFiveSeconds after each write of it while objects are
@@ -23,7 +24,7 @@ func TestStatusIsLeftAloneForFiveSeconds(t *testing.T) {
 	geese := c.define("geese", n, optedIn)
 	c.manage(c.slowly(80))
 	c.flip(geese)
-	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
+	c.awaitReason(geese, decision.ReasonSucceeded.Name)
 
 	var before time.Time
 	var during, after int

@@ -6,10 +6,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/gomodule"
 )
@@ -57,7 +58,7 @@ func TestToolHiveCRDsAreInScopeByTheirOwnLabel(t *testing.T) {
 		if len(crd.Spec.Versions) == 1 {
 			continue // v1alpha1 is all it has, and nothing is to be migrated
 		}
-		c.awaitReason(crd.Name, storageversion.ReasonSucceeded.Name)
+		c.awaitReason(crd.Name, decision.ReasonSucceeded.Name)
 		if got := c.storedVersions(crd.Name); got != "v1beta1" {
 			t.Errorf("storedVersions of %s is %s", crd.Name, got)
 		}

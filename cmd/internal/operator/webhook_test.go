@@ -11,10 +11,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -116,7 +117,7 @@ func TestWebhookOutageMidRun(t *testing.T) {
 	}
 	webhook.down()
 	c.flip(ducks)
-	c.awaitReason(ducks, storageversion.ReasonSucceeded.Name)
+	c.awaitReason(ducks, decision.ReasonSucceeded.Name)
 	c.mustBeMigratedOnce(ducks, 100)
 	c.await("the failures to be named", func() bool {
 		m := c.migration(geese)
@@ -125,7 +126,7 @@ func TestWebhookOutageMidRun(t *testing.T) {
 	c.mustNotBeDone(geese)
 	written := c.stored(geese, "v2")
 	webhook.up()
-	c.awaitReason(geese, storageversion.ReasonSucceeded.Name)
+	c.awaitReason(geese, decision.ReasonSucceeded.Name)
 	c.mustBeMigratedOnce(geese, n)
 	t.Logf("webhook away with %d of %d objects written, 100 objects of another CRD meanwhile; %d revisions in the end", written, n, c.revisions(geese))
 }
@@ -151,7 +152,7 @@ func TestHangingWebhookStopsNoOther(t *testing.T) {
 	}
 	c.await("writes that hang", func() bool { return webhook.asked.Load() >= 8 })
 	c.flip(ducks)
-	c.awaitReason(ducks, storageversion.ReasonSucceeded.Name)
+	c.awaitReason(ducks, decision.ReasonSucceeded.Name)
 	c.mustBeMigratedOnce(ducks, 100)
 	for _, crd := range crds {
 		c.mustBeStored(crd, map[string]int{"v1": 20})
@@ -159,7 +160,7 @@ func TestHangingWebhookStopsNoOther(t *testing.T) {
 	asked := webhook.asked.Load()
 	webhook.hangs.Store(false)
 	for _, crd := range crds {
-		c.awaitReason(crd, storageversion.ReasonSucceeded.Name)
+		c.awaitReason(crd, decision.ReasonSucceeded.Name)
 		c.mustBeMigratedOnce(crd, 20)
 	}
 	t.Logf("100 objects of another CRD migrated while %d CRDs hung in %d writes", hanging, asked)

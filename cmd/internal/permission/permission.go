@@ -4,11 +4,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/resource"
 	"github.com/godwit-dev/godwit/revision"
 )
@@ -121,7 +122,7 @@ type Scope struct {
 	// Dependents are resources whose ownerReferences a run repairs.
 	Dependents []string
 	// Write of a run; empty means the default.
-	Write storageversion.Write
+	Write decision.Write
 	// Family of the revisions.
 	Family revision.Description
 	// Namespace of the revisions, of the managed resources or of the migrations; empty means all.

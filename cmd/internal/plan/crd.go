@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
@@ -21,7 +23,7 @@ func (s *scanner) planCRDs(ctx context.Context) (planreport.Row, map[string]int6
 	if err != nil {
 		return s.failed(ctx, planreport.CRDs, err, crdPermissions()), nil
 	}
-	plans := make([]storageversion.Plan, len(s.crds))
+	plans := make([]decision.Plan, len(s.crds))
 	s.each(func(i int) { plans[i] = s.planCRD(ctx, surroundings, &s.crds[i]) })
 	row := planreport.CRDRow(s.items(plans), s.app.Hint)
 	if n := unlistable(plans); n > 0 {
@@ -54,14 +56,14 @@ func (s *scanner) each(plan func(i int)) {
 	readers.Wait()
 }
 
-func (s *scanner) planCRD(ctx context.Context, surroundings *storageversion.Surroundings, crd *apiextensionsv1.CustomResourceDefinition) storageversion.Plan {
+func (s *scanner) planCRD(ctx context.Context, surroundings *storageversion.Surroundings, crd *apiextensionsv1.CustomResourceDefinition) decision.Plan {
 	facts, err := s.migrator.ObserveIn(ctx, surroundings, crd)
 	if err != nil {
 		problem := unfinished(ctx)
 		if ctx.Err() == nil {
 			problem = s.Explain(ctx, err)
 		}
-		return storageversion.Plan{Name: crd.Name, State: storageversion.StateUnknown, Unlisted: &storageversion.UnlistedError{Finding: problem.Finding()}}
+		return decision.Plan{Name: crd.Name, State: decision.StateUnknown, Unlisted: &decision.UnlistedError{Finding: problem.Finding()}}
 	}
 	return planWithout(facts)
 }
@@ -69,19 +71,19 @@ func (s *scanner) planCRD(ctx context.Context, surroundings *storageversion.Surr
 // fixOf is a remedy that is worded already.
 // planWithout plans a CRD whose objects the user may not list: status.storedVersions may still say
 // that there is work. Without that, nothing is known.
-func planWithout(facts storageversion.Facts) storageversion.Plan {
-	plan := storageversion.PlanFor(facts, storageversion.Policy{})
+func planWithout(facts decision.Facts) decision.Plan {
+	plan := decision.PlanFor(facts, decision.Policy{})
 	if facts.Unlisted == nil || !render.IsForbidden(facts.Unlisted.Reason) || plan.Trimmed {
 		return plan
 	}
 	known := facts
 	known.Unlisted = nil
-	plan = storageversion.PlanFor(known, storageversion.Policy{})
+	plan = decision.PlanFor(known, decision.Policy{})
 	plan.Unlisted = facts.Unlisted
 	return plan
 }
 
-func (s *scanner) items(plans []storageversion.Plan) []crdreport.Plan {
+func (s *scanner) items(plans []decision.Plan) []crdreport.Plan {
 	items := make([]crdreport.Plan, len(plans))
 	for i, p := range plans {
 		items[i] = crdreport.PlanOf(p, s.app.Remedies())
@@ -89,7 +91,7 @@ func (s *scanner) items(plans []storageversion.Plan) []crdreport.Plan {
 	return items
 }
 
-func unlistable(plans []storageversion.Plan) (n int64) {
+func unlistable(plans []decision.Plan) (n int64) {
 	for _, p := range plans {
 		if p.Unlisted != nil && render.IsForbidden(p.Unlisted.Reason) {
 			n++

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,7 +15,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 )
 
@@ -49,9 +50,9 @@ func TestRolesAllowExactlyTheList(t *testing.T) {
 	family := kubevirt.Family{}.Describe()
 	scopes := map[string]permission.Scope{
 		"one CRD":       {CRDs: []string{"widgets.example.com"}},
-		"several CRDs":  {CRDs: []string{"widgets.example.com", "gadgets.example.com", "geese.example.org"}, Write: storageversion.WriteStatusPatch},
+		"several CRDs":  {CRDs: []string{"widgets.example.com", "gadgets.example.com", "geese.example.org"}, Write: decision.WriteStatusPatch},
 		"all CRDs":      {CRDs: []string{"widgets.example.com", "gadgets.example.com"}, Listed: true},
-		"an API group":  {APIGroups: []string{"example.com"}, Write: storageversion.WriteUpdate},
+		"an API group":  {APIGroups: []string{"example.com"}, Write: decision.WriteUpdate},
 		"a namespace":   {Family: family, Namespace: "shop"},
 		"the namespace": {Family: family, Namespace: "kube-system"},
 		"everywhere":    {Family: family},
@@ -93,7 +94,7 @@ func TestListsFollowTheCommand(t *testing.T) {
 			"a plan writes nothing"},
 		"run of CRDs": {crdpermission.Run, crd, []string{widgets + "patch|", "|apiextensions.k8s.io|customresourcedefinitions/status|patch|widgets.example.com"}, []string{"|apiextensions.k8s.io|customresourcedefinitions/status|patch|"},
 			"it trims what it migrates and nothing else"},
-		"another write": {crdpermission.Run, permission.Scope{CRDs: crd.CRDs, Write: storageversion.WriteStatusPatch}, []string{"|example.com|widgets/status|patch|", widgets + "patch|"}, nil,
+		"another write": {crdpermission.Run, permission.Scope{CRDs: crd.CRDs, Write: decision.WriteStatusPatch}, []string{"|example.com|widgets/status|patch|", widgets + "patch|"}, nil,
 			"managedFields are cleaned by a patch of the object, whatever the write"},
 		"all CRDs": {crdpermission.Plan, permission.Scope{CRDs: crd.CRDs, Listed: true}, []string{"|apiextensions.k8s.io|customresourcedefinitions|list|", "|apiextensions.k8s.io|customresourcedefinitions|get|"}, nil,
 			"RBAC does not restrict a list by name"},

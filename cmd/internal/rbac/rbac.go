@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -21,7 +23,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/resource"
 	"github.com/godwit-dev/godwit/cmd/internal/revision"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 const (
@@ -297,7 +298,7 @@ func (o *rbacOptions) checkAPIGroups() error {
 // manager says whom the manager runs as, and what it takes care of.
 func (o *rbacOptions) manager() operator.Rights {
 	r := operator.Rights{
-		Namespace: "godwit", ServiceAccount: "godwit", Feature: o.controller.Value, Groups: o.apiGroups, Writes: []storageversion.Write{o.write.Write()},
+		Namespace: "godwit", ServiceAccount: "godwit", Feature: o.controller.Value, Groups: o.apiGroups, Writes: []decision.Write{o.write.Write()},
 	}
 	if len(o.serviceAccounts) > 0 {
 		r.Namespace, r.ServiceAccount, _ = strings.Cut(o.serviceAccounts[0], ":")

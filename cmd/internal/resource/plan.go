@@ -4,13 +4,14 @@ import (
 	"context"
 	"io"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcereport"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/resource"
 )
 
@@ -82,11 +83,11 @@ func planCode(findings []finding) frame.Code {
 	code := frame.OK
 	for _, f := range findings {
 		switch f.plan.State {
-		case storageversion.StateUnknown:
+		case decision.StateUnknown:
 			code = frame.Worst(code, frame.Error)
-		case storageversion.Blocked:
+		case decision.Blocked:
 			code = frame.Worst(code, frame.Refused)
-		case storageversion.Ready:
+		case decision.Ready:
 			code = frame.Worst(code, frame.Pending)
 		}
 	}

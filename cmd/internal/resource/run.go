@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit"
@@ -15,7 +17,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcereport"
 	"github.com/godwit-dev/godwit/internal/format"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/resource"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -248,7 +249,7 @@ func (o *runOptions) one(ctx context.Context, s *session, f finding) resourcerep
 	case err != nil && ctx.Err() != nil:
 		item.Failures = append([]godwit.Failure{ended(ctx, f.name)}, item.Failures...)
 	case err != nil:
-		item.Failures = append([]godwit.Failure{{Name: f.name, Finding: godwit.Finding{Reason: storageversion.ReasonFailed, Message: frame.OneLine(err)}}}, item.Failures...)
+		item.Failures = append([]godwit.Failure{{Name: f.name, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: frame.OneLine(err)}}}, item.Failures...)
 	}
 	o.Console.Printf("%s: %s\n", f.name, resourcereport.Summary(item))
 	return item

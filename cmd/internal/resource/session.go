@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -16,7 +18,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcereport"
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/resource"
 )
 
@@ -79,7 +80,7 @@ func look(ctx context.Context, a *frame.App, command permission.Command, sel *se
 			return nil, nil, s.explain(ctx, sel, err)
 		}
 		f.plan = resource.PlanFor(facts)
-		empty = empty && f.plan.State == storageversion.Clean
+		empty = empty && f.plan.State == decision.Clean
 	}
 	if empty && sel.namespace != "" {
 		if err := s.checkNamespace(ctx, sel.namespace); err != nil {
@@ -103,7 +104,7 @@ func (s *session) checkNamespace(ctx context.Context, namespace string) error {
 func (s *session) preflight(ctx context.Context, findings []finding) error {
 	for i := range findings {
 		f := &findings[i]
-		if f.plan.State != storageversion.Ready {
+		if f.plan.State != decision.Ready {
 			continue
 		}
 		denials, err := s.Preflight(frame.About(ctx, f.name), f.plan)
@@ -111,7 +112,7 @@ func (s *session) preflight(ctx context.Context, findings []finding) error {
 			return err
 		}
 		if len(denials) > 0 {
-			f.plan.State, f.plan.Blockers = storageversion.Blocked, append(f.plan.Blockers, denials...)
+			f.plan.State, f.plan.Blockers = decision.Blocked, append(f.plan.Blockers, denials...)
 		}
 	}
 	return nil
@@ -133,7 +134,7 @@ func (s *session) find(sel *selection) []finding {
 		r, ok := s.catalog.Find(argument)
 		f := finding{name: r.Name(), plan: resource.Plan{Resource: r}}
 		if !ok {
-			f.name, f.plan.State = argument, storageversion.Blocked
+			f.name, f.plan.State = argument, decision.Blocked
 			f.plan.Blockers = []godwit.Finding{s.notFound(argument)}
 		}
 		if !seen[f.name] {

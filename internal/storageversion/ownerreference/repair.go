@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -88,8 +90,8 @@ func (r *Repairer) repair(ctx context.Context, d *Dependent) (godwit.Outcome, er
 // may not delete the dependent.
 func reasonOf(err error) *godwit.Reason {
 	reason := storageversion.FailureReason(err)
-	if reason == storageversion.ReasonObjectInvalid && apierrors.IsForbidden(err) {
-		return storageversion.ReasonForbidden
+	if reason == decision.ReasonObjectInvalid && apierrors.IsForbidden(err) {
+		return decision.ReasonForbidden
 	}
 	return reason
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -190,7 +192,7 @@ func UnreadOf(r schema.GroupVersionResource, err error) Unread {
 	answer := apierror.Of(err)
 	u := Unread{Resource: r.GroupResource().String(), Finding: godwit.Finding{Reason: storageversion.FailureReason(err), Message: quote.Line(answer.Message)}}
 	if errors.Is(err, quicklist.ErrOver) {
-		u.Reason = storageversion.ReasonTimeout
+		u.Reason = decision.ReasonTimeout
 	}
 	u.Fix = godwit.Do("see what the API server answers", godwit.Request{Path: "/" + strings.Join(kube.CollectionPath(r, ""), "/") + "?limit=1"})
 	if answer.Class == apierror.Forbidden {
@@ -215,7 +217,7 @@ func (s *Scanner) resources(ctx context.Context) ([]schema.GroupVersionResource,
 	if groups != nil {
 		for gv, cause := range groups.Groups {
 			unread = append(unread, Unread{
-				Resource: gv.String(), Finding: godwit.Finding{Reason: storageversion.ReasonNotServed, Message: quote.Line(apierror.Message(cause)),
+				Resource: gv.String(), Finding: godwit.Finding{Reason: decision.ReasonNotServed, Message: quote.Line(apierror.Message(cause)),
 					Fix: godwit.Do("see why the API server does not serve the group", godwit.Show{Object: godwit.Object{Resource: "apiservice", Name: gv.Version + "." + gv.Group}})},
 			})
 		}
@@ -258,7 +260,7 @@ func (s *Scanner) OwnersOf(ctx context.Context, crd string, scope Scope) (Owners
 func (s *Scanner) ReadOwners(ctx context.Context, o Owners) (Existing, *Unread, error) {
 	if o.Resource.Version == "" {
 		return nil, &Unread{
-			Resource: o.CRD, Finding: godwit.Finding{Reason: storageversion.ReasonNotServed, Message: "the API server serves no version of " + o.CRD,
+			Resource: o.CRD, Finding: godwit.Finding{Reason: decision.ReasonNotServed, Message: "the API server serves no version of " + o.CRD,
 				Fix: godwit.Do("serve a version")},
 		}, nil
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // configKinds are the kinds of objects that configure what may change an object or refuse
@@ -45,7 +46,7 @@ type configuration struct {
 
 // admissionConfigs lists whose rules cover a write. They only make advice better: a caller
 // who can't read them gets none, and the reason.
-func admissionConfigs(ctx context.Context, c *kube.Client, r schema.GroupVersionResource, w storageversion.Write) (configs []admissionConfig, unread string) {
+func admissionConfigs(ctx context.Context, c *kube.Client, r schema.GroupVersionResource, w decision.Write) (configs []admissionConfig, unread string) {
 	for _, k := range configKinds {
 		found, err := configurations(ctx, c, k.resource, k.versions)
 		if err != nil {
@@ -79,7 +80,7 @@ func configurations(ctx context.Context, c *kube.Client, resource string, versio
 	return nil, nil
 }
 
-func (c configuration) covering(kind string, r schema.GroupVersionResource, w storageversion.Write) []admissionConfig {
+func (c configuration) covering(kind string, r schema.GroupVersionResource, w decision.Write) []admissionConfig {
 	var configs []admissionConfig
 	for _, h := range c.Webhooks {
 		exact := h.MatchPolicy != nil && *h.MatchPolicy == admissionregistrationv1.Exact
@@ -102,7 +103,7 @@ func (c configuration) covering(kind string, r schema.GroupVersionResource, w st
 
 // cover reports whether one of the rules is about updates of the resource. Unless they are
 // exact, rules on one version are about every other as well.
-func cover(rules []admissionregistrationv1.RuleWithOperations, r schema.GroupVersionResource, w storageversion.Write, exact bool) bool {
+func cover(rules []admissionregistrationv1.RuleWithOperations, r schema.GroupVersionResource, w decision.Write, exact bool) bool {
 	written := r.Resource
 	if sub := w.Subresource(); sub != "" {
 		written += "/" + sub

@@ -7,13 +7,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quote"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 const (
@@ -23,9 +24,9 @@ const (
 )
 
 // reportFor decides what a result means for a run of the policy, and what to do about it.
-func reportFor(r *result, f storageversion.Facts, p storageversion.Policy, user string) *storageversion.PreflightReport {
+func reportFor(r *result, f decision.Facts, p decision.Policy, user string) *decision.PreflightReport {
 	a := advisor{result: r, crd: f.CRD, user: user, accepted: f.DenialsAccepted(p)}
-	report := &storageversion.PreflightReport{Denials: a.denials(), Summary: r.summary()}
+	report := &decision.PreflightReport{Denials: a.denials(), Summary: r.summary()}
 	for _, t := range r.problems() {
 		switch t.effect {
 		case changes:
@@ -60,7 +61,7 @@ func (a advisor) denials() []godwit.Finding {
 			list = append(list, a.unavailable(t))
 		case invalid:
 			list = append(list, godwit.Finding{
-				Reason:  storageversion.ReasonObjectInvalid,
+				Reason:  decision.ReasonObjectInvalid,
 				Message: fmt.Sprintf("the API server refuses the write %s of %s, on %s: %s", a.write, a.crd.Name, a.where(t), quote.Line(t.words)),
 				Fix:     godwit.Do("fix the object", godwit.Edit{Object: a.object(t.attempts[0])}).Or(a.leaveBehind()),
 			})
@@ -71,7 +72,7 @@ func (a advisor) denials() []godwit.Finding {
 
 func (a advisor) denial(t problem) godwit.Finding {
 	return godwit.Finding{
-		Reason:  storageversion.ReasonAdmissionDenied,
+		Reason:  decision.ReasonAdmissionDenied,
 		Message: fmt.Sprintf("%s denies the write %s of %s, on %s: %s", t.by, a.write, a.crd.Name, a.where(t), quote.Line(t.words)),
 		Fix:     a.statusPatch(t).Or(a.exempt(t.by), a.leaveBehind()),
 	}
@@ -80,7 +81,7 @@ func (a advisor) denial(t problem) godwit.Finding {
 func (a advisor) unavailable(t problem) godwit.Finding {
 	if t.by.Kind == apierror.Conversion {
 		return godwit.Finding{
-			Reason:  storageversion.ReasonWebhookUnavailable,
+			Reason:  decision.ReasonWebhookUnavailable,
 			Message: fmt.Sprintf("the conversion webhook of %s fails, without which no object of %s can be read: %s", a.crd.Name, t.by.Name, quote.Line(t.words)),
 			Fix: godwit.Do(bringUp, godwit.Show{
 				Object: kube.CRDObject(a.crd.Name), Output: "jsonpath={.spec.conversion.webhook.clientConfig}",
@@ -92,7 +93,7 @@ func (a advisor) unavailable(t problem) godwit.Finding {
 		where = godwit.Show{Object: godwit.Object{Resource: strings.ToLower(c.kind), Name: c.object}, Output: "yaml"}
 	}
 	return godwit.Finding{
-		Reason: storageversion.ReasonWebhookUnavailable,
+		Reason: decision.ReasonWebhookUnavailable,
 		Message: fmt.Sprintf("%s does not answer, without which the write %s of %s is refused, on %s: %s",
 			t.by, a.write, a.crd.Name, a.where(t), quote.Line(t.words)),
 		Fix: godwit.Do(bringUp, where).Or(a.statusPatch(t), a.leaveBehind()),
@@ -117,7 +118,7 @@ func (a advisor) mutation(t problem) godwit.Finding {
 		fix = fix.Or(a.exempt(origin))
 	}
 	return godwit.Finding{Severity: godwit.Warns,
-		Reason: storageversion.ReasonAdmissionMutates,
+		Reason: decision.ReasonAdmissionMutates,
 		Message: fmt.Sprintf("objects of %s are changed while they are written as they are: %s on %s; %s",
 			a.crd.Name, some(paths, namedPaths, more), a.where(t), by),
 		Fix: fix.Or(godwit.Do("if any update may do so, migrate: the run stores these changes")),
@@ -167,12 +168,12 @@ func (a advisor) unknown(t problem) godwit.Finding {
 		message += t.by.String() + ": "
 		fix = godwit.Do("if the webhook has no side effects, set sideEffects: None in its configuration").Or(godwit.Do("migrate: a run shows it"))
 	}
-	return godwit.Finding{Severity: godwit.Warns, Reason: storageversion.ReasonPreflightIncomplete, Message: message + quote.Line(t.words), Fix: fix}
+	return godwit.Finding{Severity: godwit.Warns, Reason: decision.ReasonPreflightIncomplete, Message: message + quote.Line(t.words), Fix: fix}
 }
 
 // leftOut reports how far the preflight came, unless another finding reports what stopped
 // it.
-func (a advisor) leftOut(s *storageversion.PreflightSummary) []godwit.Finding {
+func (a advisor) leftOut(s *decision.PreflightSummary) []godwit.Finding {
 	stopped := slices.ContainsFunc(a.problems(), func(t problem) bool { return t.effect == unreachable })
 	known := outcomeOf(0, a.unlisted).effect == unreachable
 	var why string
@@ -195,7 +196,7 @@ func (a advisor) leftOut(s *storageversion.PreflightSummary) []godwit.Finding {
 	}
 	return []godwit.Finding{{
 		Severity: godwit.Warns,
-		Reason:   storageversion.ReasonPreflightIncomplete,
+		Reason:   decision.ReasonPreflightIncomplete,
 		Message:  fmt.Sprintf("the preflight of %s is not complete: %s", a.crd.Name, why),
 		Fix:      a.tryAll(),
 	}}
@@ -207,7 +208,7 @@ func (a advisor) tryAll() godwit.Fix {
 
 // chosenWrite is empty for the default.
 func (a advisor) chosenWrite() string {
-	if a.write == storageversion.WritePatch {
+	if a.write == decision.WritePatch {
 		return ""
 	}
 	return string(a.write)
@@ -219,7 +220,7 @@ func (a advisor) statusPatch(t problem) godwit.Fix {
 	if t.status == nil {
 		return nil
 	}
-	run := godwit.RunMigration{CRD: a.crd.Name, Write: string(storageversion.WriteStatusPatch)}
+	run := godwit.RunMigration{CRD: a.crd.Name, Write: string(decision.WriteStatusPatch)}
 	switch {
 	case t.status.effect == passes:
 		return godwit.Do("write the status alone, which was tried and passes", run)

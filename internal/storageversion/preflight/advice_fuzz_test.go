@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // FuzzReportFor checks what must hold of every report: what was refused is a denial, and each
@@ -28,12 +29,12 @@ func FuzzReportFor(f *testing.F) {
 			b.changed = append(b.changed, fmt.Sprintf("spec.f%d", i))
 		}
 		r := &result{
-			write: storageversion.Writes[int(changed)%len(storageversion.Writes)], attempts: []attempt{a, b}, statusAttempts: []attempt{a},
+			write: decision.Writes[int(changed)%len(decision.Writes)], attempts: []attempt{a, b}, statusAttempts: []attempt{a},
 			namespaces: int(namespaces), allSeen: more, timedOut: !more, unlisted: inconclusive, configs: []admissionConfig{painter},
 		}
-		facts := storageversion.Facts{CRD: kubetest.Widgets(kubetest.WithStatus)}
-		report := reportFor(r, facts, storageversion.Policy{AcceptDenials: more}, "jane")
-		if again := reportFor(r, facts, storageversion.Policy{AcceptDenials: more}, "jane"); !reflect.DeepEqual(report, again) {
+		facts := decision.Facts{CRD: kubetest.Widgets(kubetest.WithStatus)}
+		report := reportFor(r, facts, decision.Policy{AcceptDenials: more}, "jane")
+		if again := reportFor(r, facts, decision.Policy{AcceptDenials: more}, "jane"); !reflect.DeepEqual(report, again) {
 			t.Error("one result has two reports")
 		}
 		s := report.Summary

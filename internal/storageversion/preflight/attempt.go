@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -38,7 +40,7 @@ var errAttemptOver = fmt.Errorf("no answer within %v", attemptLimit)
 // tryAll tries a write on objects, a few at once. A webhook that is down is the same for all
 // of them, and takes its time with each: the first attempt to meet it is the last. What was
 // not begun in time is not among the attempts.
-func tryAll(ctx context.Context, t storageversion.PreflightTarget, w storageversion.Write, objects []*metav1.PartialObjectMetadata) []attempt {
+func tryAll(ctx context.Context, t storageversion.PreflightTarget, w decision.Write, objects []*metav1.PartialObjectMetadata) []attempt {
 	attempts := make([]*attempt, len(objects))
 	next := make(chan int, len(objects))
 	for i := range objects {
@@ -74,7 +76,7 @@ func tryAll(ctx context.Context, t storageversion.PreflightTarget, w storagevers
 // try compares an object with what the API server would make of it. The dry run answers with
 // the resourceVersion that it found: if that is not the one which was read, another client
 // made the difference.
-func try(ctx context.Context, t storageversion.PreflightTarget, w storageversion.Write, o walk.Object) attempt {
+func try(ctx context.Context, t storageversion.PreflightTarget, w decision.Write, o walk.Object) attempt {
 	ctx, cancel := kube.WithAnswerLimit(ctx, attemptLimit, errAttemptOver)
 	defer cancel()
 	a := attempt{namespace: o.GetNamespace(), name: o.GetName()}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,7 +21,7 @@ var errTimeOver = fmt.Errorf("the preflight ended after %v", timeLimit)
 
 // Run tries the policy's write on one object of each namespace. It is a
 // [storageversion.Preflight].
-func Run(ctx context.Context, t storageversion.PreflightTarget) (*storageversion.PreflightReport, error) {
+func Run(ctx context.Context, t storageversion.PreflightTarget) (*decision.PreflightReport, error) {
 	r, err := observe(ctx, t)
 	if err != nil {
 		return nil, err
@@ -72,14 +74,14 @@ func tryStatus(ctx context.Context, t storageversion.PreflightTarget, r *result)
 			objects = append(objects, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: first.namespace, Name: first.name}})
 		}
 	}
-	return tryAll(ctx, t, storageversion.WriteStatusPatch, objects)
+	return tryAll(ctx, t, decision.WriteStatusPatch, objects)
 }
 
-// StatusPatchPasses reports whether a dry run of [storageversion.WriteStatusPatch] goes through
+// StatusPatchPasses reports whether a dry run of [decision.WriteStatusPatch] goes through
 // for every object that a run of p failed on. It is false where that is no other way: the
 // policy writes to /status already, or the storage version has none. An object that was
 // deleted since, or that the caller may not write, does not pass.
-func StatusPatchPasses(ctx context.Context, m *storageversion.Migrator, p storageversion.Plan, failed []godwit.Failure) (bool, error) {
+func StatusPatchPasses(ctx context.Context, m *storageversion.Migrator, p decision.Plan, failed []godwit.Failure) (bool, error) {
 	if len(failed) == 0 {
 		return false, nil
 	}
@@ -96,17 +98,17 @@ func StatusPatchPasses(ctx context.Context, m *storageversion.Migrator, p storag
 	}
 	limited, cancel := kube.WithLimit(ctx, timeLimit, errTimeOver)
 	defer cancel()
-	attempts := tryAll(limited, t, storageversion.WriteStatusPatch, objects)
+	attempts := tryAll(limited, t, decision.WriteStatusPatch, objects)
 	passed := !slices.ContainsFunc(attempts, func(a attempt) bool { return a.outcome().effect != passes })
 	return passed && len(attempts) == len(objects), context.Cause(ctx)
 }
 
 // OptionalPermissions lists the permissions without which [Run] finds less, beside those that
 // a run needs.
-func OptionalPermissions() []storageversion.Grant {
-	grants := []storageversion.Grant{{Verb: "list", Resource: schema.GroupResource{Resource: "namespaces"}}}
+func OptionalPermissions() []decision.Grant {
+	grants := []decision.Grant{{Verb: "list", Resource: schema.GroupResource{Resource: "namespaces"}}}
 	for _, k := range configKinds {
-		grants = append(grants, storageversion.Grant{Verb: "list", Resource: schema.GroupResource{Group: admissionregistrationv1.GroupName, Resource: k.resource}})
+		grants = append(grants, decision.Grant{Verb: "list", Resource: schema.GroupResource{Group: admissionregistrationv1.GroupName, Resource: k.resource}})
 	}
 	return grants
 }

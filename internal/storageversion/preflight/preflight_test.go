@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +16,6 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
@@ -114,20 +115,20 @@ func TestOutcomeOfAnAttempt(t *testing.T) {
 
 // met is what attempts on widgets meant, one attempt per namespace.
 func met(attempts ...attempt) observed {
-	return observed{facts: storageversion.Facts{CRD: kubetest.Widgets(kubetest.WithStatus), Now: kubetest.Flip.Add(time.Hour)},
-		result: &result{write: storageversion.WritePatch, attempts: attempts, namespaces: len(attempts), allSeen: true}, user: "alice"}
+	return observed{facts: decision.Facts{CRD: kubetest.Widgets(kubetest.WithStatus), Now: kubetest.Flip.Add(time.Hour)},
+		result: &result{write: decision.WritePatch, attempts: attempts, namespaces: len(attempts), allSeen: true}, user: "alice"}
 }
 
 // observed is all that a preflight decides on.
 type observed struct {
-	facts  storageversion.Facts
+	facts  decision.Facts
 	result *result
 	user   string
 }
 
-func (o observed) plan(p storageversion.Policy) storageversion.Plan {
+func (o observed) plan(p decision.Policy) decision.Plan {
 	o.facts.Preflight = reportFor(o.result, o.facts, p, o.user)
-	return storageversion.PlanFor(o.facts, p)
+	return decision.PlanFor(o.facts, p)
 }
 
 func in(namespace string, a attempt) attempt {
@@ -173,7 +174,7 @@ func TestPlanForRefusals(t *testing.T) {
 			facts: met(in("dev", attempt{}), in("p1", refused(403, webhookSays)), in("p2", refused(403, webhookSays)),
 				in("p3", refused(403, webhookSays)), in("p4", refused(403, webhookSays+" 13th"))),
 			want: []godwit.Finding{{
-				Reason: storageversion.ReasonAdmissionDenied,
+				Reason: decision.ReasonAdmissionDenied,
 				Message: "webhook x.example.com denies the write Patch of widgets.example.com, on p1/a, p2/a, p3/a and 1 more " +
 					"(4 of 5 objects tried): not on a Friday",
 				Fix: search.Or(leave),
@@ -186,7 +187,7 @@ func TestPlanForRefusals(t *testing.T) {
 				r.statusAttempts = []attempt{{namespace: "prod", name: "a"}}
 			}),
 			want: []godwit.Finding{{
-				Reason:  storageversion.ReasonAdmissionDenied,
+				Reason:  decision.ReasonAdmissionDenied,
 				Message: "webhook x.example.com denies the write Patch of widgets.example.com, on prod/a (1 of 1 object tried): not on a Friday",
 				Fix:     writeStatus.Or(exempt("", godwit.Edit{Object: checks}), leave),
 			}},
@@ -197,7 +198,7 @@ func TestPlanForRefusals(t *testing.T) {
 				r.statusAttempts = []attempt{refused(403, webhookSays)}
 			}),
 			want: []godwit.Finding{{
-				Reason:  storageversion.ReasonAdmissionDenied,
+				Reason:  decision.ReasonAdmissionDenied,
 				Message: "webhook x.example.com denies the write Patch of widgets.example.com, on prod/a (1 of 1 object tried): not on a Friday",
 				Fix:     search.Or(leave),
 			}},
@@ -208,7 +209,7 @@ func TestPlanForRefusals(t *testing.T) {
 				r.configs = []admissionConfig{{"ValidatingWebhookConfiguration", "checks", "x.example.com"}}
 			}),
 			want: []godwit.Finding{{
-				Reason: storageversion.ReasonWebhookUnavailable,
+				Reason: decision.ReasonWebhookUnavailable,
 				Message: "webhook x.example.com does not answer, without which the write Patch of widgets.example.com is refused, " +
 					"on prod/a (1 of 1 object tried): connection refused",
 				Fix: godwit.Do("bring the webhook up; where it is", godwit.Show{Object: checks, Output: "yaml"}).Or(leave),
@@ -220,7 +221,7 @@ func TestPlanForRefusals(t *testing.T) {
 				r.unlisted = "conversion webhook for example.com/v1, Kind=Widget failed: connection refused"
 			}),
 			want: []godwit.Finding{{
-				Reason: storageversion.ReasonWebhookUnavailable,
+				Reason: decision.ReasonWebhookUnavailable,
 				Message: "the conversion webhook of widgets.example.com fails, without which no object of example.com/v1, Kind=Widget can be read: " +
 					"connection refused",
 				Fix: godwit.Do("bring the webhook up; where it is", godwit.Show{
@@ -232,7 +233,7 @@ func TestPlanForRefusals(t *testing.T) {
 			reason: "no webhook or policy refuses the write, so no exemption helps",
 			facts:  met(refused(422, "spec.color: Required value")),
 			want: []godwit.Finding{{
-				Reason:  storageversion.ReasonObjectInvalid,
+				Reason:  decision.ReasonObjectInvalid,
 				Message: "the API server refuses the write Patch of widgets.example.com, on prod/a (1 of 1 object tried): spec.color: Required value",
 				Fix:     godwit.Do("fix the object", godwit.Edit{Object: godwit.Object{Resource: "widgets.example.com", Namespace: "prod", Name: "a"}}).Or(leave),
 			}},
@@ -240,15 +241,15 @@ func TestPlanForRefusals(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			plan := tc.facts.plan(storageversion.Policy{})
+			plan := tc.facts.plan(decision.Policy{})
 			if diff := cmp.Diff(tc.want, plan.Blockers); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if len(plan.HardBlockers()) != len(tc.want) || len(plan.Warnings) > 0 {
 				t.Errorf("%d hard blockers, warnings %+v, want %d and none", len(plan.HardBlockers()), plan.Warnings, len(tc.want))
 			}
-			accepting := tc.facts.plan(storageversion.Policy{AcceptDenials: true})
-			if accepting.State != storageversion.Ready || len(accepting.Warnings) != len(tc.want) {
+			accepting := tc.facts.plan(decision.Policy{AcceptDenials: true})
+			if accepting.State != decision.Ready || len(accepting.Warnings) != len(tc.want) {
 				t.Errorf("with denials accepted: %s, warnings %+v, want Ready and what was a blocker", accepting.State, accepting.Warnings)
 			}
 			for _, w := range accepting.Warnings {
@@ -276,7 +277,7 @@ func TestPlanForWarnings(t *testing.T) {
 			}),
 			want: []godwit.Finding{{
 				Severity: godwit.Warns,
-				Reason:   storageversion.ReasonAdmissionMutates,
+				Reason:   decision.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color, spec.size and 1 more " +
 					"on prod/a, test/b (2 of 2 objects tried); by webhook paint.example.com of MutatingWebhookConfiguration painters",
 				Fix: godwit.Do("for the time of the run, exempt its user by an entry of matchConditions of webhook paint.example.com, "+
@@ -292,7 +293,7 @@ func TestPlanForWarnings(t *testing.T) {
 			}),
 			want: []godwit.Finding{{
 				Severity: godwit.Warns,
-				Reason:   storageversion.ReasonAdmissionMutates,
+				Reason:   decision.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color and 1 more " +
 					"on prod/a (1 of 1 object tried); by one or more of webhook paint.example.com of MutatingWebhookConfiguration painters, MutatingAdmissionPolicy label",
 				Fix: writeStatus.Or(welcome),
@@ -303,7 +304,7 @@ func TestPlanForWarnings(t *testing.T) {
 			facts:  met(painted),
 			want: []godwit.Finding{{
 				Severity: godwit.Warns,
-				Reason:   storageversion.ReasonAdmissionMutates,
+				Reason:   decision.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color and 1 more " +
 					"on prod/a (1 of 1 object tried); no mutating webhook or policy covers the write: does the conversion webhook convert one object differently each time?",
 				Fix: welcome,
@@ -314,7 +315,7 @@ func TestPlanForWarnings(t *testing.T) {
 			facts:  with(met(attempt{name: "a"}), func(r *result) { r.namespaces = 34 }),
 			want: []godwit.Finding{{
 				Severity: godwit.Warns,
-				Reason:   storageversion.ReasonPreflightIncomplete,
+				Reason:   decision.ReasonPreflightIncomplete,
 				Message:  "the preflight of widgets.example.com is not complete: one object was tried in 1 of 34 namespaces",
 				Fix:      tryEvery,
 			}},
@@ -324,7 +325,7 @@ func TestPlanForWarnings(t *testing.T) {
 			facts:  with(met(attempt{name: "a"}), func(r *result) { r.namespaces, r.allSeen, r.timedOut = 34, false, true }),
 			want: []godwit.Finding{{
 				Severity: godwit.Warns,
-				Reason:   storageversion.ReasonPreflightIncomplete,
+				Reason:   decision.ReasonPreflightIncomplete,
 				Message:  "the preflight of widgets.example.com is not complete: one object was tried in 1 of at least 34 namespaces; its 20s were over",
 				Fix:      tryEvery,
 			}},
@@ -334,7 +335,7 @@ func TestPlanForWarnings(t *testing.T) {
 			facts:  met(attempt{namespace: "prod", name: "a", inconclusive: "no answer within 12s"}),
 			want: []godwit.Finding{{
 				Severity: godwit.Warns,
-				Reason:   storageversion.ReasonPreflightIncomplete,
+				Reason:   decision.ReasonPreflightIncomplete,
 				Message:  "what admission makes of the write Patch of widgets.example.com is not known on prod/a (1 of 1 object tried): no answer within 12s",
 				Fix:      godwit.Do("plan again", godwit.PlanMigration{CRD: "widgets.example.com"}).Or(tryEvery),
 			}},
@@ -344,7 +345,7 @@ func TestPlanForWarnings(t *testing.T) {
 			facts:  met(refused(400, `admission webhook "x.example.com" does not support dry run`)),
 			want: []godwit.Finding{{
 				Severity: godwit.Warns,
-				Reason:   storageversion.ReasonPreflightIncomplete,
+				Reason:   decision.ReasonPreflightIncomplete,
 				Message: "what admission makes of the write Patch of widgets.example.com is not known on prod/a (1 of 1 object tried): " +
 					"webhook x.example.com: it does not support dry runs",
 				Fix: godwit.Do("if the webhook has no side effects, set sideEffects: None in its configuration").Or(godwit.Do("migrate: a run shows it")),
@@ -353,8 +354,8 @@ func TestPlanForWarnings(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			plan := tc.facts.plan(storageversion.Policy{})
-			if diff := cmp.Diff(tc.want, plan.Warnings); diff != "" || plan.State != storageversion.Ready {
+			plan := tc.facts.plan(decision.Policy{})
+			if diff := cmp.Diff(tc.want, plan.Warnings); diff != "" || plan.State != decision.Ready {
 				t.Errorf("%s: %s (-want +got):\n%s", tc.reason, plan.State, diff)
 			}
 		})
@@ -366,22 +367,22 @@ func TestPlanForWarnings(t *testing.T) {
 func TestDenialsDoNotStopARunHalfWay(t *testing.T) {
 	f := met(refused(403, webhookSays))
 	f.facts.Checkpoint = evidence.Checkpoint{
-		CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: storageversion.DefaultSettle},
+		CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: decision.DefaultSettle},
 	}
-	plan := f.plan(storageversion.Policy{})
-	if plan.State != storageversion.Ready || !plan.Resumes || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != storageversion.ReasonAdmissionDenied {
+	plan := f.plan(decision.Policy{})
+	if plan.State != decision.Ready || !plan.Resumes || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != decision.ReasonAdmissionDenied {
 		t.Errorf("%s, resumes %v, warnings %+v, want Ready with the denial as a warning", plan.State, plan.Resumes, plan.Warnings)
 	}
 	f.facts.Checkpoint.StorageVersion = "v1"
-	if plan = f.plan(storageversion.Policy{}); plan.State != storageversion.Blocked || len(plan.Warnings) > 0 {
+	if plan = f.plan(decision.Policy{}); plan.State != decision.Blocked || len(plan.Warnings) > 0 {
 		t.Errorf("%s, warnings %+v with a checkpoint that is void, want Blocked without", plan.State, plan.Warnings)
 	}
 }
 
 // TestProblemsOfTwoKindsAreTwo also where the API server names no origin of either.
 func TestProblemsOfTwoKindsAreTwo(t *testing.T) {
-	plan := met(attempt{name: "a", changed: []string{"spec.color"}}, refused(422, "spec.color: Required value")).plan(storageversion.Policy{})
-	want := &storageversion.PreflightSummary{Write: storageversion.WritePatch, Tried: 2, Changed: 1, Refused: 1, AllSeen: true}
+	plan := met(attempt{name: "a", changed: []string{"spec.color"}}, refused(422, "spec.color: Required value")).plan(decision.Policy{})
+	want := &decision.PreflightSummary{Write: decision.WritePatch, Tried: 2, Changed: 1, Refused: 1, AllSeen: true}
 	if diff := cmp.Diff(want, plan.Preflight); diff != "" || len(plan.Blockers) != 1 || len(plan.Warnings) != 1 {
 		t.Errorf("blockers %+v, warnings %+v, want one of each; preflight (-want +got):\n%s", plan.Blockers, plan.Warnings, diff)
 	}
@@ -397,7 +398,7 @@ func TestRulesThatCoverAWrite(t *testing.T) {
 	}
 	cases := map[string]struct {
 		rule   admissionregistrationv1.RuleWithOperations
-		write  storageversion.Write
+		write  decision.Write
 		exact  bool
 		covers bool
 	}{
@@ -411,10 +412,10 @@ func TestRulesThatCoverAWrite(t *testing.T) {
 		"another group":                   {rule: rule("UPDATE", "example.org", "v2", "widgets")},
 		"another resource":                {rule: rule("UPDATE", "example.com", "v2", "gadgets")},
 		"the status, not the object":      {rule: rule("UPDATE", "example.com", "v2", "widgets/status")},
-		"the status":                      {rule: rule("UPDATE", "example.com", "v2", "widgets/status"), write: storageversion.WriteStatusPatch, covers: true},
-		"the status of all":               {rule: rule("UPDATE", "example.com", "v2", "*/status"), write: storageversion.WriteStatusApply, covers: true},
-		"the object, not the status":      {rule: rule("UPDATE", "example.com", "v2", "widgets"), write: storageversion.WriteStatusPatch},
-		"all resources, not their status": {rule: rule("UPDATE", "*", "*", "*"), write: storageversion.WriteStatusPatch},
+		"the status":                      {rule: rule("UPDATE", "example.com", "v2", "widgets/status"), write: decision.WriteStatusPatch, covers: true},
+		"the status of all":               {rule: rule("UPDATE", "example.com", "v2", "*/status"), write: decision.WriteStatusApply, covers: true},
+		"the object, not the status":      {rule: rule("UPDATE", "example.com", "v2", "widgets"), write: decision.WriteStatusPatch},
+		"all resources, not their status": {rule: rule("UPDATE", "*", "*", "*"), write: decision.WriteStatusPatch},
 	}
 	for name, tc := range cases {
 		if got := cover([]admissionregistrationv1.RuleWithOperations{tc.rule}, resource, tc.write, tc.exact); got != tc.covers {
@@ -426,14 +427,14 @@ func TestRulesThatCoverAWrite(t *testing.T) {
 // TestSamplesAreWhatARunWouldWrite: the first object of a namespace that is not
 // done, of as many namespaces as are tried; the others are counted.
 func TestSamplesAreWhatARunWouldWrite(t *testing.T) {
-	f := storageversion.Facts{CRD: kubetest.Widgets(), Checkpoint: evidence.Checkpoint{
-		CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: storageversion.DefaultSettle},
+	f := decision.Facts{CRD: kubetest.Widgets(), Checkpoint: evidence.Checkpoint{
+		CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: decision.DefaultSettle},
 	}}
 	s := &samples{seen: map[string]bool{}}
 	see := func(namespace, name, resourceVersion string) {
 		t.Helper()
 		o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: resourceVersion}}
-		s.see(f, storageversion.Policy{}, o)
+		s.see(f, decision.Policy{}, o)
 	}
 	see("done", "a", "101")
 	see("half", "a", "101")

@@ -5,11 +5,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // timeLimit keeps a plan an answer and not a job. Attempts that have not ended by then are
@@ -20,7 +21,7 @@ const timeLimit = 20 * time.Second
 // [reportFor] decides what that means.
 type result struct {
 	// write is the one that was tried.
-	write storageversion.Write
+	write decision.Write
 	// attempts are its dry runs, in the order of namespaces.
 	attempts []attempt
 	// statusAttempts are dry runs of WriteStatusPatch, on the first object of each problem.
@@ -61,8 +62,8 @@ func (a attempt) key() string {
 	return a.namespace + "/" + a.name
 }
 
-func (r *result) summary() *storageversion.PreflightSummary {
-	s := &storageversion.PreflightSummary{
+func (r *result) summary() *decision.PreflightSummary {
+	s := &decision.PreflightSummary{
 		Write: r.write, Tried: len(r.attempts), AllSeen: r.allSeen, NamespacesLeftOut: max(0, r.namespaces-len(r.attempts)),
 	}
 	for _, a := range r.attempts {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,7 +112,7 @@ func (s *samples) readNamespaces(ctx context.Context, t storageversion.Preflight
 
 // see takes an object if it is the first of its namespace that a run would write: one that is
 // done says nothing about the run.
-func (s *samples) see(f storageversion.Facts, p storageversion.Policy, o *metav1.PartialObjectMetadata) {
+func (s *samples) see(f decision.Facts, p decision.Policy, o *metav1.PartialObjectMetadata) {
 	if s.seen[o.Namespace] {
 		return
 	}

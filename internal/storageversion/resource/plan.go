@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -13,7 +15,6 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quicklist"
 	"github.com/godwit-dev/godwit/internal/quote"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 )
 
@@ -42,7 +43,7 @@ type Plan struct {
 	Resource Resource
 	// State is Clean for a resource without objects. One with objects is Ready: no API shows whether they
 	// have to be written.
-	State storageversion.State
+	State decision.State
 	// Objects is nil if they were not counted.
 	Objects  *int64
 	Blockers []godwit.Finding
@@ -54,7 +55,7 @@ type Plan struct {
 func (p Plan) Refusals() []godwit.Finding {
 	var all []godwit.Finding
 	for _, b := range p.Blockers {
-		if b.Reason != storageversion.ReasonServerLeaseStale {
+		if b.Reason != decision.ReasonServerLeaseStale {
 			all = append(all, b)
 		}
 	}
@@ -70,24 +71,24 @@ func PlanFor(f Facts) Plan {
 	case len(f.Denied) > 0:
 		for _, g := range f.Denied {
 			p.Blockers = append(p.Blockers, godwit.Finding{
-				Reason:  storageversion.ReasonForbidden,
+				Reason:  decision.ReasonForbidden,
 				Message: fmt.Sprintf("%s may not %s", f.User, g), Fix: g.Fix(f.User),
 			})
 		}
 	case f.ListError != nil:
-		p.State, p.Blockers = storageversion.StateUnknown, []godwit.Finding{unlisted(f)}
+		p.State, p.Blockers = decision.StateUnknown, []godwit.Finding{unlisted(f)}
 		return p
 	}
 	for _, s := range f.Stale {
-		p.Blockers = append(p.Blockers, storageversion.LeaseStale(s, f.Now))
+		p.Blockers = append(p.Blockers, decision.LeaseStale(s, f.Now))
 	}
 	switch {
 	case len(p.Blockers) > 0:
-		p.State = storageversion.Blocked
+		p.State = decision.Blocked
 	case f.Objects != nil && *f.Objects == 0:
-		p.State = storageversion.Clean
+		p.State = decision.Clean
 	default:
-		p.State = storageversion.Ready
+		p.State = decision.Ready
 	}
 	return p
 }
@@ -144,19 +145,19 @@ func customRefusal(f Facts) *godwit.Finding {
 func unlisted(f Facts) godwit.Finding {
 	answer, name := apierror.Of(f.ListError), f.Resource.Name()
 	b := godwit.Finding{
-		Reason:  storageversion.ReasonListRefused,
+		Reason:  decision.ReasonListRefused,
 		Message: fmt.Sprintf("the list of %s is refused: %s", name, quote.Line(answer.Message)),
 		Fix:     godwit.Do("see what is wrong with the API server", godwit.Request{Path: "/readyz?verbose"}).Then("plan again"),
 	}
 	switch {
 	case quicklist.TimedOut(f.ListError):
-		b.Reason, b.Message = storageversion.ReasonTimeout, fmt.Sprintf("the API server did not list one of %s within %v", name, quicklist.Limit)
+		b.Reason, b.Message = decision.ReasonTimeout, fmt.Sprintf("the API server did not list one of %s within %v", name, quicklist.Limit)
 	case answer.Class == apierror.Throttled:
-		b.Reason = storageversion.ReasonThrottled
+		b.Reason = decision.ReasonThrottled
 	case answer.Class == apierror.ServerError:
-		b.Reason = storageversion.ReasonServerError
+		b.Reason = decision.ReasonServerError
 	case answer.Class == apierror.UnreadableObject:
-		b.Reason = storageversion.ReasonUnreadableObjects
+		b.Reason = decision.ReasonUnreadableObjects
 		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd: %s", name, quote.Line(answer.Message))
 		b.Fix = godwit.Do("give every API server the key with which the object was written, which a key that was removed too early may be, then plan again")
 	}

@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 func secrets() Resource {
@@ -34,22 +35,22 @@ func TestPlanFor(t *testing.T) {
 	old.Status.StoredVersions, trimmed.Status.StoredVersions = []string{"v1", "v2"}, []string{"v2"}
 	for name, test := range map[string]struct {
 		facts  Facts
-		state  storageversion.State
+		state  decision.State
 		reason *godwit.Reason // of the blocker; nil for none
 	}{
-		"objects":             {Facts{Resource: secrets(), Objects: &some}, storageversion.Ready, nil},
-		"uncounted":           {Facts{Resource: secrets()}, storageversion.Ready, nil},
-		"none":                {Facts{Resource: secrets(), Objects: &none}, storageversion.Clean, nil},
-		"aggregated":          {Facts{Resource: with(func(r *Resource) { r.Aggregated = "default/metrics" })}, storageversion.Blocked, ReasonAggregated},
-		"virtual":             {Facts{Resource: with(func(r *Resource) { r.Stored = false })}, storageversion.Blocked, ReasonNotInEtcd},
-		"events":              {Facts{Resource: with(func(r *Resource) { r.Resource = "events" })}, storageversion.Blocked, ReasonExpires},
-		"read only":           {Facts{Resource: with(func(r *Resource) { r.verbs = []string{"get"} })}, storageversion.Blocked, ReasonNotWritable},
-		"old stored versions": {Facts{Resource: secrets(), CRD: old}, storageversion.Blocked, ReasonOldStoredVersions},
-		"a migrated CRD":      {Facts{Resource: secrets(), CRD: trimmed}, storageversion.Ready, nil},
-		"forbidden":           {Facts{Resource: secrets(), Denied: []kube.Grant{{Verb: "patch"}}}, storageversion.Blocked, storageversion.ReasonForbidden},
-		"a stale lease":       {Facts{Resource: secrets(), Stale: []Server{{Name: "a", Renewed: time.Unix(0, 0)}}, Now: time.Unix(60, 0)}, storageversion.Blocked, storageversion.ReasonServerLeaseStale},
-		"throttled":           {Facts{Resource: secrets(), ListError: apierrors.NewTooManyRequestsError("busy")}, storageversion.StateUnknown, storageversion.ReasonThrottled},
-		"an internal error":   {Facts{Resource: secrets(), ListError: apierrors.NewInternalError(errors.New("etcd"))}, storageversion.StateUnknown, storageversion.ReasonServerError},
+		"objects":             {Facts{Resource: secrets(), Objects: &some}, decision.Ready, nil},
+		"uncounted":           {Facts{Resource: secrets()}, decision.Ready, nil},
+		"none":                {Facts{Resource: secrets(), Objects: &none}, decision.Clean, nil},
+		"aggregated":          {Facts{Resource: with(func(r *Resource) { r.Aggregated = "default/metrics" })}, decision.Blocked, ReasonAggregated},
+		"virtual":             {Facts{Resource: with(func(r *Resource) { r.Stored = false })}, decision.Blocked, ReasonNotInEtcd},
+		"events":              {Facts{Resource: with(func(r *Resource) { r.Resource = "events" })}, decision.Blocked, ReasonExpires},
+		"read only":           {Facts{Resource: with(func(r *Resource) { r.verbs = []string{"get"} })}, decision.Blocked, ReasonNotWritable},
+		"old stored versions": {Facts{Resource: secrets(), CRD: old}, decision.Blocked, ReasonOldStoredVersions},
+		"a migrated CRD":      {Facts{Resource: secrets(), CRD: trimmed}, decision.Ready, nil},
+		"forbidden":           {Facts{Resource: secrets(), Denied: []kube.Grant{{Verb: "patch"}}}, decision.Blocked, decision.ReasonForbidden},
+		"a stale lease":       {Facts{Resource: secrets(), Stale: []Server{{Name: "a", Renewed: time.Unix(0, 0)}}, Now: time.Unix(60, 0)}, decision.Blocked, decision.ReasonServerLeaseStale},
+		"throttled":           {Facts{Resource: secrets(), ListError: apierrors.NewTooManyRequestsError("busy")}, decision.StateUnknown, decision.ReasonThrottled},
+		"an internal error":   {Facts{Resource: secrets(), ListError: apierrors.NewInternalError(errors.New("etcd"))}, decision.StateUnknown, decision.ReasonServerError},
 	} {
 		p := PlanFor(test.facts)
 		if p.State != test.state {
@@ -58,7 +59,7 @@ func TestPlanFor(t *testing.T) {
 		if got := len(p.Blockers); (got > 0) != (test.reason != nil) || got > 0 && p.Blockers[0].Reason != test.reason {
 			t.Errorf("%s: blockers %+v, want reason %q", name, p.Blockers, test.reason)
 		}
-		if stale := test.reason == storageversion.ReasonServerLeaseStale; len(p.Refusals()) > 0 == (stale || test.reason == nil) {
+		if stale := test.reason == decision.ReasonServerLeaseStale; len(p.Refusals()) > 0 == (stale || test.reason == nil) {
 			t.Errorf("%s: %d refusals; a run waits for stale leases and refuses all else", name, len(p.Refusals()))
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -86,7 +88,7 @@ func (r *Rewriter) denials(ctx context.Context, resource Resource, failures []go
 	by := map[apierror.Origin][]godwit.Failure{}
 	for _, f := range failures {
 		answer := apierror.Parse(0, f.Message)
-		denied := slices.Contains([]*godwit.Reason{storageversion.ReasonAdmissionDenied, storageversion.ReasonWebhookUnavailable, storageversion.ReasonObjectInvalid}, f.Reason)
+		denied := slices.Contains([]*godwit.Reason{decision.ReasonAdmissionDenied, decision.ReasonWebhookUnavailable, decision.ReasonObjectInvalid}, f.Reason)
 		if !denied || answer.Class == apierror.NoDryRun {
 			continue
 		}

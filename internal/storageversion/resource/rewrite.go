@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
@@ -60,7 +62,7 @@ func (r *Rewriter) Interrupted(ctx context.Context) ([]Left, error) {
 // nil; it is called after each object, one call at a time, and must be quick.
 func (r *Rewriter) Rewrite(ctx context.Context, p Plan, onObject func(walk.Report)) (walk.Report, error) {
 	if refusals := p.Refusals(); len(refusals) > 0 {
-		return walk.Report{}, &storageversion.BlockedError{CRD: p.Resource.Name(), Blockers: refusals}
+		return walk.Report{}, &decision.BlockedError{CRD: p.Resource.Name(), Blockers: refusals}
 	}
 	key := r.key(p.Resource)
 	done := r.journal.record.Resources[key]

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	kstatus "github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,7 +13,6 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // kstatusOf is how clients of kstatus, such as Flux, read a migration.
@@ -37,8 +38,8 @@ var kstatusWhen = map[string]kstatus.Status{
 }
 
 // planAt is a plan for a generation of a CRD.
-func planAt(generation int64) storageversion.Plan {
-	return storageversion.Plan{UID: "a", Generation: generation}
+func planAt(generation int64) decision.Plan {
+	return decision.Plan{UID: "a", Generation: generation}
 }
 
 // TestKstatusOfWhatIsNotSettled: whatever the conditions said before.
@@ -55,7 +56,7 @@ func TestKstatusOfWhatIsNotSettled(t *testing.T) {
 	} {
 		m := &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 		describe(m, planAt(3))
-		outcome{Summary: status.Summary{State: status.StateReady, Reason: storageversion.ReasonSucceeded.Name, Message: "done"}}.apply(m)
+		outcome{Summary: status.Summary{State: status.StateReady, Reason: decision.ReasonSucceeded.Name, Message: "done"}}.apply(m)
 		test.change(m)
 		if got := kstatusOf(t, m); got != test.want {
 			t.Errorf("%s: kstatus says %s, want %s", reason, got, test.want)

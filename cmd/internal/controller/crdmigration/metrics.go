@@ -6,11 +6,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -91,13 +92,13 @@ var outcomeLabels = []string{"migrated", "unchanged", "skipped", "gone", "deferr
 
 // of counts what a run reports, before it passes the report on to next. A report has all that
 // the run has done so far; what was counted already is left out. A run that visits no object counts zero: an alert needs it.
-func (m *Metrics) of(crd string, next func(storageversion.Report)) func(storageversion.Report) {
+func (m *Metrics) of(crd string, next func(decision.Report)) func(decision.Report) {
 	for _, outcome := range outcomeLabels {
 		m.objects.WithLabelValues(crd, outcome)
 	}
 	var mu sync.Mutex
 	var counted godwit.Counts
-	return func(r storageversion.Report) {
+	return func(r decision.Report) {
 		mu.Lock()
 		now := r.Storage.Counts
 		for outcome, n := range map[string]int64{

@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -20,13 +21,13 @@ func TestMetrics(t *testing.T) {
 	if err := m.Register(registry); err != nil {
 		t.Fatal(err)
 	}
-	count := m.of("a.example.com", func(storageversion.Report) {})
+	count := m.of("a.example.com", func(decision.Report) {})
 	for _, n := range []int64{1, 2, 3} { // a run reports what it has done so far
-		count(storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: n, Failed: 1}, Remaining: 10 - n}})
+		count(decision.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: n, Failed: 1}, Remaining: 10 - n}})
 	}
-	m.of("b.example.com", func(storageversion.Report) {})(storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Unchanged: 1}}})
-	m.of("c.example.com", func(storageversion.Report) {}) // it hangs before its first report
-	m.ended("a.example.com", outcome{blockers: []godwit.Finding{{Reason: storageversion.ReasonForbidden}, {Reason: storageversion.ReasonForbidden}}}, time.Now())
+	m.of("b.example.com", func(decision.Report) {})(decision.Report{Storage: walk.Report{Counts: godwit.Counts{Unchanged: 1}}})
+	m.of("c.example.com", func(decision.Report) {}) // it hangs before its first report
+	m.ended("a.example.com", outcome{blockers: []godwit.Finding{{Reason: decision.ReasonForbidden}, {Reason: decision.ReasonForbidden}}}, time.Now())
 	m.ended("b.example.com", outcome{Summary: status.Summary{State: status.StateReady}}, time.Unix(1000, 0))
 
 	want := `# HELP godwit_crd_objects_total Objects of a CustomResourceDefinition that a pass visited, by what became of them.

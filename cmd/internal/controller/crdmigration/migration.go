@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,7 +70,7 @@ func (w *migration) advance(ctx context.Context, m *v1alpha1.CRDMigration) (outc
 	if w.plan == nil {
 		plan, err := PlanFor(ctx, w.migrator, w.name)
 		if err != nil || w.done(m, plan) {
-			return w.next(plan, storageversion.Report{}, err)
+			return w.next(plan, decision.Report{}, err)
 		}
 		w.plan = &plan
 	}
@@ -87,10 +89,10 @@ func (w *migration) advance(ctx context.Context, m *v1alpha1.CRDMigration) (outc
 }
 
 // run writes progress into the status while the migrator runs.
-func (w *migration) run(ctx context.Context, plan storageversion.Plan, began time.Time) (storageversion.Report, error) {
+func (w *migration) run(ctx context.Context, plan decision.Plan, began time.Time) (decision.Report, error) {
 	progress, stop := w.status.Follow(ctx, &w.pace)
 	defer stop()
-	return w.migrator.Run(ctx, plan, w.Metrics.of(w.name, func(r storageversion.Report) {
+	return w.migrator.Run(ctx, plan, w.Metrics.of(w.name, func(r decision.Report) {
 		progress(func(m *v1alpha1.CRDMigration) {
 			record(m, r, began, time.Now())
 			migrating().apply(m)
@@ -100,7 +102,7 @@ func (w *migration) run(ctx context.Context, plan storageversion.Plan, began tim
 
 // PlanFor plans for one CRD. It retries where the API server does not answer, or is
 // throttling, as a process that stays can.
-func PlanFor(ctx context.Context, m *storageversion.Migrator, crd string) (plan storageversion.Plan, err error) {
+func PlanFor(ctx context.Context, m *storageversion.Migrator, crd string) (plan decision.Plan, err error) {
 	err = walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
 		plan, err = m.Plan(ctx, crd)
 		return err
@@ -111,15 +113,15 @@ func PlanFor(ctx context.Context, m *storageversion.Migrator, crd string) (plan 
 // done reports whether the CRD is as the last complete pass left it: every trim is an event
 // of the CRD, and would start another pass. That pass read every object, so that a list that
 // fails now changes nothing.
-func (w *migration) done(m *v1alpha1.CRDMigration, p storageversion.Plan) bool {
-	clean := p.State == storageversion.Clean || p.State == storageversion.StateUnknown && p.Trimmed
+func (w *migration) done(m *v1alpha1.CRDMigration, p decision.Plan) bool {
+	clean := p.State == decision.Clean || p.State == decision.StateUnknown && p.Trimmed
 	return (clean || !trims(w.spec)) && m.Status.CompletionTime != nil &&
 		m.Status.CRDUID == p.UID && m.Status.CRDGeneration == p.Generation && m.Status.ObservedGeneration == m.Generation
 }
 
 // next renders what storageversion decides about a pass, and returns the time until the next
 // one. It keeps the plan while the API servers settle.
-func (w *migration) next(plan storageversion.Plan, report storageversion.Report, err error) (outcome, time.Duration) {
+func (w *migration) next(plan decision.Plan, report decision.Report, err error) (outcome, time.Duration) {
 	switch {
 	case errors.Is(err, errSuspended):
 		w.plan = nil
@@ -128,9 +130,9 @@ func (w *migration) next(plan storageversion.Plan, report storageversion.Report,
 		w.plan = nil
 		return withdrawn(err), afterWithdrawal
 	}
-	step := storageversion.Next(plan, report, err, w.history)
+	step := decision.Next(plan, report, err, w.history)
 	w.history = step.History
-	if step.Action != storageversion.ActionWait {
+	if step.Action != decision.ActionWait {
 		w.plan = nil
 	}
 	return outcomeOf(step), step.After

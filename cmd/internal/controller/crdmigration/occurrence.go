@@ -4,9 +4,10 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -31,27 +32,27 @@ func Occurrences(reason *godwit.Reason) []status.Occurrence {
 
 // outcomes has each reason in each of its conditions.
 func outcomes() []outcome {
-	counts := func(c godwit.Counts) storageversion.Report {
-		return storageversion.Report{Storage: walk.Report{Counts: c}}
+	counts := func(c godwit.Counts) decision.Report {
+		return decision.Report{Storage: walk.Report{Counts: c}}
 	}
 	blocked := func(reason *godwit.Reason) error {
-		return &storageversion.BlockedError{Blockers: []godwit.Finding{{Reason: reason}}}
+		return &decision.BlockedError{Blockers: []godwit.Finding{{Reason: reason}}}
 	}
 	failed := func(err error) outcome {
-		return outcomeOf(storageversion.Next(storageversion.Plan{}, storageversion.Report{}, err, storageversion.History{}))
+		return outcomeOf(decision.Next(decision.Plan{}, decision.Report{}, err, decision.History{}))
 	}
-	ended := func(r storageversion.Report, conflicts int) outcome {
-		return outcomeOf(storageversion.Next(storageversion.Plan{}, r, nil, storageversion.History{Conflicts: conflicts}))
+	ended := func(r decision.Report, conflicts int) outcome {
+		return outcomeOf(decision.Next(decision.Plan{}, r, nil, decision.History{Conflicts: conflicts}))
 	}
 	const manyConflicts = 1000
 	return []outcome{
-		ended(storageversion.Report{Trimmed: true}, 0), ended(storageversion.Report{}, 0),
-		failed(&storageversion.NotSettledError{}), failed(&storageversion.NotSettledError{Stale: []storageversion.Server{{}}}),
-		migrating(), suspended(), failed(storageversion.ErrNotFound), failed(storageversion.ErrChanged),
-		failed(blocked(storageversion.ReasonForbidden)), failed(blocked(storageversion.ReasonMigrationInProgress)),
-		failed(errors.New("the API server does not answer")), failed(&storageversion.UnlistedError{Finding: godwit.Finding{Reason: storageversion.ReasonThrottled}}),
+		ended(decision.Report{Trimmed: true}, 0), ended(decision.Report{}, 0),
+		failed(&decision.NotSettledError{}), failed(&decision.NotSettledError{Stale: []decision.Server{{}}}),
+		migrating(), suspended(), failed(decision.ErrNotFound), failed(decision.ErrChanged),
+		failed(blocked(decision.ReasonForbidden)), failed(blocked(decision.ReasonMigrationInProgress)),
+		failed(errors.New("the API server does not answer")), failed(&decision.UnlistedError{Finding: godwit.Finding{Reason: decision.ReasonThrottled}}),
 		ended(counts(godwit.Counts{Deferred: 1}), 0), ended(counts(godwit.Counts{Deferred: 1}), manyConflicts),
 		ended(counts(godwit.Counts{Failed: 1}), 0),
-		ended(storageversion.Report{Trimmed: true, ManagedFields: storageversion.Tally{Counts: godwit.Counts{Failed: 1}}}, 0),
+		ended(decision.Report{Trimmed: true, ManagedFields: decision.Tally{Counts: godwit.Counts{Failed: 1}}}, 0),
 	}
 }

@@ -3,13 +3,14 @@ package crdmigration
 import (
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"k8s.io/client-go/tools/events"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // outcome is what a pass, or the lack of one, amounts to.
@@ -20,15 +21,15 @@ type outcome struct {
 
 // outcomeOf renders what storageversion decided about a pass. Times and counts are in the
 // status beside the conditions.
-func outcomeOf(s storageversion.Step) outcome {
+func outcomeOf(s decision.Step) outcome {
 	o := outcome{Summary: status.Summary{State: status.StateReconciling, Reason: s.Reason.String(), Message: s.Message}, blockers: s.Blockers}
 	switch {
-	case s.Action == storageversion.ActionDone:
+	case s.Action == decision.ActionDone:
 		o.State = status.StateReady
 	case s.Stalled():
 		o.State = status.StateStalled
 	}
-	o.Warning = s.Reason == storageversion.ReasonFailed || s.Reason == storageversion.ReasonObjectsUnlisted || len(s.Blockers) > 0
+	o.Warning = s.Reason == decision.ReasonFailed || s.Reason == decision.ReasonObjectsUnlisted || len(s.Blockers) > 0
 	return o
 }
 
@@ -42,7 +43,7 @@ func suspended() outcome {
 
 // withdrawn means that a run ended because the CRDMigration changed, or was deleted.
 func withdrawn(err error) outcome {
-	return outcome{Summary: status.Summary{State: status.StateReconciling, Reason: storageversion.ReasonRetrying.Name, Message: err.Error()}}
+	return outcome{Summary: status.Summary{State: status.StateReconciling, Reason: decision.ReasonRetrying.Name, Message: err.Error()}}
 }
 
 // apply writes an outcome into the status.
@@ -62,7 +63,7 @@ const maxSamples = 20
 // isNews reports whether users get an event, unless the status says the same already.
 // Progress is no news.
 func (o outcome) isNews() bool {
-	return o.State != status.StateReconciling || o.Warning || o.Reason == storageversion.ReasonSettling.Name
+	return o.State != status.StateReconciling || o.Warning || o.Reason == decision.ReasonSettling.Name
 }
 
 const (
@@ -75,7 +76,7 @@ const (
 // hour, since the API server has deleted its event by then. It returns the time of the last
 // such event.
 func (o outcome) announce(recorder events.EventRecorder, before *v1alpha1.CRDMigration, reported, now time.Time) time.Time {
-	again := o.Reason == storageversion.ReasonNotConverging.Name && now.Sub(reported) >= announceAgain
+	again := o.Reason == decision.ReasonNotConverging.Name && now.Sub(reported) >= announceAgain
 	if again {
 		reported = now
 	}

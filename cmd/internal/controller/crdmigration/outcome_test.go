@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -13,28 +15,27 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // TestOutcomeOf renders each kind of step into the conditions. What makes a step is
 // storageversion's table.
 func TestOutcomeOf(t *testing.T) {
-	blocker := godwit.Finding{Reason: storageversion.ReasonForbidden, Message: "m", Fix: godwit.Do("r")}
+	blocker := godwit.Finding{Reason: decision.ReasonForbidden, Message: "m", Fix: godwit.Do("r")}
 	for reason, test := range map[string]struct {
-		step    storageversion.Step
+		step    decision.Step
 		is      string // of Ready, Reconciling, Stalled: those that are True
 		blocked int
 	}{
-		"done":                         {step: storageversion.Step{Action: storageversion.ActionDone, Reason: storageversion.ReasonSucceeded}, is: "Ready"},
-		"waits":                        {step: storageversion.Step{Action: storageversion.ActionWait, Reason: storageversion.ReasonSettling}, is: "Reconciling"},
-		"waits, a lease is stale":      {step: storageversion.Step{Action: storageversion.ActionWait, Reason: storageversion.ReasonSettling, Blockers: []godwit.Finding{blocker}}, is: "Reconciling", blocked: 1},
-		"plans again":                  {step: storageversion.Step{Action: storageversion.ActionReplan, Reason: storageversion.ReasonRetrying}, is: "Reconciling"},
-		"tries again":                  {step: storageversion.Step{Action: storageversion.ActionRetry, Reason: storageversion.ReasonFailed}, is: "Reconciling"},
-		"waits for another migrator":   {step: storageversion.Step{Action: storageversion.ActionRetry, Reason: storageversion.ReasonBlocked, Blockers: []godwit.Finding{blocker}}, is: "Reconciling", blocked: 1},
-		"knows nothing for now":        {step: storageversion.Step{Action: storageversion.ActionUnknown, Reason: storageversion.ReasonObjectsUnlisted}, is: "Reconciling"},
-		"knows nothing without a user": {step: storageversion.Step{Action: storageversion.ActionUnknown, Reason: storageversion.ReasonBlocked, Blockers: []godwit.Finding{blocker}}, is: "Stalled", blocked: 1},
-		"is stalled":                   {step: storageversion.Step{Action: storageversion.ActionStalled, Reason: storageversion.ReasonObjectsFailed}, is: "Stalled"},
-		"is stalled with two blockers": {step: storageversion.Step{Action: storageversion.ActionStalled, Reason: storageversion.ReasonBlocked, Blockers: []godwit.Finding{blocker, blocker}}, is: "Stalled", blocked: 2},
+		"done":                         {step: decision.Step{Action: decision.ActionDone, Reason: decision.ReasonSucceeded}, is: "Ready"},
+		"waits":                        {step: decision.Step{Action: decision.ActionWait, Reason: decision.ReasonSettling}, is: "Reconciling"},
+		"waits, a lease is stale":      {step: decision.Step{Action: decision.ActionWait, Reason: decision.ReasonSettling, Blockers: []godwit.Finding{blocker}}, is: "Reconciling", blocked: 1},
+		"plans again":                  {step: decision.Step{Action: decision.ActionReplan, Reason: decision.ReasonRetrying}, is: "Reconciling"},
+		"tries again":                  {step: decision.Step{Action: decision.ActionRetry, Reason: decision.ReasonFailed}, is: "Reconciling"},
+		"waits for another migrator":   {step: decision.Step{Action: decision.ActionRetry, Reason: decision.ReasonBlocked, Blockers: []godwit.Finding{blocker}}, is: "Reconciling", blocked: 1},
+		"knows nothing for now":        {step: decision.Step{Action: decision.ActionUnknown, Reason: decision.ReasonObjectsUnlisted}, is: "Reconciling"},
+		"knows nothing without a user": {step: decision.Step{Action: decision.ActionUnknown, Reason: decision.ReasonBlocked, Blockers: []godwit.Finding{blocker}}, is: "Stalled", blocked: 1},
+		"is stalled":                   {step: decision.Step{Action: decision.ActionStalled, Reason: decision.ReasonObjectsFailed}, is: "Stalled"},
+		"is stalled with two blockers": {step: decision.Step{Action: decision.ActionStalled, Reason: decision.ReasonBlocked, Blockers: []godwit.Finding{blocker, blocker}}, is: "Stalled", blocked: 2},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			test.step.Message = "because"
@@ -77,15 +78,15 @@ func TestNextOfTheManager(t *testing.T) {
 		kept  bool
 	}{
 		"suspended":            {err: fmt.Errorf("page: %w", errSuspended), want: ReasonSuspended.Name},
-		"another spec":         {err: fmt.Errorf("page: %w", errSpecChanged), want: storageversion.ReasonRetrying.Name, after: afterWithdrawal},
-		"left the scope":       {err: fmt.Errorf("page: %w", errLeftScope), want: storageversion.ReasonRetrying.Name, after: afterWithdrawal},
-		"the CRD changed":      {err: storageversion.ErrChanged, want: storageversion.ReasonRetrying.Name, after: time.Second},
-		"the servers settle":   {err: &storageversion.NotSettledError{Wait: time.Minute}, want: storageversion.ReasonSettling.Name, after: 5 * time.Second, kept: true},
-		"no CRD of this name":  {err: storageversion.ErrNotFound, want: storageversion.ReasonCRDNotFound.Name},
-		"a complete pass ends": {want: storageversion.ReasonSucceeded.Name},
+		"another spec":         {err: fmt.Errorf("page: %w", errSpecChanged), want: decision.ReasonRetrying.Name, after: afterWithdrawal},
+		"left the scope":       {err: fmt.Errorf("page: %w", errLeftScope), want: decision.ReasonRetrying.Name, after: afterWithdrawal},
+		"the CRD changed":      {err: decision.ErrChanged, want: decision.ReasonRetrying.Name, after: time.Second},
+		"the servers settle":   {err: &decision.NotSettledError{Wait: time.Minute}, want: decision.ReasonSettling.Name, after: 5 * time.Second, kept: true},
+		"no CRD of this name":  {err: decision.ErrNotFound, want: decision.ReasonCRDNotFound.Name},
+		"a complete pass ends": {want: decision.ReasonSucceeded.Name},
 	} {
-		w := &migration{plan: &storageversion.Plan{Trimmed: true}}
-		o, after := w.next(*w.plan, storageversion.Report{}, test.err)
+		w := &migration{plan: &decision.Plan{Trimmed: true}}
+		o, after := w.next(*w.plan, decision.Report{}, test.err)
 		if o.Reason != test.want || after != test.after || (w.plan != nil) != test.kept {
 			t.Errorf("%s: %s after %s, plan kept: %v; want %s after %s, %v", reason, o.Reason, after, w.plan != nil, test.want, test.after, test.kept)
 		}
@@ -95,7 +96,7 @@ func TestNextOfTheManager(t *testing.T) {
 func TestOnlyChangesAreAnnounced(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	m := &v1alpha1.CRDMigration{}
-	failed := outcome{Summary: status.Summary{State: status.StateStalled, Reason: storageversion.ReasonObjectsFailed.Name, Message: "refused"}}
+	failed := outcome{Summary: status.Summary{State: status.StateStalled, Reason: decision.ReasonObjectsFailed.Name, Message: "refused"}}
 	for name, test := range map[string]struct {
 		outcome
 		known bool // the status says so already
@@ -103,11 +104,11 @@ func TestOnlyChangesAreAnnounced(t *testing.T) {
 	}{
 		"stalled":               {outcome: failed, want: "Warning ObjectsFailed refused"},
 		"the same again":        {outcome: failed, known: true},
-		"ready":                 {outcome: outcome{Summary: status.Summary{State: status.StateReady, Reason: storageversion.ReasonSucceeded.Name}}, want: "Normal Succeeded "},
+		"ready":                 {outcome: outcome{Summary: status.Summary{State: status.StateReady, Reason: decision.ReasonSucceeded.Name}}, want: "Normal Succeeded "},
 		"suspended":             {outcome: suspended(), want: "Normal Suspended spec.suspend is true; set it to false to resume"},
-		"settling":              {outcome: outcomeOf(storageversion.Step{Action: storageversion.ActionWait, Reason: storageversion.ReasonSettling}), want: "Normal Settling "},
-		"another pass":          {outcome: outcomeOf(storageversion.Step{Action: storageversion.ActionRetry, Reason: storageversion.ReasonRetrying})},
-		"a pass that failed":    {outcome: outcomeOf(storageversion.Step{Action: storageversion.ActionRetry, Reason: storageversion.ReasonFailed}), want: "Warning Failed "},
+		"settling":              {outcome: outcomeOf(decision.Step{Action: decision.ActionWait, Reason: decision.ReasonSettling}), want: "Normal Settling "},
+		"another pass":          {outcome: outcomeOf(decision.Step{Action: decision.ActionRetry, Reason: decision.ReasonRetrying})},
+		"a pass that failed":    {outcome: outcomeOf(decision.Step{Action: decision.ActionRetry, Reason: decision.ReasonFailed}), want: "Warning Failed "},
 		"objects being written": {outcome: migrating()},
 	} {
 		if test.known {
@@ -129,7 +130,7 @@ func TestOnlyChangesAreAnnounced(t *testing.T) {
 func TestNotConvergingIsAnnouncedEachHour(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	m := &v1alpha1.CRDMigration{}
-	o := outcome{Summary: status.Summary{State: status.StateStalled, Reason: storageversion.ReasonNotConverging.Name, Message: "other clients"}}
+	o := outcome{Summary: status.Summary{State: status.StateStalled, Reason: decision.ReasonNotConverging.Name, Message: "other clients"}}
 	began, reported := time.Now(), time.Time{}
 	for pass := range 2*60 + 1 { // two hours, with a pass each minute
 		reported = o.announce(recorder, m, reported, began.Add(time.Duration(pass)*time.Minute))

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -51,7 +53,7 @@ type migration struct {
 	migrator   *storageversion.Migrator
 	status     *status.Writer[*v1alpha1.CRDMigration]
 
-	plan     *storageversion.Plan // of a run that waits until the API servers have settled
-	history  storageversion.History
+	plan     *decision.Plan // of a run that waits until the API servers have settled
+	history  decision.History
 	reported time.Time // when a lack of convergence was last announced
 }

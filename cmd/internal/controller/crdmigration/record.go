@@ -5,20 +5,21 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // describe writes into the status what a plan says about the CRD. Another CRD of the name,
 // or another generation of it, drops what was done before. The migration is neither Ready
 // nor complete any more: a client that waits for Ready must not continue before the end of
 // the work, and a pass for another spec must not count as done if it is killed.
-func describe(m *v1alpha1.CRDMigration, p storageversion.Plan) {
+func describe(m *v1alpha1.CRDMigration, p decision.Plan) {
 	s := &m.Status
 	if s.CRDUID != p.UID || s.CRDGeneration != p.Generation {
 		*s = v1alpha1.CRDMigrationStatus{Conditions: s.Conditions, Checkpoint: s.Checkpoint, ObservedGeneration: s.ObservedGeneration}
@@ -32,7 +33,7 @@ func describe(m *v1alpha1.CRDMigration, p storageversion.Plan) {
 }
 
 // record writes into the status what a pass has done so far.
-func record(m *v1alpha1.CRDMigration, report storageversion.Report, began, now time.Time) {
+func record(m *v1alpha1.CRDMigration, report decision.Report, began, now time.Time) {
 	storage := report.Storage
 	if storage.Counts.Total() == 0 && !storage.Complete {
 		return // it ended before the first object: the numbers of the pass before still hold
@@ -47,7 +48,7 @@ func record(m *v1alpha1.CRDMigration, report storageversion.Report, began, now t
 }
 
 // complete writes into the status how a pass ended.
-func complete(m *v1alpha1.CRDMigration, report storageversion.Report, o outcome, now time.Time) {
+func complete(m *v1alpha1.CRDMigration, report decision.Report, o outcome, now time.Time) {
 	if report.Trimmed {
 		m.Status.StoredVersions = []string{m.Status.StorageVersion}
 	}

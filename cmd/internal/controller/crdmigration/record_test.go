@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,7 +13,6 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -37,12 +38,12 @@ func TestRecord(t *testing.T) {
 	began := time.Now()
 	m := &v1alpha1.CRDMigration{}
 	many := make([]godwit.Failure, 30)
-	record(m, storageversion.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: 40}, Remaining: 60, Failures: many}}, began, began.Add(time.Second))
+	record(m, decision.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: 40}, Remaining: 60, Failures: many}}, began, began.Add(time.Second))
 	if m.Status.Progress != "40/100" || len(m.Status.Failures) != maxSamples || m.Status.StartTime == nil || m.Status.EstimatedCompletion == nil {
 		t.Errorf("status %+v", m.Status)
 	}
 	before := m.Status.DeepCopy()
-	record(m, storageversion.Report{}, began.Add(time.Hour), began.Add(time.Hour))
+	record(m, decision.Report{}, began.Add(time.Hour), began.Add(time.Hour))
 	if diff := cmp.Diff(before, &m.Status); diff != "" {
 		t.Errorf("a pass that ended before its first object changes what the one before has done:\n%s", diff)
 	}
@@ -53,11 +54,11 @@ func TestAnotherGenerationOfTheCRDStartsAgain(t *testing.T) {
 		CRDUID: "a", CRDGeneration: 2, Progress: "5/5", CompletionTime: &metav1.Time{}, Storage: &godwit.Counts{Migrated: 5},
 		Checkpoint: &v1alpha1.Checkpoint{Cursor: "x"},
 	}}
-	describe(m, storageversion.Plan{UID: "a", Generation: 2, StorageVersion: "v2"})
+	describe(m, decision.Plan{UID: "a", Generation: 2, StorageVersion: "v2"})
 	if m.Status.Progress != "5/5" {
 		t.Errorf("the same generation of the CRD resets the status: %+v", m.Status)
 	}
-	for _, next := range []storageversion.Plan{{UID: "a", Generation: 3}, {UID: types.UID("b"), Generation: 2}} {
+	for _, next := range []decision.Plan{{UID: "a", Generation: 3}, {UID: types.UID("b"), Generation: 2}} {
 		other := m.DeepCopy()
 		describe(other, next)
 		if other.Status.Progress != "" || other.Status.CompletionTime != nil || other.Status.Storage != nil {
@@ -73,12 +74,12 @@ func TestAnotherGenerationOfTheCRDStartsAgain(t *testing.T) {
 // progress of a pass for another spec is written. The next manager must not take the end of the
 // first for the end of the second.
 func TestKilledPassForAnotherSpecIsNotDone(t *testing.T) {
-	plan := storageversion.Plan{UID: "a", Generation: 2, State: storageversion.Clean}
+	plan := decision.Plan{UID: "a", Generation: 2, State: decision.Clean}
 	m := &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 	w := &migration{}
 	describe(m, plan)
-	ready := outcome{Summary: status.Summary{State: status.StateReady, Reason: storageversion.ReasonSucceeded.Name, Message: "done"}}
-	complete(m, storageversion.Report{}, ready, time.Now())
+	ready := outcome{Summary: status.Summary{State: status.StateReady, Reason: decision.ReasonSucceeded.Name, Message: "done"}}
+	complete(m, decision.Report{}, ready, time.Now())
 	ready.apply(m)
 	if !w.done(m, plan) {
 		t.Fatalf("a pass that ended well is not done: %+v", m.Status)

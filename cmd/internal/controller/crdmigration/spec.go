@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
@@ -35,14 +37,14 @@ func withDefaults(spec, defaults v1alpha1.CRDMigrationSpec) v1alpha1.CRDMigratio
 
 // options are the migrator's, for a spec.
 func options(spec v1alpha1.CRDMigrationSpec) storageversion.Options {
-	o := storageversion.Options{Policy: storageversion.Policy{Write: storageversion.Write(spec.Write), SettleFromSight: true}}
+	o := storageversion.Options{Policy: decision.Policy{Write: decision.Write(spec.Write), SettleFromSight: true}}
 	if spec.Settle != nil {
 		if o.Settle = spec.Settle.Duration; o.Settle == 0 {
 			o.Settle = -time.Nanosecond // none, where zero means the default
 		}
 	}
 	o.NoTrim = !trims(spec)
-	for _, phase := range storageversion.Phases {
+	for _, phase := range decision.Phases {
 		if !runs(spec, phase) {
 			o.SkipPhases = append(o.SkipPhases, phase)
 		}
@@ -78,10 +80,10 @@ func pageObjects(all float64, own walk.Limits) int64 {
 // trims reports whether the migration trims status.storedVersions. Without the rewrite, the
 // version that objects are stored at is unknown.
 func trims(spec v1alpha1.CRDMigrationSpec) bool {
-	return (spec.Trim == nil || *spec.Trim) && runs(spec, storageversion.StorageVersionMigrationPhase)
+	return (spec.Trim == nil || *spec.Trim) && runs(spec, decision.StorageVersionMigrationPhase)
 }
 
 // runs reports whether a phase is part of the migration. A spec without phases has both.
-func runs(spec v1alpha1.CRDMigrationSpec, phase storageversion.Phase) bool {
+func runs(spec v1alpha1.CRDMigrationSpec, phase decision.Phase) bool {
 	return len(spec.Phases) == 0 || slices.Contains(spec.Phases, v1alpha1.Phase(phase))
 }

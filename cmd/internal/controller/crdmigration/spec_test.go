@@ -4,11 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -39,7 +40,7 @@ func TestOptions(t *testing.T) {
 	if o.Settle >= 0 {
 		t.Error("settle: 0s means none, not the default")
 	}
-	if !o.NoTrim || o.Write != storageversion.WriteStatusPatch || len(o.SkipPhases) != 1 || o.SkipPhases[0] != storageversion.CleanupManagedFieldsPhase {
+	if !o.NoTrim || o.Write != decision.WriteStatusPatch || len(o.SkipPhases) != 1 || o.SkipPhases[0] != decision.CleanupManagedFieldsPhase {
 		t.Errorf("got %+v", o)
 	}
 }

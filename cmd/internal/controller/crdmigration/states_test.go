@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +14,6 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 func TestStates(t *testing.T) {
@@ -22,9 +23,9 @@ func TestStates(t *testing.T) {
 	}
 	cache := fake.NewClientBuilder().WithScheme(scheme)
 	for name, s := range map[string]status.Summary{
-		"a.example.com": {State: status.StateReady, Reason: storageversion.ReasonSucceeded.Name},
-		"b.example.com": {State: status.StateReconciling, Reason: storageversion.ReasonFailed.Name},
-		"c.example.com": {State: status.StateStalled, Reason: storageversion.ReasonBlocked.Name},
+		"a.example.com": {State: status.StateReady, Reason: decision.ReasonSucceeded.Name},
+		"b.example.com": {State: status.StateReconciling, Reason: decision.ReasonFailed.Name},
+		"c.example.com": {State: status.StateStalled, Reason: decision.ReasonBlocked.Name},
 		"d.example.com": {State: status.StateSuspended, Reason: ReasonSuspended.Name},
 	} {
 		m := &v1alpha1.CRDMigration{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -3,10 +3,10 @@ package crdscope
 import (
 	"sync"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // memory is what scans have found, by the name of the CRD. The zero value is empty.
@@ -35,11 +35,11 @@ func (m *memory) isClean(crd *metav1.PartialObjectMetadata) bool {
 }
 
 // listed remembers a CRD that a scan, and nothing but a scan, found clean.
-func (m *memory) listed(p storageversion.Plan) {
+func (m *memory) listed(p decision.Plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.unknown, p.Name)
-	if p.State != storageversion.Clean || p.ManagedFields != storageversion.ManagedFieldsClean {
+	if p.State != decision.Clean || p.ManagedFields != decision.ManagedFieldsClean {
 		return
 	}
 	if m.clean == nil {
@@ -50,7 +50,7 @@ func (m *memory) listed(p storageversion.Plan) {
 
 // unlisted reports whether to tell users, by a CRDMigration: it shows the reason and the remedy,
 // and its passes retry.
-func (m *memory) unlisted(p storageversion.Plan) bool {
+func (m *memory) unlisted(p decision.Plan) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.unknown == nil {

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *Reconciler) ensure(ctx context.Context, crd *metav1.PartialObjectMetadata) (reconcile.Result, error) {
 	needed, err := r.needed(ctx, crd)
 	if err != nil {
-		step := storageversion.Next(storageversion.Plan{}, storageversion.Report{}, err, storageversion.History{})
+		step := decision.Next(decision.Plan{}, decision.Report{}, err, decision.History{})
 		return reconcile.Result{RequeueAfter: step.After}, step.Err
 	}
 	if !needed {
@@ -127,15 +129,15 @@ func (r *Reconciler) ensure(ctx context.Context, crd *metav1.PartialObjectMetada
 // never remembered as clean.
 func (r *Reconciler) needed(ctx context.Context, crd *metav1.PartialObjectMetadata) (bool, error) {
 	plan, err := crdmigration.PlanFor(ctx, r.Planner, crd.Name)
-	if err == nil && plan.State == storageversion.Clean && !r.memory.isClean(crd) {
+	if err == nil && plan.State == decision.Clean && !r.memory.isClean(crd) {
 		plan, err = crdmigration.PlanFor(ctx, r.Scanner, crd.Name)
 	}
 	switch {
 	case err != nil:
 		return false, err
-	case plan.State != storageversion.StateUnknown:
+	case plan.State != decision.StateUnknown:
 		r.memory.listed(plan)
-		return plan.State != storageversion.Clean, nil
+		return plan.State != decision.Clean, nil
 	case !plan.Unlisted.Starting && r.memory.unlisted(plan):
 		return true, nil
 	}

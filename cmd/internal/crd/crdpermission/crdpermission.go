@@ -4,6 +4,8 @@ package crdpermission
 import (
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
@@ -33,7 +35,7 @@ func forPlan(s permission.Scope) []permission.Permission {
 }
 
 func forRun(s permission.Scope) []permission.Permission {
-	o := storageversion.Options{Policy: storageversion.Policy{Write: s.Write}}
+	o := storageversion.Options{Policy: decision.Policy{Write: s.Write}}
 	all := s.ReadCRDs()
 	for _, r := range s.Objects() {
 		all = append(all, permission.OfGrants(storageversion.RequiredPermissions(r, o), permission.Required)...)

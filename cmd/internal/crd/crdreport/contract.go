@@ -3,11 +3,12 @@ package crdreport
 import (
 	"cmp"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // Plan says what a run would migrate for one CRD. A CRD that could not be read is Blocked,
@@ -27,11 +28,11 @@ type Plan struct {
 	// Warnings do not block a run.
 	Warnings []render.Problem `json:"warnings"`
 	// Preflight is null if no write was sent as a dry run.
-	Preflight *storageversion.PreflightSummary `json:"preflight"`
+	Preflight *decision.PreflightSummary `json:"preflight"`
 }
 
 // PlanOf words a plan.
-func PlanOf(p storageversion.Plan, w remedy.Writer) Plan {
+func PlanOf(p decision.Plan, w remedy.Writer) Plan {
 	return Plan{
 		Name:           p.Name,
 		State:          string(p.State),
@@ -48,7 +49,7 @@ func PlanOf(p storageversion.Plan, w remedy.Writer) Plan {
 }
 
 // Unlisted says why the API server did not list the objects, as a
-// [storageversion.UnlistedError] does.
+// [decision.UnlistedError] does.
 type Unlisted struct {
 	render.Problem
 	// Transient means that the cause may end without an action of the user: retry.
@@ -56,7 +57,7 @@ type Unlisted struct {
 }
 
 // UnlistedOf returns nil if the objects were listed.
-func UnlistedOf(e *storageversion.UnlistedError, w remedy.Writer) *Unlisted {
+func UnlistedOf(e *decision.UnlistedError, w remedy.Writer) *Unlisted {
 	if e == nil {
 		return nil
 	}

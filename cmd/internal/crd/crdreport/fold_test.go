@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // For every outcome of the objects, the columns of a row add up to their number.
@@ -53,9 +54,9 @@ func TestColumnsOfRunsAddUp(t *testing.T) {
 	}
 }
 
-func planOf(i int, state storageversion.State, stored ...string) Plan {
+func planOf(i int, state decision.State, stored ...string) Plan {
 	p := Plan{Name: fmt.Sprintf("w%03d.example.com", i), State: string(state), StorageVersion: "v2", StoredVersions: stored}
-	if state == storageversion.StateUnknown {
+	if state == decision.StateUnknown {
 		p.Unlisted = &Unlisted{Problem: render.Problem{Reason: render.ReasonForbidden.Name, Message: "alice lacks permissions", Remedy: "grant them"}}
 	}
 	return p
@@ -66,9 +67,9 @@ func planOf(i int, state storageversion.State, stored ...string) Plan {
 func TestManyPlansWithoutPermissionsAreFolded(t *testing.T) {
 	var plans []Plan
 	for i := range 300 {
-		p := planOf(i, storageversion.StateUnknown, "v2")
+		p := planOf(i, decision.StateUnknown, "v2")
 		if i == 7 {
-			p = planOf(i, storageversion.Ready, "v1", "v2")
+			p = planOf(i, decision.Ready, "v1", "v2")
 			p.Warnings = []render.Problem{{Reason: render.ReasonForbidden.Name, Message: "a run needs permissions", Remedy: "grant them"}}
 		}
 		plans = append(plans, p)
@@ -106,19 +107,19 @@ w007.example.com   ● Ready   v2        v1,v2    ?
 // If some objects were not counted, the sum does not say that there are none.
 func TestSumIsNotZeroWhileSomeObjectsAreNotCounted(t *testing.T) {
 	counted := func(n int64, p Plan) Plan { p.Objects = &n; return p }
-	ready := planOf(0, storageversion.Ready, "v1", "v2")
+	ready := planOf(0, decision.Ready, "v1", "v2")
 	for name, test := range map[string]struct {
 		plans []Plan
 		want  string
 	}{
 		"none counted":       {[]Plan{ready}, "; how many objects to migrate is unknown"},
-		"none, and unknown":  {[]Plan{counted(0, ready), planOf(1, storageversion.StateUnknown, "v2")}, "; how many objects to migrate is unknown"},
-		"none, and blocked":  {[]Plan{counted(0, ready), planOf(1, storageversion.Blocked, "v1", "v2")}, "; how many objects to migrate is unknown"},
-		"some, and blocked":  {[]Plan{counted(3, ready), planOf(1, storageversion.Blocked, "v1", "v2")}, "; 3 objects to migrate"},
+		"none, and unknown":  {[]Plan{counted(0, ready), planOf(1, decision.StateUnknown, "v2")}, "; how many objects to migrate is unknown"},
+		"none, and blocked":  {[]Plan{counted(0, ready), planOf(1, decision.Blocked, "v1", "v2")}, "; how many objects to migrate is unknown"},
+		"some, and blocked":  {[]Plan{counted(3, ready), planOf(1, decision.Blocked, "v1", "v2")}, "; 3 objects to migrate"},
 		"some, and a ?":      {[]Plan{counted(3, ready), ready}, "; at least 3 objects to migrate"},
 		"all counted":        {[]Plan{counted(3, ready), counted(4, ready)}, "; 7 objects to migrate"},
 		"counted, and none":  {[]Plan{counted(0, ready)}, "; 0 objects to migrate"},
-		"nothing to migrate": {[]Plan{planOf(0, storageversion.Clean, "v2")}, "blocked"},
+		"nothing to migrate": {[]Plan{planOf(0, decision.Clean, "v2")}, "blocked"},
 	} {
 		if got := planSum(test.plans); !strings.HasSuffix(got, test.want) {
 			t.Errorf("%s: %q, want it to end in %q", name, got, test.want)

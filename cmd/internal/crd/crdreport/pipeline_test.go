@@ -11,13 +11,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/joshdk/go-junit"
 	"github.com/xeipuuv/gojsonschema"
 
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/test/gomodule"
 )
 
@@ -67,7 +68,7 @@ func TestSARIF(t *testing.T) {
 	schema := standard(t)
 	for name, checks := range map[string][]Check{"all results": checked, "no CRD": nil} {
 		var text bytes.Buffer
-		if err := WriteSARIF(&text, checks, "v1.2.3", &releasecheck.Reasons, &storageversion.Reasons); err != nil {
+		if err := WriteSARIF(&text, checks, "v1.2.3", &releasecheck.Reasons, &decision.Reasons); err != nil {
 			t.Fatal(err)
 		}
 		result, err := schema.Validate(gojsonschema.NewBytesLoader(text.Bytes()))

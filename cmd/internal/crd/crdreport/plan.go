@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit/cmd/internal/render"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 var planStates = map[string]render.Cell{
@@ -100,7 +101,7 @@ func foldPlans(plans []Plan, all bool) (shown []Plan, folded Folded) {
 	}
 	shown = slices.DeleteFunc(shown, func(p Plan) bool {
 		switch {
-		case p.State == string(storageversion.Clean) && len(p.Warnings) == 0:
+		case p.State == string(decision.Clean) && len(p.Warnings) == 0:
 			folded.Clean++
 		case p.onlyLacks() && lacking > ManyLacking:
 			folded.Lacking++
@@ -115,10 +116,10 @@ func foldPlans(plans []Plan, all bool) (shown []Plan, folded Folded) {
 // onlyLacks reports whether missing permissions are the only finding.
 func (p Plan) onlyLacks() bool {
 	forbidden := func(b render.Problem) bool { return b.Reason == render.ReasonForbidden.Name }
-	switch storageversion.State(p.State) {
-	case storageversion.StateUnknown:
+	switch decision.State(p.State) {
+	case decision.StateUnknown:
 		return p.Unlisted != nil && p.Unlisted.Reason == render.ReasonForbidden.Name && len(p.Warnings) == 0
-	case storageversion.Blocked:
+	case decision.Blocked:
 		return p.Unlisted != nil && p.Unlisted.Reason == render.ReasonForbidden.Name && !slices.ContainsFunc(p.Blockers, func(b render.Problem) bool { return !forbidden(b) })
 	}
 	return false
@@ -131,7 +132,7 @@ func planOrder(p Plan) int {
 // unknown returns why the objects are unknown, for the table. It returns nil for missing
 // permissions, which are printed once for all CRDs.
 func (p Plan) unknown() *Unlisted {
-	if p.State != string(storageversion.StateUnknown) || p.Unlisted == nil || p.Unlisted.Reason == storageversion.ReasonForbidden.Name {
+	if p.State != string(decision.StateUnknown) || p.Unlisted == nil || p.Unlisted.Reason == decision.ReasonForbidden.Name {
 		return nil
 	}
 	return p.Unlisted
@@ -145,12 +146,12 @@ func planSum(plans []Plan) string {
 	for _, p := range plans {
 		states[p.State]++
 		switch {
-		case p.State == string(storageversion.Clean):
-		case p.Objects == nil && p.State == string(storageversion.Blocked):
+		case p.State == string(decision.Clean):
+		case p.Objects == nil && p.State == string(decision.Blocked):
 			blocked++
 		case p.Objects == nil:
 			uncounted++
-		case p.State == string(storageversion.Ready) && !onlyManagedFields(p):
+		case p.State == string(decision.Ready) && !onlyManagedFields(p):
 			objects += *p.Objects
 		}
 	}
@@ -173,5 +174,5 @@ func planSum(plans []Plan) string {
 // status.storedVersions may be wrong.
 func onlyManagedFields(p Plan) bool {
 	return slices.Equal(p.StoredVersions, []string{p.StorageVersion}) &&
-		!slices.ContainsFunc(p.Warnings, func(w render.Problem) bool { return w.Reason == storageversion.ReasonStoredVersionsDoubtful.Name })
+		!slices.ContainsFunc(p.Warnings, func(w render.Problem) bool { return w.Reason == decision.ReasonStoredVersionsDoubtful.Name })
 }

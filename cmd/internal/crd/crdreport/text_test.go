@@ -6,16 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/render/rendertest"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 func TestText(t *testing.T) {
-	failed := []godwit.Failure{{Namespace: "prod", Name: "a", Finding: godwit.Finding{Reason: storageversion.ReasonAdmissionDenied, Message: "denied"}}, {Name: "widgets.example.com", Finding: godwit.Finding{Reason: storageversion.ReasonFailed, Message: "the server is gone"}}}
+	failed := []godwit.Failure{{Namespace: "prod", Name: "a", Finding: godwit.Finding{Reason: decision.ReasonAdmissionDenied, Message: "denied"}}, {Name: "widgets.example.com", Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: "the server is gone"}}}
 	cases := map[string]struct {
 		reason string
 		write  func(io.Writer) error

@@ -9,6 +9,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd"
@@ -17,7 +19,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/doctor"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
 )
 
@@ -120,7 +121,7 @@ func (o *options) subjects(ctx context.Context, d *doctor.Doctor) ([]doctor.Subj
 
 // explain suggests similar names for a CRD that does not exist.
 func (o *options) explain(ctx context.Context, c *frame.Connection, d *doctor.Doctor, err error) error {
-	if ctx.Err() != nil || !errors.Is(err, storageversion.ErrNotFound) {
+	if ctx.Err() != nil || !errors.Is(err, decision.ErrNotFound) {
 		return c.Explain(ctx, err)
 	}
 	problem := &frame.ActionableError{Reason: render.ReasonNotFound, Message: err.Error(), Remedy: "list the CRDs: kubectl get crd", Cause: err}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -178,7 +180,7 @@ func (c *change) Run(ctx context.Context) {
 
 // explain adds the remedy for a CRD that does not exist: the names that are like its name.
 func explain(ctx context.Context, c *frame.Connection, name string, err error) *frame.ActionableError {
-	if ctx.Err() != nil || !errors.Is(err, storageversion.ErrNotFound) {
+	if ctx.Err() != nil || !errors.Is(err, decision.ErrNotFound) {
 		return c.Explain(ctx, err)
 	}
 	unknown := &frame.ActionableError{Reason: render.ReasonNotFound, Message: err.Error(), Remedy: "list the CRDs: kubectl get crd", Cause: err}
@@ -251,7 +253,7 @@ func (c *change) End(ctx context.Context) error {
 	}
 	end := frame.Ended(ctx)
 	if code == frame.Error && end == frame.OK {
-		item.Failures = append(item.Failures, godwit.Failure{Name: p.Name, Finding: godwit.Finding{Reason: storageversion.ReasonFailed, Message: explain(ctx, c.connection, p.Name, err).Error()}})
+		item.Failures = append(item.Failures, godwit.Failure{Name: p.Name, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: explain(ctx, c.connection, p.Name, err).Error()}})
 	}
 	if err := c.write(item); err != nil {
 		return err
@@ -270,7 +272,7 @@ func resultOf(p rescue.Plan, err error) (crdreport.Result, frame.Code) {
 		return crdreport.Healthy, frame.OK
 	case len(p.Blockers) > 0:
 		return crdreport.Blocked, frame.Refused
-	case errors.As(err, &refused) && refused.Begun, errors.Is(err, rescue.ErrIncomplete), errors.As(err, new(*storageversion.BlockedError)):
+	case errors.As(err, &refused) && refused.Begun, errors.Is(err, rescue.ErrIncomplete), errors.As(err, new(*decision.BlockedError)):
 		return crdreport.Partial, frame.Partial // the migration is refused after the versions were added
 	case errors.As(err, &refused):
 		return crdreport.Blocked, frame.Refused
@@ -282,7 +284,7 @@ func resultOf(p rescue.Plan, err error) (crdreport.Result, frame.Code) {
 
 func blockersOf(p rescue.Plan, err error) []godwit.Finding {
 	var refused *rescue.BlockedError
-	var blocked *storageversion.BlockedError
+	var blocked *decision.BlockedError
 	switch {
 	case len(p.Blockers) > 0:
 		return p.Blockers

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/crdmigrator/rescue"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 func TestResultOf(t *testing.T) {
@@ -26,7 +27,7 @@ func TestResultOf(t *testing.T) {
 		"refused":     {"the CRD is as before", ready, &rescue.BlockedError{}, crdreport.Blocked, frame.Refused},
 		"reverted":    {"the CRD is not as before", ready, &rescue.BlockedError{Begun: true}, crdreport.Partial, frame.Partial},
 		"incomplete":  {"some objects are not rewritten", ready, errors.Join(nil, rescue.ErrIncomplete), crdreport.Partial, frame.Partial},
-		"no rewrite":  {"the versions were added before", ready, &storageversion.BlockedError{}, crdreport.Partial, frame.Partial},
+		"no rewrite":  {"the versions were added before", ready, &decision.BlockedError{}, crdreport.Partial, frame.Partial},
 		"any failure": {"the command could not do its work", ready, errors.New("no answer"), crdreport.Failed, frame.Error},
 	}
 	for name, c := range cases {

@@ -4,9 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // Hint returns a command of godwit for the cluster of a row.
@@ -68,7 +69,7 @@ func crdObject(p crdreport.Plan, hint Hint) Object {
 // CRD lacks, or a rescue was interrupted.
 func needsRescue(b render.Problem) bool {
 	return slices.Contains([]string{
-		storageversion.ReasonStoredVersionNotInSpec.Name, storageversion.ReasonUnreadableObjects.Name, storageversion.ReasonRescueInterrupted.Name,
+		decision.ReasonStoredVersionNotInSpec.Name, decision.ReasonUnreadableObjects.Name, decision.ReasonRescueInterrupted.Name,
 	}, b.Reason)
 }
 

@@ -5,11 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/render/rendertest"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // twoClusters is a plan with a row in each kind of state. One cluster does not answer.
@@ -17,7 +18,7 @@ func twoClusters() planreport.PlanList {
 	plans := crds("Clean", "Ready", "Blocked")
 	plans[1].StorageVersion, plans[1].StoredVersions, plans[1].Objects = "v2", []string{"v1", "v2"}, new(int64(1200))
 	plans[2].Blockers = []render.Problem{
-		{Reason: storageversion.ReasonStoredVersionNotInSpec.Name, Message: "status.storedVersions of crd2 names v1|v0", Remedy: "kubectl get crd2 -o yaml | kubectl apply -f -"},
+		{Reason: decision.ReasonStoredVersionNotInSpec.Name, Message: "status.storedVersions of crd2 names v1|v0", Remedy: "kubectl get crd2 -o yaml | kubectl apply -f -"},
 		{Reason: "WithoutRemedy", Message: "a policy denies <b>it</b>"},
 	}
 	named := crdreport.NoDoctorReport()

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
@@ -17,7 +19,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
 	"github.com/godwit-dev/godwit/externalname/fleet"
-	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/revision"
 )
 
@@ -63,7 +64,7 @@ func TestCRDRow(t *testing.T) {
 // TestRescueIsTheNextCommand: objects at a version that the CRD lacks have a command of their own.
 func TestRescueIsTheNextCommand(t *testing.T) {
 	plans := crds("Clean", "Blocked")
-	plans[1].Blockers = []render.Problem{{Reason: storageversion.ReasonStoredVersionNotInSpec.Name}}
+	plans[1].Blockers = []render.Problem{{Reason: decision.ReasonStoredVersionNotInSpec.Name}}
 	if r := planreport.CRDRow(plans, hint); r.Next != hint("crd rescue crd1") {
 		t.Errorf("the next command is %q, want a rescue", r.Next)
 	}
@@ -238,7 +239,7 @@ func TestReferenceRow(t *testing.T) {
 // TestInterrupted: an interrupted rescue and an interrupted run are never clean, and have their command.
 func TestInterrupted(t *testing.T) {
 	plans := crds("Blocked", "Ready")
-	plans[0].Blockers = []render.Problem{{Reason: storageversion.ReasonRescueInterrupted.Name}}
+	plans[0].Blockers = []render.Problem{{Reason: decision.ReasonRescueInterrupted.Name}}
 	rescued := planreport.CRDRow(plans, hint)
 	if diff := cmp.Diff(summary{planreport.Blocked, hint("crd rescue crd0"), planreport.Counts{Ready: 1, Blocked: 1}}, of(rescued)); diff != "" {
 		t.Errorf("a rescue (-want +got):\n%s", diff)

@@ -1,20 +1,14 @@
-package storageversion
+package decision
 
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
-	"github.com/godwit-dev/godwit/internal/storageversion/managedfields"
-	"github.com/godwit-dev/godwit/walk"
 )
 
 // ErrConflicts reports a complete pass that left objects alone because others
@@ -33,14 +27,6 @@ var ErrOutOfScope = errors.New("the customresourcedefinition left the scope")
 
 // ErrNotFound reports a CustomResourceDefinition that does not exist.
 var ErrNotFound = errors.New("no such customresourcedefinition")
-
-// notFound is how a CRD that does not exist is reported.
-func notFound(name string, err error) error {
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: %s", ErrNotFound, name)
-	}
-	return fmt.Errorf("read customresourcedefinition %s: %w", name, err)
-}
 
 // BlockedError reports a plan that must not be run.
 type BlockedError struct {
@@ -90,33 +76,6 @@ func join(servers []Server) string {
 	return strings.Join(names, ", ")
 }
 
-// errStillThere asks for another attempt.
-var errStillThere = errors.New("the write answered 404, but the object is listed")
-
-// retry is apierror.Transient and the two answers that only mean "again" for a write
-// that changes nothing.
-func retry(err error) (time.Duration, bool) {
-	if errors.Is(err, errStillThere) || apierrors.IsConflict(err) {
-		return 0, true
-	}
-	return apierror.Transient(err)
-}
-
-// cause names what a write fails for where that is not the API server: others of
-// its objects may never meet it.
-func cause(err error) string {
-	if err == nil {
-		return ""
-	}
-	if by := apierror.Of(err).Origin; by.Name != "" {
-		return by.String()
-	}
-	if errors.Is(err, errStillThere) || apierrors.IsConflict(err) {
-		return "writes by other clients"
-	}
-	return walk.CauseOf(err)
-}
-
 // causesOf names the webhooks and policies that failures come from, each once and
 // sorted, as far as the API server's words tell.
 func causesOf(failures []godwit.Failure) []string {
@@ -128,50 +87,4 @@ func causesOf(failures []godwit.Failure) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// FailureReason is the reason of the failure of one object.
-func FailureReason(err error) *godwit.Reason {
-	switch answer := apierror.Of(err); answer.Class {
-	case apierror.Denied, apierror.NoDryRun:
-		return ReasonAdmissionDenied
-	case apierror.WebhookUnavailable, apierror.ConversionUnavailable:
-		return ReasonWebhookUnavailable
-	case apierror.ConversionFailed:
-		return ReasonConversionFailed
-	case apierror.UnreadableObject:
-		return ReasonUnreadableObjects
-	case apierror.Forbidden:
-		return ReasonForbidden
-	case apierror.NotFound:
-		return ReasonNotServed
-	case apierror.Conflict:
-		return ReasonConflict
-	case apierror.Throttled:
-		return ReasonThrottled
-	case apierror.Timeout:
-		return ReasonTimeout
-	case apierror.ServerError:
-		return ReasonServerError
-	case apierror.Refused:
-		return ReasonObjectInvalid
-	case apierror.Unknown:
-		return ownReason(err)
-	}
-	return ReasonFailed
-}
-
-// ownReason is the reason of a failure that is no answer of the API server.
-func ownReason(err error) *godwit.Reason {
-	switch {
-	case errors.Is(err, errStillThere):
-		return ReasonNotServed
-	case errors.Is(err, managedfields.ErrDropped):
-		return ReasonObjectTooLarge
-	case errors.Is(err, managedfields.ErrKept):
-		return ReasonManagedFieldsKept
-	case errors.As(err, new(net.Error)), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return ReasonUnanswered
-	}
-	return ReasonFailed
 }

@@ -1,4 +1,4 @@
-package storageversion
+package decision
 
 import (
 	"encoding/json"
@@ -32,12 +32,23 @@ func orElse(s, otherwise string) string {
 	return s
 }
 
-// forbidden names the permission that is missing.
-func forbidden(user string, g Grant) godwit.Finding {
+// Forbidden names the permission that is missing.
+func Forbidden(user string, g Grant) godwit.Finding {
 	return godwit.Finding{
 		Reason:  ReasonForbidden,
 		Message: fmt.Sprintf("%s may not %s", orElse(user, "the current user"), g),
 		Fix:     g.Fix(user),
+	}
+}
+
+// BeingDeleted is the blocker of a CRD that is being deleted.
+func BeingDeleted(crd *apiextensionsv1.CustomResourceDefinition) godwit.Finding {
+	return godwit.Finding{
+		Reason:  ReasonTerminating,
+		Message: fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects", crd.Name),
+		Fix: godwit.Do("nothing is left to migrate; if the deletion hangs, see which finalizer or which objects it waits for", godwit.Show{
+			Object: kube.CRDObject(crd.Name), Output: `jsonpath={.metadata.finalizers} {.status.conditions[?(@.type=="Terminating")].message}`,
+		}),
 	}
 }
 

@@ -1,15 +1,9 @@
-package storageversion
+package decision
 
 import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/godwit-dev/godwit/internal/kube"
-	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 )
 
@@ -54,11 +48,8 @@ const (
 // Writes are all there are, the default first.
 var Writes = []Write{WritePatch, WriteStatusPatch, WriteUpdate, WriteApply, WriteStatusApply}
 
-// applyManager owns what an apply leaves behind, which is nothing unless an
-// object had no managedFields at all.
-const applyManager = "crdmigrator"
-
-func (w Write) orDefault() Write {
+// OrDefault is w, or [WritePatch] if w is empty.
+func (w Write) OrDefault() Write {
 	if w == "" {
 		return WritePatch
 	}
@@ -84,8 +75,8 @@ func (w Write) onObject() Write {
 	return w
 }
 
-// orApply is the apply that needs the permissions of a patch.
-func (w Write) orApply() Write {
+// OrApply is the apply that needs the permissions of a patch.
+func (w Write) OrApply() Write {
 	switch w {
 	case WritePatch:
 		return WriteApply
@@ -95,27 +86,17 @@ func (w Write) orApply() Write {
 	return w
 }
 
-// verbs are the rights that a write needs on its resource, beside list.
-func (w Write) verbs() []string {
+// Verbs are the permissions that a write needs on its resource, beside list.
+func (w Write) Verbs() []string {
 	if w == WriteUpdate {
 		return []string{"get", "update"}
 	}
 	return []string{"patch"}
 }
 
-// patchesObject: the write needs the very right that a cleanup needs.
-func (w Write) patchesObject() bool {
-	return w.Subresource() == "" && slices.Equal(w.verbs(), []string{"patch"})
-}
-
-// patch is what a write that is one sends for an object.
-func (w Write) patch(kind schema.GroupVersionKind, o metav1.Object) (request.Patch, error) {
-	if w != WriteApply && w != WriteStatusApply {
-		return request.Patch{Kind: types.MergePatchType, Body: []byte("{}"), Subresource: w.Subresource(), Manager: kube.FieldManager}, nil
-	}
-	p, err := request.EmptyApply(kind, o)
-	p.Subresource, p.Manager = w.Subresource(), applyManager
-	return p, err
+// PatchesObject reports whether the write needs the same permission as a cleanup.
+func (w Write) PatchesObject() bool {
+	return w.Subresource() == "" && slices.Equal(w.Verbs(), []string{"patch"})
 }
 
 // Policy is what the user decides. The zero value is the safe default.
@@ -145,13 +126,14 @@ type Policy struct {
 	InRescue bool
 }
 
-func (p Policy) skips(phase Phase) bool { return slices.Contains(p.SkipPhases, phase) }
+// Skips reports whether the phase is not run.
+func (p Policy) Skips(phase Phase) bool { return slices.Contains(p.SkipPhases, phase) }
 
 // DefaultSettle is 15 s, for a server's watch to bring the change, and 60 s, the API
 // server's request timeout, for what was begun before it.
 const DefaultSettle = settle.Default
 
-// terms is what the policy says about the wait.
-func (p Policy) terms() settle.Terms {
+// Terms are how long a run waits before it writes.
+func (p Policy) Terms() settle.Terms {
 	return settle.Terms{Settle: p.Settle, SettleFromSight: p.SettleFromSight, AcceptStaleLeases: p.AcceptStaleLeases}
 }

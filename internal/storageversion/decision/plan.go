@@ -1,4 +1,4 @@
-package storageversion
+package decision
 
 import (
 	"fmt"
@@ -81,7 +81,7 @@ func PlanFor(f Facts, p Policy) Plan {
 		StoredVersions: slices.Clone(crd.Status.StoredVersions),
 		Objects:        f.Objects,
 		ManagedFields:  f.ManagedFields,
-		Resumes:        f.Checkpoint.Holds(crd, p.terms()),
+		Resumes:        f.Checkpoint.Holds(crd, p.Terms()),
 		Trimmed:        kube.Trimmed(crd) && kube.StorageVersion(crd) != "",
 		Unlisted:       f.Unlisted,
 		ServersUnread:  f.ServersUnread,
@@ -100,7 +100,7 @@ func PlanFor(f Facts, p Policy) Plan {
 	switch {
 	case plan.Trimmed:
 		plan.Blockers = trimmedChecks(f, p)
-	case p.skips(StorageVersionMigrationPhase) && plan.StorageVersion != "":
+	case p.Skips(StorageVersionMigrationPhase) && plan.StorageVersion != "":
 		plan.Blockers = checkObjectsRead(f, p) // nothing else that keeps a rewrite from starting matters to a cleanup
 	default:
 		for _, check := range checks {
@@ -117,7 +117,7 @@ func PlanFor(f Facts, p Policy) Plan {
 // did not list is never called clean, unless nothing was to be done about the
 // objects themselves.
 func (plan Plan) stateFor(f Facts, p Policy) State {
-	unlisted := f.Unlisted != nil && f.CRD.DeletionTimestamp == nil && !(plan.Trimmed && p.skips(CleanupManagedFieldsPhase))
+	unlisted := f.Unlisted != nil && f.CRD.DeletionTimestamp == nil && !(plan.Trimmed && p.Skips(CleanupManagedFieldsPhase))
 	switch {
 	case len(plan.Blockers) > 0:
 		return Blocked
@@ -125,7 +125,7 @@ func (plan Plan) stateFor(f Facts, p Policy) State {
 		return StateUnknown
 	case plan.ManagedFields == ManagedFieldsStale && f.CRD.DeletionTimestamp == nil:
 		return Ready
-	case plan.Trimmed, p.skips(StorageVersionMigrationPhase) && plan.StorageVersion != "" && plan.ManagedFields == ManagedFieldsClean:
+	case plan.Trimmed, p.Skips(StorageVersionMigrationPhase) && plan.StorageVersion != "" && plan.ManagedFields == ManagedFieldsClean:
 		return Clean
 	}
 	return Ready
@@ -178,11 +178,7 @@ func checkServing(f Facts, _ Policy) []godwit.Finding {
 	crd := f.CRD
 	switch {
 	case crd.DeletionTimestamp != nil:
-		return blocker(ReasonTerminating,
-			fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects", crd.Name),
-			godwit.Do("nothing is left to migrate; if the deletion hangs, see which finalizer or which objects it waits for", godwit.Show{
-				Object: kube.CRDObject(crd.Name), Output: `jsonpath={.metadata.finalizers} {.status.conditions[?(@.type=="Terminating")].message}`,
-			}))
+		return []godwit.Finding{BeingDeleted(crd)}
 	case !kube.Established(crd):
 		return []godwit.Finding{notEstablished(crd)}
 	}
@@ -199,7 +195,7 @@ func checkVersions(f Facts, p Policy) []godwit.Finding {
 	if !kube.Serves(crd, version) {
 		blockers = append(blockers, storageNotServed(crd))
 	}
-	if w := p.Write.orDefault(); w.Subresource() != "" && !kube.HasStatus(crd) {
+	if w := p.Write.OrDefault(); w.Subresource() != "" && !kube.HasStatus(crd) {
 		blockers = append(blockers, godwit.Finding{
 			Reason:  ReasonStatusSubresourceMissing,
 			Message: fmt.Sprintf("the write %s goes to /status, which version %s of %s does not have", w, version, crd.Name),
@@ -226,7 +222,7 @@ func checkVersions(f Facts, p Policy) []godwit.Finding {
 // other reasons of a list that failed have a check of their own, or may end.
 func checkObjectsRead(f Facts, _ Policy) []godwit.Finding {
 	u := f.Unlisted
-	forbidden := u != nil && u.Reason == ReasonForbidden && !kube.Trimmed(f.CRD) && !f.lacks(kube.ResourceOf(f.CRD).GroupResource())
+	forbidden := u != nil && u.Reason == ReasonForbidden && !kube.Trimmed(f.CRD) && !f.Lacks(kube.ResourceOf(f.CRD).GroupResource())
 	if u == nil || !u.Blocks() && !forbidden {
 		return nil
 	}
@@ -236,7 +232,7 @@ func checkObjectsRead(f Facts, _ Policy) []godwit.Finding {
 func checkRights(f Facts, _ Policy) []godwit.Finding {
 	var blockers []godwit.Finding
 	for _, g := range f.Denied {
-		blockers = append(blockers, forbidden(f.User, g))
+		blockers = append(blockers, Forbidden(f.User, g))
 	}
 	return blockers
 }
@@ -286,13 +282,13 @@ func checkChanges(f Facts, _ Policy) []godwit.Finding {
 }
 
 func checkServers(f Facts, p Policy) []godwit.Finding {
-	if f.Checkpoint.Holds(f.CRD, p.terms()) {
+	if f.Checkpoint.Holds(f.CRD, p.Terms()) {
 		return nil
 	}
 	var blockers []godwit.Finding
-	for _, s := range new(settle.History).Observe(f.CRD, f.Servers, f.Now, p.terms()).Stale {
+	for _, s := range new(settle.History).Observe(f.CRD, f.Servers, f.Now, p.Terms()).Stale {
 		blockers = append(blockers, LeaseStale(s, f.Now))
-		blockers[len(blockers)-1].Fix = replaceServer(s, fmt.Sprintf("bring it back and wait %s before the next run", p.terms().Time()))
+		blockers[len(blockers)-1].Fix = replaceServer(s, fmt.Sprintf("bring it back and wait %s before the next run", p.Terms().Time()))
 	}
 	return blockers
 }
@@ -365,7 +361,7 @@ func trimmedEarly(f Facts, p Policy) []godwit.Finding {
 		return nil
 	}
 	ended := f.CRD.Status.Conditions[i].LastTransitionTime.Time
-	if !ended.Before(changed.Add(p.terms().Time())) {
+	if !ended.Before(changed.Add(p.Terms().Time())) {
 		return nil
 	}
 	versions := make([]string, len(f.CRD.Spec.Versions))
@@ -376,7 +372,7 @@ func trimmedEarly(f Facts, p Policy) []godwit.Finding {
 		Severity: godwit.Warns,
 		Reason:   ReasonTrimmedBeforeSettled,
 		Message: fmt.Sprintf("a StorageVersionMigration trimmed status.storedVersions of %s within %s of the change of the CRD: an API server that had not adopted the change may have stored an old version since",
-			f.CRD.Name, p.terms().Time()),
+			f.CRD.Name, p.Terms().Time()),
 		Fix: godwit.Do("prove from etcd that no object is at an old version", godwit.VerifyMigration{CRD: f.CRD.Name}).
 			Or(godwit.Do("without access to etcd, put all versions back and migrate again", kube.SetStoredVersions(f.CRD.Name, versions...), godwit.RunMigration{CRD: f.CRD.Name})),
 	}}
@@ -385,14 +381,14 @@ func trimmedEarly(f Facts, p Policy) []godwit.Finding {
 // leaseless warns of a cluster whose API servers are unknown: by the leases, one that has not adopted the
 // storage version would be named and waited for.
 func leaseless(f Facts, p Policy) []godwit.Finding {
-	if !f.ServersRead || len(f.Servers) > 0 || kube.Trimmed(f.CRD) || p.skips(StorageVersionMigrationPhase) {
+	if !f.ServersRead || len(f.Servers) > 0 || kube.Trimmed(f.CRD) || p.Skips(StorageVersionMigrationPhase) {
 		return nil
 	}
 	return []godwit.Finding{{
 		Severity: godwit.Warns,
 		Reason:   ReasonNoIdentityLeases,
 		Message: fmt.Sprintf("no API server has an identity lease in kube-system: only the settle time, %s, keeps a run from writing before each API server stores %s",
-			p.terms().Time(), kube.StorageVersion(f.CRD)),
+			p.Terms().Time(), kube.StorageVersion(f.CRD)),
 		Fix: godwit.Do("see that each API server is healthy since the change of the CRD, or set its feature gate APIServerIdentity, which is on by default"),
 	}}
 }

@@ -1,4 +1,4 @@
-package storageversion
+package decision
 
 import (
 	"testing"
@@ -36,7 +36,7 @@ func TestStarting(t *testing.T) {
 			if test.deleted {
 				crd.DeletionTimestamp = &metav1.Time{Time: now}
 			}
-			if got := (&UnlistedError{Finding: godwit.Finding{Reason: test.reason}}).starting(crd, now); got != test.want {
+			if got := (&UnlistedError{Finding: godwit.Finding{Reason: test.reason}}).ServedSoon(crd, now); got != test.want {
 				t.Errorf("starting: %v, want %v", got, test.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package storageversion
+package decision
 
 import (
 	"strings"
@@ -118,8 +118,8 @@ type PreflightSummary struct {
 	AllSeen bool `json:"allSeen"`
 }
 
-// lacks reports whether a permission on the objects themselves is missing.
-func (f Facts) lacks(objects schema.GroupResource) bool {
+// Lacks reports whether a permission on the objects themselves is missing.
+func (f Facts) Lacks(objects schema.GroupResource) bool {
 	for _, g := range f.Denied {
 		resource, _, _ := strings.Cut(g.Resource.Resource, "/")
 		if g.Resource.Group == objects.Group && resource == objects.Resource {
@@ -134,11 +134,11 @@ func (f Facts) lacks(objects schema.GroupResource) bool {
 // denials on its way. A user who resumes it must not be stopped half-way by what did not stop
 // the start.
 func (f Facts) DenialsAccepted(p Policy) bool {
-	return p.AcceptDenials || f.Checkpoint.Holds(f.CRD, p.terms())
+	return p.AcceptDenials || f.Checkpoint.Holds(f.CRD, p.Terms())
 }
 
 // Done reports whether a run that resumes from the checkpoint would not write the object. An
 // object whose resourceVersion can't be compared is not done.
 func (f Facts) Done(p Policy, o *metav1.PartialObjectMetadata) bool {
-	return f.Checkpoint.Done(f.CRD, p.terms(), o)
+	return f.Checkpoint.Done(f.CRD, p.Terms(), o)
 }

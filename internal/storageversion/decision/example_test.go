@@ -1,14 +1,14 @@
-package storageversion_test
+package decision_test
 
 import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/godwit-dev/godwit/internal/storageversion"
 )
 
 // storedTwice is a CRD that stores v2, and stored v1 before.
@@ -38,16 +38,16 @@ func storedTwice(versions ...string) *apiextensionsv1.CustomResourceDefinition {
 // server has not been heard of since before the storage version changed.
 func ExamplePlanFor() {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	plan := storageversion.PlanFor(storageversion.Facts{
+	plan := decision.PlanFor(decision.Facts{
 		CRD: storedTwice("v1", "v2"),
 		Now: now,
-		Servers: []storageversion.Server{
+		Servers: []decision.Server{
 			{Name: "apiserver-a", Renewed: now},
 			{Name: "apiserver-b", Renewed: now.Add(-30 * time.Minute)},
 		},
-		Denied: []storageversion.Grant{{Verb: "patch", Resource: schema.GroupResource{Group: "example.com", Resource: "widgets"}}},
+		Denied: []decision.Grant{{Verb: "patch", Resource: schema.GroupResource{Group: "example.com", Resource: "widgets"}}},
 		User:   "operator",
-	}, storageversion.Policy{})
+	}, decision.Policy{})
 
 	fmt.Printf("%s is %s: stored at %v, to be stored at %s\n", plan.Name, plan.State, plan.StoredVersions, plan.StorageVersion)
 	for _, b := range plan.Blockers {

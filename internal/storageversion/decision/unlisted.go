@@ -1,4 +1,4 @@
-package storageversion
+package decision
 
 import (
 	"fmt"
@@ -100,7 +100,7 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 	case apierror.UnreadableObject:
 		set(unreadableObjects(crd, answer))
 	case apierror.Forbidden:
-		set(forbidden(answer.User, Grant{Verb: "list", Resource: resource.GroupResource()})) // in all namespaces
+		set(Forbidden(answer.User, Grant{Verb: "list", Resource: resource.GroupResource()})) // in all namespaces
 	case apierror.NotFound:
 		set(godwit.Finding{
 			Reason:  ReasonNotServed,
@@ -256,10 +256,10 @@ const keyBytes = 1000
 // same 15 s.
 const servedWithin = settle.WatchLag
 
-// starting reports a list that failed because the CRD is new: every API server
+// ServedSoon reports a list that failed because the CRD is new: every API server
 // serves it within seconds, without a user's action. Names that another CRD has are
 // no such case.
-func (e *UnlistedError) starting(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) bool {
+func (e *UnlistedError) ServedSoon(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) bool {
 	switch e.Reason {
 	case ReasonNotEstablished:
 		return namesRefused(crd) == nil && crd.DeletionTimestamp == nil

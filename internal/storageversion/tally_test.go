@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -15,19 +17,19 @@ import (
 func TestSideTally(t *testing.T) {
 	conflict := errors.New("conflict")
 	failure := func(name string) godwit.Failure {
-		return godwit.Failure{Namespace: "ns", Name: name, Finding: godwit.Finding{Reason: ReasonFailed, Message: "conflict"}}
+		return godwit.Failure{Namespace: "ns", Name: name, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: "conflict"}}
 	}
 	cases := map[string]struct {
 		reason string
 		visits visits
 		during godwit.Counts
-		want   Tally
+		want   decision.Tally
 	}{
 		"one visit": {
 			reason: "it counts at once",
 			visits: func(s *sideTally) { s.add(listed("a"), godwit.Migrated, nil) },
 			during: godwit.Counts{Migrated: 1},
-			want:   Tally{Counts: godwit.Counts{Migrated: 1}},
+			want:   decision.Tally{Counts: godwit.Counts{Migrated: 1}},
 		},
 		"visited again": {
 			reason: "an object counts once, as it was seen last",
@@ -37,7 +39,7 @@ func TestSideTally(t *testing.T) {
 				s.add(listed("a"), godwit.Migrated, nil)
 			},
 			during: godwit.Counts{Migrated: 1},
-			want:   Tally{Counts: godwit.Counts{Migrated: 1}},
+			want:   decision.Tally{Counts: godwit.Counts{Migrated: 1}},
 		},
 		"never visited again": {
 			reason: "its attempts were used up: what is known of it counts in the end, not before",
@@ -45,7 +47,7 @@ func TestSideTally(t *testing.T) {
 				s.expect(listed("a"), godwit.Migrated, nil)
 				s.expect(listed("a"), godwit.Deferred, conflict)
 			},
-			want: Tally{Counts: godwit.Counts{Deferred: 1}, Failures: []godwit.Failure{failure("a")}},
+			want: decision.Tally{Counts: godwit.Counts{Deferred: 1}, Failures: []godwit.Failure{failure("a")}},
 		},
 		"several that do not come": {
 			reason: "they count in the order of their keys, whichever was seen first",
@@ -56,7 +58,7 @@ func TestSideTally(t *testing.T) {
 				s.add(listed("d"), godwit.Failed, conflict)
 			},
 			during: godwit.Counts{Failed: 1},
-			want: Tally{
+			want: decision.Tally{
 				Counts:   godwit.Counts{Migrated: 1, Deferred: 1, Failed: 2},
 				Failures: []godwit.Failure{failure("d"), failure("a"), failure("b")},
 			},
@@ -73,7 +75,7 @@ func TestSideTally(t *testing.T) {
 // visits are what a pass tells its tally.
 type visits func(*sideTally)
 
-func (v visits) mustEndIn(t *testing.T, during godwit.Counts, want Tally, reason string) {
+func (v visits) mustEndIn(t *testing.T, during godwit.Counts, want decision.Tally, reason string) {
 	t.Helper()
 	s := &sideTally{}
 	v(s)

@@ -1,0 +1,9 @@
+// Package decision decides about the storage versions of CRDs, and does no I/O. [PlanFor] makes a [Plan] of [Facts] and a
+// [Policy]: what is to be done, what blocks it, and how to fix that. [Next] decides what follows a pass.
+//
+// # Reading order
+//
+// reason.go and policy.go have the terms, and blocker.go the findings that several files need. unlisted.go classifies a list that
+// failed. facts.go is what a plan decides on, and plan.go decides. report.go is what a run has done, error.go has the errors
+// that it ends with, and next.go decides what follows.
+package decision

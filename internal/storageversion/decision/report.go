@@ -1,0 +1,62 @@
+package decision
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
+	"github.com/godwit-dev/godwit/walk"
+)
+
+// Tally is what became of a job that is done beside the rewrite.
+type Tally struct {
+	Counts godwit.Counts
+	// Failures are the first objects that failed or were deferred.
+	Failures []godwit.Failure
+}
+
+// Report is what a run has done so far.
+type Report struct {
+	// Storage is the tally of the rewrite. It alone gates the trim.
+	Storage walk.Report
+	// Candidates is the tally of the objects that an embedder's cache offered,
+	// before all objects were listed and counted in Storage.
+	Candidates walk.Report
+	// ManagedFields is the tally of the cleanup, of objects that needed one.
+	// Migrated means cleaned.
+	ManagedFields Tally
+	// Waiting is the answer, in the API server's words, after which the pass tries
+	// again; empty while it continues.
+	Waiting string
+	// Requests counts what was sent to the API server for this run.
+	Requests int64
+	// Trimmed means that this run made the storage version the only stored one.
+	Trimmed bool
+	// Checkpoint is what the journal holds.
+	Checkpoint evidence.Checkpoint
+}
+
+// Err says what a complete pass has left behind, the gravest first: objects that
+// failed, then [ErrConflicts], then managedFields that were not cleaned. Only the
+// last of them is compatible with Trimmed.
+func (r Report) Err() error {
+	storage, fields := r.Storage.Counts, r.ManagedFields.Counts
+	switch {
+	case storage.Failed > 0:
+		return fmt.Errorf("%d of %d objects failed%s", storage.Failed, storage.Total(), first(r.Storage.Failures))
+	case storage.Deferred > 0:
+		return fmt.Errorf("%w: %d of %d objects%s", ErrConflicts, storage.Deferred, storage.Total(), first(r.Storage.Failures))
+	case !fields.Settled():
+		return fmt.Errorf("managedFields of %d objects were not cleaned%s", fields.Failed+fields.Deferred, first(r.ManagedFields.Failures))
+	}
+	return nil
+}
+
+func first(failures []godwit.Failure) string {
+	if len(failures) == 0 {
+		return ""
+	}
+	f := failures[0]
+	return fmt.Sprintf(", the first: %s: %s", strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), f.Message)
+}

@@ -1,0 +1,37 @@
+package storageversion
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+)
+
+// progress tells the caller of Run how far the pass is, one call at a time.
+type progress struct {
+	requests atomic.Int64
+	listener func(decision.Report)
+	mu       sync.Mutex
+	now      decision.Report // of the pass under way
+}
+
+func newProgress(listener func(decision.Report)) *progress { return &progress{listener: listener} }
+
+// begin starts the report of another pass. Nothing has happened yet, so that the caller
+// is not told.
+func (p *progress) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.Storage.Remaining = -1
+}
+
+func (p *progress) tell(update func(*decision.Report)) {
+	if p.listener == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	update(&p.now)
+	p.now.Requests = p.requests.Load()
+	p.listener(p.now)
+}

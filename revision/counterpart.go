@@ -8,6 +8,8 @@ import (
 	"maps"
 	"reflect"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +25,7 @@ import (
 // counterparts creates the revisions that restores need.
 type counterparts struct {
 	client *cluster.Client
-	family Family
+	family decision.Family
 }
 
 // ensure makes what a restore would look up once the references of an upgrade are repointed,
@@ -45,7 +47,7 @@ func (c counterparts) ensure(ctx context.Context, s *snapshot, u *upgrade) error
 		switch {
 		case err != nil:
 			return err
-		case reason == ReasonRestoreConflict:
+		case reason == decision.ReasonRestoreConflict:
 			u.setStatus(Failed, reason, message)
 			return nil
 		case reason != nil:
@@ -77,7 +79,7 @@ func (c counterpart) restore() string {
 // empty, says why there is none.
 func (c counterparts) ensureOne(ctx context.Context, one counterpart) (reason *godwit.Reason, message string, err error) {
 	if n := len(one.name()); n > validation.DNS1123SubdomainMaxLength {
-		return ReasonRestoreConflict, fmt.Sprintf(
+		return decision.ReasonRestoreConflict, fmt.Sprintf(
 			"%s would look up a name of %d characters, of which no API server takes more than %d: take a snapshot of the machine when it is upgraded, and delete this one",
 			one.restore(), n, validation.DNS1123SubdomainMaxLength), nil
 	}
@@ -96,9 +98,9 @@ func (c counterparts) ensureOne(ctx context.Context, one counterpart) (reason *g
 	}
 	switch {
 	case existing == nil || existing.DeletionTimestamp != nil:
-		return ReasonTerminating, fmt.Sprintf("%s looks up controllerrevision %s, which is being deleted", one.restore(), one.name()), nil
+		return decision.ReasonTerminating, fmt.Sprintf("%s looks up controllerrevision %s, which is being deleted", one.restore(), one.name()), nil
 	case !c.equal(existing, one.of, one.ref.Expected):
-		return ReasonRestoreConflict, fmt.Sprintf(
+		return decision.ReasonRestoreConflict, fmt.Sprintf(
 			"%s would replace controllerrevision %s, which exists and holds something else: delete that revision if no object refers to it, or the snapshot", one.restore(), one.name()), nil
 	}
 	return c.needed(ctx, existing)
@@ -120,7 +122,7 @@ func (c counterparts) create(ctx context.Context, one counterpart) (*appsv1.Cont
 			return nil, err
 		}
 		if old != nil {
-			want.Annotations = map[string]string{FromAnnotation: old.Name, FromUIDAnnotation: string(old.UID)}
+			want.Annotations = map[string]string{decision.FromAnnotation: old.Name, decision.FromUIDAnnotation: string(old.UID)}
 		}
 	}
 	return c.client.Create(ctx, want)
@@ -132,9 +134,9 @@ func (c counterparts) needed(ctx context.Context, existing *appsv1.ControllerRev
 	if lineage.UnreferencedSince(existing).IsZero() {
 		return nil, "", nil
 	}
-	_, err = c.client.Annotate(ctx, existing, nil, UnreferencedAnnotation, ToAnnotation)
+	_, err = c.client.Annotate(ctx, existing, nil, decision.UnreferencedAnnotation, decision.ToAnnotation)
 	if apierror.Moved(err) {
-		return ReasonChanged, fmt.Sprintf("controllerrevision %s changed meanwhile", existing.Name), nil
+		return decision.ReasonChanged, fmt.Sprintf("controllerrevision %s changed meanwhile", existing.Name), nil
 	}
 	return nil, "", err
 }
@@ -164,7 +166,7 @@ func restorable(s *snapshot, u *upgrade, name string) string {
 		}
 		if excess := len(ref.Counterpart.Revision(name)) - validation.DNS1123SubdomainMaxLength; excess > 0 {
 			sum := sha256.Sum256([]byte(name))
-			name = WithSuffix(name, hex.EncodeToString(sum[:])[:8], max(len(name)-excess, len(ref.Counterpart.Part)+10))
+			name = decision.WithSuffix(name, hex.EncodeToString(sum[:])[:8], max(len(name)-excess, len(ref.Counterpart.Part)+10))
 		}
 	}
 	return name
@@ -189,9 +191,9 @@ func (c counterparts) makeLookedUp(ctx context.Context, s *snapshot, u *upgrade,
 			u.setStatus(Analyzing, reason, message)
 			return nil
 		}
-		u.setStatus(Succeeded, ReasonNeededForRestore, "created again from "+snapshotted.Name)
+		u.setStatus(Succeeded, decision.ReasonNeededForRestore, "created again from "+snapshotted.Name)
 		return nil
 	}
-	u.setStatus(Skipped, ReasonSourceGone, "it is gone, and no object names it")
+	u.setStatus(Skipped, decision.ReasonSourceGone, "it is gone, and no object names it")
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
@@ -19,7 +21,7 @@ import (
 type create struct {
 	worker       worker
 	client       *cluster.Client
-	family       Family
+	family       decision.Family
 	counterparts counterparts
 	local        clock.PassiveClock // tells how old a list is
 }
@@ -67,24 +69,24 @@ func (c *create) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 	if allowed, err := c.afterRollback(ctx, s, u); err != nil || !allowed {
 		return err
 	}
-	d := decide(facts{family: c.family, policy: u.policy, crds: s.crds, revision: u.source,
-		references: s.Of(u.GetName()), ownerGone: s.OwnerGone(u.source), replacement: s.lineage.ReplacementOf(u.source)})
+	d := decision.For(decision.Facts{Family: c.family, Policy: u.policy, CRDs: s.crds, Revision: u.source,
+		References: s.Of(u.GetName()), OwnerGone: s.OwnerGone(u.source), Replacement: s.lineage.ReplacementOf(u.source)})
 	u.result.Item = d.Item
 	switch d.Action {
-	case Upgrade:
-		if d.Reason == ReasonRetained {
-			return c.findReplacement(ctx, s, u, d.replacement.Name)
+	case decision.Upgrade:
+		if d.Reason == decision.ReasonRetained {
+			return c.findReplacement(ctx, s, u, d.Composed.Name)
 		}
 		u.result.Phase = waiting(d)
 		return c.makeReplacement(ctx, s, u, d)
-	case Relabel:
+	case decision.Relabel:
 		u.result.Phase = Pending
 		return c.relabel(ctx, u, d)
-	case UpToDate:
+	case decision.UpToDate:
 		u.setStatus(Succeeded, d.Reason, d.Message)
-	case Unreferenced:
+	case decision.Unreferenced:
 		u.setStatus(Skipped, d.Reason, d.Message)
-	case Deferred:
+	case decision.Deferred:
 		u.setStatus(waiting(d), d.Reason, d.Message)
 	default:
 		u.setStatus(Failed, d.Reason, d.Message)
@@ -120,12 +122,12 @@ func (u *upgrade) setSource(source *appsv1.ControllerRevision) bool {
 		return true
 	}
 	if u.request.UID != "" && u.source.UID != u.request.UID {
-		u.setStatus(Skipped, ReasonReplaced, "another revision has this name now: it takes another upgrade")
+		u.setStatus(Skipped, decision.ReasonReplaced, "another revision has this name now: it takes another upgrade")
 		return false
 	}
-	u.result.UID, u.result.ResourceVersion, u.result.Hash = u.source.UID, u.source.ResourceVersion, Hash(u.source)
+	u.result.UID, u.result.ResourceVersion, u.result.Hash = u.source.UID, u.source.ResourceVersion, decision.Hash(u.source)
 	if err := cluster.CheckFormat(u.source); err != nil {
-		u.setStatus(Failed, ReasonNewerFormat, err.Error())
+		u.setStatus(Failed, decision.ReasonNewerFormat, err.Error())
 		return false
 	}
 	return true
@@ -133,7 +135,7 @@ func (u *upgrade) setSource(source *appsv1.ControllerRevision) bool {
 
 // waiting is the phase of an upgrade that can't continue: its data can be converted, and a
 // replacement from an earlier pass may exist.
-func waiting(d decision) Phase {
+func waiting(d decision.Decision) Phase {
 	if d.Replacement != "" {
 		return InUse
 	}
@@ -150,14 +152,14 @@ func (c *create) afterRollback(ctx context.Context, s *snapshot, u *upgrade) (bo
 	case !u.request.AfterRollback:
 		if left := reference.Explicit(s.Of(s.lineage.ReplacementOf(u.source))); len(left) > 0 {
 			u.result.RolledBack = at
-			u.result.Item = u.result.rollbackPending(left)
+			u.result.Item = u.result.RollbackPending(left)
 			u.result.Phase = InUse
 			return false, nil
 		}
-		u.setStatus(RolledBack, ReasonRolledBack, rolledBackMessage(at))
+		u.setStatus(RolledBack, decision.ReasonRolledBack, rolledBackMessage(at))
 		return false, nil
 	}
-	source, err := c.client.Annotate(ctx, u.source, nil, RolledBackAnnotation)
+	source, err := c.client.Annotate(ctx, u.source, nil, decision.RolledBackAnnotation)
 	if err != nil {
 		return false, u.setChanged(err)
 	}
@@ -174,7 +176,7 @@ func (c *create) findReplacement(ctx context.Context, s *snapshot, u *upgrade, n
 	case replacement == nil && len(s.Of(name)) > 0:
 		return c.recreateReplacement(ctx, s, u, name)
 	case replacement == nil:
-		u.setStatus(Skipped, ReasonReplacementGone, name+" replaced it, and is gone: this revision is kept")
+		u.setStatus(Skipped, decision.ReasonReplacementGone, name+" replaced it, and is gone: this revision is kept")
 		return nil
 	}
 	u.setReplacement(replacement)
@@ -186,15 +188,15 @@ func (c *create) findReplacement(ctx context.Context, s *snapshot, u *upgrade, n
 }
 
 // makeReplacement creates the replacement, or finds the one that exists.
-func (c *create) makeReplacement(ctx context.Context, s *snapshot, u *upgrade, d decision) error {
+func (c *create) makeReplacement(ctx context.Context, s *snapshot, u *upgrade, d decision.Decision) error {
 	if !lineage.UnreferencedSince(u.source).IsZero() {
-		source, err := c.client.Annotate(ctx, u.source, nil, UnreferencedAnnotation, ToAnnotation)
+		source, err := c.client.Annotate(ctx, u.source, nil, decision.UnreferencedAnnotation, decision.ToAnnotation)
 		if err != nil {
 			return err
 		}
 		u.source = source
 	}
-	want := lineage.NewReplacement(d.replacement, u.source, d.newController)
+	want := lineage.NewReplacement(d.Composed, u.source, d.NewController)
 	names := []string{restorable(s, u, want.Name), restorable(s, u, lineage.SuffixedName(want))}
 	if existing := s.lineage.ReplacementOf(u.source); existing != "" && existing == names[1] {
 		names = names[1:] // created earlier, when another revision had the name
@@ -220,7 +222,7 @@ func (c *create) makeReplacement(ctx context.Context, s *snapshot, u *upgrade, d
 			return c.created(ctx, s, u)
 		}
 	}
-	u.setStatus(Failed, ReasonNameTaken, fmt.Sprintf("controllerrevision %s/%s exists and holds something else", want.Namespace, want.Name))
+	u.setStatus(Failed, decision.ReasonNameTaken, fmt.Sprintf("controllerrevision %s/%s exists and holds something else", want.Namespace, want.Name))
 	return nil
 }
 
@@ -231,19 +233,19 @@ func (c *create) sourceChanged(ctx context.Context, u *upgrade) (bool, error) {
 	if err != nil || live == nil || live.ResourceVersion == u.source.ResourceVersion {
 		return false, err
 	}
-	u.setStatus(u.result.Phase, ReasonChanged, changedMessage)
+	u.setStatus(u.result.Phase, decision.ReasonChanged, changedMessage)
 	return true, nil
 }
 
 // recreateReplacement creates a replacement again that is gone and referred to. Its source is kept for that.
 func (c *create) recreateReplacement(ctx context.Context, s *snapshot, u *upgrade, name string) error {
-	d := decide(facts{family: c.family, policy: u.policy, crds: s.crds, revision: u.source, references: s.Of(name)})
-	if d.replacement == nil {
+	d := decision.For(decision.Facts{Family: c.family, Policy: u.policy, CRDs: s.crds, Revision: u.source, References: s.Of(name)})
+	if d.Composed == nil {
 		u.setStatus(Failed, d.Reason, name+" replaced it, and is gone: "+d.Message)
 		return nil
 	}
 	u.result.Phase = Converted
-	want := lineage.NewReplacement(d.replacement, u.source, d.newController)
+	want := lineage.NewReplacement(d.Composed, u.source, d.NewController)
 	want.Name = name
 	replacement, err := c.client.Create(ctx, want)
 	if err != nil {
@@ -266,7 +268,7 @@ func (c *create) recordLineage(ctx context.Context, u *upgrade) error {
 		return err
 	}
 	if _, known := lineage.SourcesOf(u.replacement)[u.source.UID]; !known {
-		replacement, err := c.client.Annotate(ctx, u.replacement, map[string]string{AlsoFromPrefix + string(u.source.UID): u.source.Name})
+		replacement, err := c.client.Annotate(ctx, u.replacement, map[string]string{decision.AlsoFromPrefix + string(u.source.UID): u.source.Name})
 		if err != nil {
 			return err
 		}
@@ -275,7 +277,7 @@ func (c *create) recordLineage(ctx context.Context, u *upgrade) error {
 	if _, first := lineage.SourceOf(u.replacement); first == u.source.UID || lineage.NotedReplacement(u.source) == u.replacement.Name {
 		return nil
 	}
-	source, err := c.client.Annotate(ctx, u.source, map[string]string{ToAnnotation: u.replacement.Name})
+	source, err := c.client.Annotate(ctx, u.source, map[string]string{decision.ToAnnotation: u.replacement.Name})
 	if err != nil {
 		return err
 	}
@@ -288,7 +290,7 @@ func clearReplacement(ctx context.Context, c *cluster.Client, u *upgrade) error 
 	if lineage.UnreferencedSince(u.replacement).IsZero() {
 		return nil
 	}
-	written, err := c.Annotate(ctx, u.replacement, nil, UnreferencedAnnotation)
+	written, err := c.Annotate(ctx, u.replacement, nil, decision.UnreferencedAnnotation)
 	if err == nil {
 		u.replacement = written
 	}
@@ -315,8 +317,8 @@ func (c *create) adopt(ctx context.Context, want *appsv1.ControllerRevision) (*a
 	return c.client.Annotate(ctx, existing, want.Annotations)
 }
 
-func (c *create) relabel(ctx context.Context, u *upgrade, d decision) error {
-	if _, err := c.client.Label(ctx, u.source, d.replacement.Labels); err != nil {
+func (c *create) relabel(ctx context.Context, u *upgrade, d decision.Decision) error {
+	if _, err := c.client.Label(ctx, u.source, d.Composed.Labels); err != nil {
 		return u.setChanged(err)
 	}
 	u.setStatus(Succeeded, nil, "")
@@ -341,18 +343,18 @@ func (c *create) withoutSource(ctx context.Context, s *snapshot, u *upgrade) err
 		}
 		switch {
 		case replacement != nil && len(references) > 0 && s.OwnerGone(replacement):
-			u.setStatus(Failed, ReasonOwnerGone, "it is gone, and "+replacement.Name+", which has replaced it, has a controller that is gone, too")
+			u.setStatus(Failed, decision.ReasonOwnerGone, "it is gone, and "+replacement.Name+", which has replaced it, has a controller that is gone, too")
 			return nil
 		case replacement != nil:
 			u.setReplacement(replacement)
 			return c.created(ctx, s, u)
 		}
 	case len(references) == 0 && u.request.UID == "": // no pass has ever seen it
-		u.setStatus(Failed, ReasonSourceGone, fmt.Sprintf("controllerrevision %s/%s not found, and no object refers to one: see kubectl get controllerrevisions -n %s",
+		u.setStatus(Failed, decision.ReasonSourceGone, fmt.Sprintf("controllerrevision %s/%s not found, and no object refers to one: see kubectl get controllerrevisions -n %s",
 			u.GetNamespace(), u.GetName(), u.GetNamespace()))
 		return nil
 	case len(references) == 0:
-		u.setStatus(Skipped, ReasonSourceGone, "it is gone, and no object refers to it")
+		u.setStatus(Skipped, decision.ReasonSourceGone, "it is gone, and no object refers to it")
 		return nil
 	}
 	return c.absent(ctx, s, u, references)
@@ -365,13 +367,13 @@ func (c *create) absent(ctx context.Context, s *snapshot, u *upgrade, references
 	if err != nil {
 		return err
 	}
-	i, more := missing(u.GetNamespace(), u.GetName(), references, nil).confirmed(a)
+	i, more := confirmed(missing(u.GetNamespace(), u.GetName(), references, nil), a)
 	switch {
 	case !more:
-		u.setStatus(Skipped, ReasonSourceGone, "it is gone, and no object refers to it")
-	case i.Reason == ReasonTerminating:
+		u.setStatus(Skipped, decision.ReasonSourceGone, "it is gone, and no object refers to it")
+	case i.Reason == decision.ReasonTerminating:
 		u.setStatus(Skipped, i.Reason, i.Message)
-	case i.Action == Deferred:
+	case i.Action == decision.Deferred:
 		u.setStatus(Pending, i.Reason, i.Message)
 	default:
 		u.setStatus(Failed, i.Reason, i.Message)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,7 +57,7 @@ func (l *release) delete(ctx context.Context, s *snapshot, due []*upgrade) error
 	}
 	for _, u := range left {
 		u.next = stepDone
-		u.keepOld(ReasonRateLimited, fmt.Sprintf(
+		u.keepOld(decision.ReasonRateLimited, fmt.Sprintf(
 			"its retention is over, and no deletion could be sent within %s of %d scans, since other requests use the rate limit: a later pass deletes it", MaxScanAge, maxIdleScans))
 	}
 	l.deletedSoFar = append(l.deletedSoFar, those(due, func(u *upgrade) bool { return u.deleted })...)
@@ -74,7 +76,7 @@ func (l *release) deleteOne(ctx context.Context, s *snapshot, u *upgrade) error 
 		return l.holdEither(ctx, s, u, references)
 	}
 	if why := s.inUse(u); why != "" {
-		u.keepOld(ReasonReferrerNotReady, why)
+		u.keepOld(decision.ReasonReferrerNotReady, why)
 		return nil
 	}
 	live, err := l.client.Revision(ctx, u.GetNamespace(), u.move.from)
@@ -85,7 +87,7 @@ func (l *release) deleteOne(ctx context.Context, s *snapshot, u *upgrade) error 
 		u.setDeleted()
 		return nil
 	case live.UID != u.move.old.UID || live.ResourceVersion != u.move.old.ResourceVersion:
-		u.keepOld(ReasonChanged, changedMessage)
+		u.keepOld(decision.ReasonChanged, changedMessage)
 		return nil
 	}
 	references, notReady, err := l.lastReferences(ctx, s, u)
@@ -95,7 +97,7 @@ func (l *release) deleteOne(ctx context.Context, s *snapshot, u *upgrade) error 
 	case len(references) > 0:
 		return l.holdEither(ctx, s, u, references)
 	case notReady != "":
-		u.keepOld(ReasonReferrerNotReady, notReady)
+		u.keepOld(decision.ReasonReferrerNotReady, notReady)
 		return nil
 	}
 	return l.send(ctx, s, u, live)
@@ -115,7 +117,7 @@ func (l *release) send(ctx context.Context, s *snapshot, u *upgrade, live *appsv
 	case apierrors.IsNotFound(err), err == nil:
 		u.setDeleted()
 	case apierrors.IsConflict(err):
-		u.keepOld(ReasonChanged, changedMessage)
+		u.keepOld(decision.ReasonChanged, changedMessage)
 	default:
 		return fmt.Errorf("delete controllerrevision %s/%s: %w", u.GetNamespace(), u.move.from, err)
 	}
@@ -228,9 +230,9 @@ func (l *release) repair(ctx context.Context, s *snapshot) error {
 // setUsedAgain says that a revision which was deleted exists again, and who uses it.
 func (u *upgrade) setUsedAgain(references []reference.Reference, why string) {
 	u.deleted = false
-	reason := ReasonReferenced
+	reason := decision.ReasonReferenced
 	if references[0].ImpliedBy != "" {
-		reason = ReasonNeededForRestore
+		reason = decision.ReasonNeededForRestore
 	}
 	u.setStatus(InUse, reason, why+": while it was removed, "+refindex.Describe(references))
 }
@@ -239,7 +241,7 @@ func (u *upgrade) setUsedAgain(references []reference.Reference, why string) {
 func (l *release) recreateOld(ctx context.Context, s *snapshot, u *upgrade) error {
 	u.next = stepDone
 	references := s.Of(u.move.from)
-	u.result.References = referenceStatuses(slices.Concat(references, s.Of(u.move.to)), u.result.Replacement)
+	u.result.References = decision.ReferenceStatuses(slices.Concat(references, s.Of(u.move.to)), u.result.Replacement)
 	if len(references) == 0 {
 		u.setDeleted()
 		return nil
@@ -275,7 +277,7 @@ func (l *release) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) e
 	err = l.worker.each(ctx, open, func(ctx context.Context, u *upgrade) error {
 		u.next = stepDone
 		references := s.Of(u.move.from)
-		u.result.References = referenceStatuses(slices.Concat(references, s.Of(u.move.to)), u.result.Replacement)
+		u.result.References = decision.ReferenceStatuses(slices.Concat(references, s.Of(u.move.to)), u.result.Replacement)
 		switch {
 		case len(reference.Explicit(references)) > 0:
 			return l.hold(ctx, u, reference.Explicit(references))

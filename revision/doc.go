@@ -3,7 +3,7 @@
 //
 // It never clears a reference, never deletes a revision that an object refers to, and never
 // replaces a stored object by the live one. What a family of stored objects needs to know, as
-// package kubevirt does, it asks a [Family].
+// package kubevirt does, it asks a [decision.Family].
 //
 // # One pass
 //
@@ -35,13 +35,13 @@
 //
 // # Reading order
 //
-// Package reference has the words for what refers to a revision, internal/lineage reads which revision replaces which,
+// Package decision has the nouns, and decides what to do with one revision. Package reference has the words for what refers to
+// a revision, internal/lineage reads which revision replaces which,
 // internal/cluster sends the requests, internal/refindex scans the referrers, and internal/absence reads again what a scan did
 // not find.
 //
-// family.go, item.go, itemfix.go and lineage.go have the nouns, and plan.go decides. upgrade.go is one upgrade and its steps,
-// upgrader.go what a caller configures, and snapshot.go a scan with its decisions. counterpart.go is what a restore needs, and
-// worker.go takes a step of several upgrades. Then come the stages: create.go, rollback.go, repoint.go, and retain.go
-// with delete.go, which are one stage. pass.go takes a batch through them. inventory.go, fix.go and run.go are what callers
-// use. A file uses only files before it.
+// upgrade.go is one upgrade and its steps, upgrader.go what a caller configures, and snapshot.go a scan with its decisions.
+// counterpart.go is what a restore needs, and worker.go takes a step of several upgrades. Then come the stages: create.go,
+// rollback.go, repoint.go, and retain.go with delete.go, which are one stage. pass.go takes a batch through them. inventory.go,
+// fix.go and run.go are what callers use. A file uses only files before it.
 package revision

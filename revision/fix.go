@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +22,7 @@ import (
 // say.
 type Correction struct {
 	// Owner becomes the controller, in place of another one. Its kind is one of
-	// [Description.Owners]. The zero value leaves the controller as it is.
+	// [decision.Description.Owners]. The zero value leaves the controller as it is.
 	Owner reference.Owner
 	// Labels are set. Other labels stay as they are.
 	Labels map[string]string
@@ -49,7 +51,7 @@ func (u *Upgrader) fixOnce(ctx context.Context, key types.NamespacedName, c Corr
 	if r == nil {
 		return false, apierrors.NewNotFound(cluster.Revisions.GroupResource(), key.Name)
 	}
-	if _, err := u.family.Decode(r, reference.ExpectedType{}); errors.Is(err, ErrNotInFamily) {
+	if _, err := u.family.Decode(r, reference.ExpectedType{}); errors.Is(err, decision.ErrNotInFamily) {
 		return false, fmt.Errorf("controllerrevision %s: %w", key, err)
 	}
 	corrected := r.DeepCopy()
@@ -78,11 +80,11 @@ func (u *Upgrader) fixOnce(ctx context.Context, key types.NamespacedName, c Corr
 // owner reads an object that is to be a controller.
 func (u *Upgrader) owner(ctx context.Context, namespace string, o reference.Owner) (*metav1.OwnerReference, error) {
 	known := u.family.Describe().Owners
-	at := slices.IndexFunc(known, func(one OwnerType) bool { return one.Kind == o.Kind })
+	at := slices.IndexFunc(known, func(one decision.OwnerType) bool { return one.Kind == o.Kind })
 	if at < 0 {
 		return nil, fmt.Errorf("objects of kind %s own no revisions of the family %s", o.Kind, u.family.Describe().Name)
 	}
-	resource := known[at].groupResource()
+	resource := known[at].GroupResource()
 	version, err := u.client.Discovery().Served(ctx, resource, known[at].Versions)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -35,7 +37,7 @@ type Inventory struct {
 // UnknownStorageVersions are the versions that CRDs store and that a family does not know: the
 // software that it belongs to is newer than this release. Objects are upgraded to the
 // newest version that they can be converted to, if that software still serves it.
-func UnknownStorageVersions(d Description, crds map[schema.GroupResource]CRD) []string {
+func UnknownStorageVersions(d decision.Description, crds map[schema.GroupResource]decision.CRD) []string {
 	found := map[string]bool{}
 	for _, one := range crds {
 		if one.Found && !slices.Contains(d.Versions, one.StorageVersion) {
@@ -66,7 +68,7 @@ func (u *Upgrader) Inventory(ctx context.Context) (Inventory, error) {
 // InventoryEach is an inventory that is a plan of the whole cluster as well: each, if given,
 // is called with every item, so that both come from one scan. Its first error ends the
 // scan.
-func (u *Upgrader) InventoryEach(ctx context.Context, each func(Item) error) (Inventory, error) {
+func (u *Upgrader) InventoryEach(ctx context.Context, each func(decision.Item) error) (Inventory, error) {
 	b := newInventoryBuilder(u.family.Describe().Versions)
 	for n, err := range u.snapshots(ctx, Scope{}) {
 		if err != nil {
@@ -106,12 +108,12 @@ func newInventoryBuilder(versions []string) *inventoryBuilder {
 }
 
 // item counts a stored object. One that can't be read may be at any version.
-func (b *inventoryBuilder) item(i Item) {
+func (b *inventoryBuilder) item(i decision.Item) {
 	name := "controllerrevision " + i.Namespace + "/" + i.Name
 	if i.Version == "" {
 		why := "which can't be read"
 		switch {
-		case i.Reason == ReasonUnconfirmed, i.Reason == ReasonChanged:
+		case i.Reason == decision.ReasonUnconfirmed, i.Reason == decision.ReasonChanged:
 			why = "which was not read"
 		case i.UID == "":
 			return // no revision has the name
@@ -128,7 +130,7 @@ func (b *inventoryBuilder) item(i Item) {
 
 // crds adds CRDs in the order of their names, so that the message of a condition changes only
 // with its facts.
-func (b *inventoryBuilder) crds(all map[schema.GroupResource]CRD) {
+func (b *inventoryBuilder) crds(all map[schema.GroupResource]decision.CRD) {
 	byName := func(one, other schema.GroupResource) int { return strings.Compare(one.String(), other.String()) }
 	for _, r := range slices.SortedFunc(maps.Keys(all), byName) {
 		d := all[r]
@@ -181,11 +183,11 @@ func (b *inventoryBuilder) end() Inventory {
 
 // Plan yields what is to be done about every revision in scope, namespace by
 // namespace. Nothing is written.
-func (u *Upgrader) Plan(ctx context.Context, s Scope) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
+func (u *Upgrader) Plan(ctx context.Context, s Scope) iter.Seq2[decision.Item, error] {
+	return func(yield func(decision.Item, error) bool) {
 		for n, err := range u.snapshots(ctx, s) {
 			if err != nil {
-				yield(Item{}, err)
+				yield(decision.Item{}, err)
 				return
 			}
 			for _, i := range n.items {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
@@ -72,7 +74,7 @@ func (u *Upgrader) advance(ctx context.Context, s *snapshot, requests []Request)
 }
 
 // newUpgrade is a request that no stage has seen. The policy is for a request without one.
-func newUpgrade(r Request, i Item, p Policy) *upgrade {
+func newUpgrade(r Request, i decision.Item, p decision.Policy) *upgrade {
 	u := &upgrade{request: r, policy: p, result: Result{Item: i, Phase: Pending}, next: stepCreate}
 	if r.Policy != nil {
 		u.policy = *r.Policy

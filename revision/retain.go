@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/utils/clock"
 
 	"github.com/godwit-dev/godwit/internal/apierror"
@@ -20,7 +22,7 @@ import (
 type release struct {
 	worker  worker
 	client  *cluster.Client
-	family  Family
+	family  decision.Family
 	clock   clock.PassiveClock // tells since when a revision is kept
 	local   clock.PassiveClock // tells how old a scan is
 	repoint *repoint           // for references that come while revisions are deleted
@@ -31,7 +33,7 @@ type release struct {
 // scan reads the references of the namespace again: of all resources that the cluster serves
 // by now, since what is not read may hold one.
 func (l *release) scan(ctx context.Context, s *snapshot) (*snapshot, error) {
-	types, err := refindex.Served(ctx, l.client, l.family.Describe().allTypes())
+	types, err := refindex.Served(ctx, l.client, l.family.Describe().AllTypes())
 	if err != nil {
 		return nil, err
 	}
@@ -57,13 +59,13 @@ func (l *release) hold(ctx context.Context, u *upgrade, references []reference.R
 	}
 	switch {
 	case permanent(u.repointErr):
-		u.setStatus(Failed, ReasonRefused, u.repointErr.Error())
+		u.setStatus(Failed, decision.ReasonRefused, u.repointErr.Error())
 	case u.repointErr != nil && !apierror.Moved(u.repointErr):
-		u.setStatus(InUse, ReasonUnanswered, message+"; the reference could not be written: "+u.repointErr.Error())
+		u.setStatus(InUse, decision.ReasonUnanswered, message+"; the reference could not be written: "+u.repointErr.Error())
 	case u.repointErr != nil:
-		u.setStatus(InUse, ReasonChanged, message+"; other clients keep changing it: "+u.repointErr.Error())
+		u.setStatus(InUse, decision.ReasonChanged, message+"; other clients keep changing it: "+u.repointErr.Error())
 	default:
-		u.setStatus(InUse, ReasonReferenced, message)
+		u.setStatus(InUse, decision.ReasonReferenced, message)
 	}
 	return l.clearUnreferenced(ctx, u)
 }
@@ -82,9 +84,9 @@ func (l *release) clearUnreferenced(ctx context.Context, u *upgrade) error {
 	if lineage.UnreferencedSince(u.move.old).IsZero() {
 		return nil
 	}
-	remove := []string{UnreferencedAnnotation}
+	remove := []string{decision.UnreferencedAnnotation}
 	if u.move.annotated {
-		remove = append(remove, ToAnnotation)
+		remove = append(remove, decision.ToAnnotation)
 	}
 	old, err := l.client.Annotate(ctx, u.move.old, nil, remove...)
 	switch {
@@ -106,7 +108,7 @@ func (l *release) retain(ctx context.Context, u *upgrade) error {
 			return err
 		}
 		if other != "" {
-			u.keepOld(ReasonKept, u.move.from+" is kept: "+other+" was upgraded to it as well")
+			u.keepOld(decision.ReasonKept, u.move.from+" is kept: "+other+" was upgraded to it as well")
 			return nil
 		}
 	}
@@ -119,13 +121,13 @@ func (l *release) retain(ctx context.Context, u *upgrade) error {
 		}
 	}
 	now := l.clock.Now()
-	u.result.Until = lineage.UnreferencedSince(u.move.old).Add(u.policy.retention())
+	u.result.Until = lineage.UnreferencedSince(u.move.old).Add(u.policy.EffectiveRetention())
 	switch {
 	case u.policy.Retain:
 		u.result.Until = time.Time{}
-		u.keepOld(ReasonKept, "no object refers to "+u.oldName()+", and it is kept for good")
+		u.keepOld(decision.ReasonKept, "no object refers to "+u.oldName()+", and it is kept for good")
 	case now.Before(u.result.Until):
-		u.keepOld(ReasonRetained, "no object refers to "+u.oldName()+"; it is kept for "+u.policy.retention().String())
+		u.keepOld(decision.ReasonRetained, "no object refers to "+u.oldName()+"; it is kept for "+u.policy.EffectiveRetention().String())
 	default:
 		u.keepOld(nil, "")
 		u.next = stepDelete
@@ -162,9 +164,9 @@ func (l *release) otherSource(ctx context.Context, u *upgrade) (string, error) {
 // noteUnreferenced writes since when no object refers to a revision. Several rollbacks may
 // share it: one of them writes. One that is gone, as KubeVirt's own upgrade and the garbage collector delete it, has no time.
 func (l *release) noteUnreferenced(ctx context.Context, u *upgrade) error {
-	annotations := map[string]string{UnreferencedAnnotation: l.clock.Now().UTC().Format(time.RFC3339)}
+	annotations := map[string]string{decision.UnreferencedAnnotation: l.clock.Now().UTC().Format(time.RFC3339)}
 	if u.move.annotated {
-		annotations[ToAnnotation] = u.move.to
+		annotations[decision.ToAnnotation] = u.move.to
 	}
 	old, err := l.client.Annotate(ctx, u.move.old, annotations)
 	if apierror.Moved(err) { // an API server before 1.34 answers 409 also where the revision is gone
@@ -197,5 +199,5 @@ func (u *upgrade) setDangling(references []reference.Reference) {
 	case running != "":
 		why = ", since " + running
 	}
-	u.setStatus(Failed, ReasonDangling, fmt.Sprintf("it is gone, and %s; the reference could not be repointed to %s%s", refindex.Describe(references), u.move.to, why))
+	u.setStatus(Failed, decision.ReasonDangling, fmt.Sprintf("it is gone, and %s; the reference could not be repointed to %s%s", refindex.Describe(references), u.move.to, why))
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 
@@ -38,7 +40,7 @@ func (b *rollback) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 		return err
 	}
 	if u.source == nil && len(s.lineage.Replacements(u.GetName())) == 0 {
-		u.setStatus(Failed, ReasonSourceGone, "there is no such revision, and none that replaced it")
+		u.setStatus(Failed, decision.ReasonSourceGone, "there is no such revision, and none that replaced it")
 		return nil
 	}
 	if u.source == nil {
@@ -55,7 +57,7 @@ func (b *rollback) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 		return err
 	}
 	if replacement == nil && lineage.RolledBackAt(u.source).IsZero() {
-		u.setStatus(Failed, ReasonReplacementGone, name+" replaced it, and is gone: change the references to it to "+u.GetName())
+		u.setStatus(Failed, decision.ReasonReplacementGone, name+" replaced it, and is gone: change the references to it to "+u.GetName())
 		return nil
 	}
 	if err := b.annotate(ctx, u, name); err != nil {
@@ -82,10 +84,10 @@ func (b *rollback) allow(ctx context.Context, s *snapshot, u *upgrade, reference
 	}
 	switch running, notReady := refindex.InUse(references, "its replacement"); {
 	case notReady != "":
-		u.setStatus(Pending, ReasonReferrerNotReady, notReady)
+		u.setStatus(Pending, decision.ReasonReferrerNotReady, notReady)
 		return nil
-	case running != "" && u.policy.OnRunning != Hold:
-		u.setStatus(Pending, ReasonRunning, running)
+	case running != "" && u.policy.OnRunning != decision.Hold:
+		u.setStatus(Pending, decision.ReasonRunning, running)
 		return nil
 	}
 	u.move = u.backward()
@@ -94,8 +96,8 @@ func (b *rollback) allow(ctx context.Context, s *snapshot, u *upgrade, reference
 
 // setIrreversible says that there is no revision to roll back to.
 func (u *upgrade) setIrreversible() {
-	u.setStatus(Failed, ReasonIrreversible, fmt.Sprintf(
-		"the revision is gone, since its retention is over (%s, unless a run had another): there is nothing to roll back to", u.policy.retention()))
+	u.setStatus(Failed, decision.ReasonIrreversible, fmt.Sprintf(
+		"the revision is gone, since its retention is over (%s, unless a run had another): there is nothing to roll back to", u.policy.EffectiveRetention()))
 }
 
 // annotate writes the source before any other object: it must not be deleted, and no trigger
@@ -108,8 +110,8 @@ func (b *rollback) annotate(ctx context.Context, u *upgrade, replacement string)
 	if at.IsZero() {
 		at = b.clock.Now()
 	}
-	set := map[string]string{RolledBackAnnotation: at.UTC().Format(time.RFC3339), ToAnnotation: replacement}
-	source, err := b.client.Annotate(ctx, u.source, set, UnreferencedAnnotation)
+	set := map[string]string{decision.RolledBackAnnotation: at.UTC().Format(time.RFC3339), decision.ToAnnotation: replacement}
+	source, err := b.client.Annotate(ctx, u.source, set, decision.UnreferencedAnnotation)
 	if err == nil {
 		u.source = source
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/godwit-dev/godwit"
 )
 
@@ -94,12 +96,12 @@ type runner struct {
 	err         error
 }
 
-func (r *runner) add(items []Item, results []Result, each func(Result)) {
+func (r *runner) add(items []decision.Item, results []Result, each func(Result)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.report.add(items, results)
 	for _, i := range items {
-		if i.Reason == ReasonUnconfirmed {
+		if i.Reason == decision.ReasonUnconfirmed {
 			r.unconfirmed++
 		}
 	}
@@ -125,7 +127,7 @@ func (r *runner) failed() bool {
 }
 
 // add counts one namespace: the items of its scan, and the results of its upgrades.
-func (r *Report) add(items []Item, results []Result) {
+func (r *Report) add(items []decision.Item, results []Result) {
 	at := make(map[string]int, len(results))
 	for n := range results {
 		at[results[n].Name] = n
@@ -136,11 +138,11 @@ func (r *Report) add(items []Item, results []Result) {
 			one = results[n]
 		}
 		action := i.Action
-		if one.Action == Deferred { // as the upgrade found, and the scan did not
-			action = Deferred
+		if one.Action == decision.Deferred { // as the upgrade found, and the scan did not
+			action = decision.Deferred
 		}
 		r.Counts.Add(action, one.Phase)
-		if i.Action == Blocked || one.Phase == Failed {
+		if i.Action == decision.Blocked || one.Phase == Failed {
 			r.fail(one.Item)
 		}
 	}
@@ -148,20 +150,20 @@ func (r *Report) add(items []Item, results []Result) {
 
 // Add counts one revision by its action and by the phase of its upgrade, which is empty where
 // none was tried.
-func (c *Counts) Add(a Action, p Phase) {
+func (c *Counts) Add(a decision.Action, p Phase) {
 	c.Discovered++
 	switch {
 	case p == RolledBack:
 		c.RolledBack++
-	case a == UpToDate:
+	case a == decision.UpToDate:
 		c.UpToDate++
-	case a == Relabel && p == Succeeded:
+	case a == decision.Relabel && p == Succeeded:
 		c.Relabelled++
-	case a == Deferred:
+	case a == decision.Deferred:
 		c.Deferred++
-	case a == Blocked:
+	case a == decision.Blocked:
 		c.Blocked++
-	case a == Unreferenced, p == Skipped:
+	case a == decision.Unreferenced, p == Skipped:
 		c.Unreferenced++
 	case p == InUse, p == Created: // references are left to repoint
 		c.InUse++
@@ -176,7 +178,7 @@ func (c *Counts) Add(a Action, p Phase) {
 	}
 }
 
-func (r *Report) fail(i Item) {
+func (r *Report) fail(i decision.Item) {
 	if len(r.Failures) < maxFailures {
 		r.Failures = append(r.Failures, godwit.Failure{Namespace: i.Namespace, Name: i.Name, Finding: godwit.Finding{Reason: i.Reason, Message: i.Message}})
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,10 +27,10 @@ type snapshot struct {
 	*refindex.Index
 	lineage   *lineage.Index
 	types     []refindex.Source
-	crds      map[schema.GroupResource]CRD
-	items     []Item    // in the order of their names
-	taken     time.Time // when the scan ended; zero where revisions were planned by it
-	revisions int       // of the namespace, of any kind
+	crds      map[schema.GroupResource]decision.CRD
+	items     []decision.Item // in the order of their names
+	taken     time.Time       // when the scan ended; zero where revisions were planned by it
+	revisions int             // of the namespace, of any kind
 }
 
 // with is the same namespace as a later scan for references found it.
@@ -39,18 +41,18 @@ func (s *snapshot) with(index *refindex.Index, types []refindex.Source, taken ti
 }
 
 // item is what the scan found of a request. Why it is so is left to the read of its source.
-func (s *snapshot) item(r Request) Item {
+func (s *snapshot) item(r Request) decision.Item {
 	if found := s.itemOf(r.Name); found != nil && (r.UID == "" || r.UID == found.UID) {
 		i := *found
 		i.Reason, i.Message = nil, ""
 		return i
 	}
-	return Item{Namespace: s.Namespace, Name: r.Name, UID: r.UID}
+	return decision.Item{Namespace: s.Namespace, Name: r.Name, UID: r.UID}
 }
 
 // itemOf finds an item by name; nil if there is none.
-func (s *snapshot) itemOf(name string) *Item {
-	at, found := slices.BinarySearchFunc(s.items, name, func(i Item, name string) int { return strings.Compare(i.Name, name) })
+func (s *snapshot) itemOf(name string) *decision.Item {
+	at, found := slices.BinarySearchFunc(s.items, name, func(i decision.Item, name string) int { return strings.Compare(i.Name, name) })
 	if !found {
 		return nil
 	}
@@ -62,7 +64,7 @@ func (s *snapshot) itemOf(name string) *Item {
 func (s *snapshot) requests() []Request {
 	var all []Request
 	for _, i := range s.items {
-		if i.Action == Upgrade || i.Action == Relabel {
+		if i.Action == decision.Upgrade || i.Action == decision.Relabel {
 			all = append(all, Request{Name: i.Name, UID: i.UID, AfterRollback: !i.RolledBack.IsZero()})
 		}
 	}
@@ -72,7 +74,7 @@ func (s *snapshot) requests() []Request {
 // snapshots scans a scope, namespace by namespace.
 func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapshot, error] {
 	return func(yield func(*snapshot, error) bool) {
-		types, err := refindex.Served(ctx, u.client, u.family.Describe().allTypes())
+		types, err := refindex.Served(ctx, u.client, u.family.Describe().AllTypes())
 		if err != nil {
 			yield(nil, cluster.Forbidden(err))
 			return
@@ -105,10 +107,10 @@ func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapsh
 
 // scanner gathers what a scan of one namespace shows.
 type scanner struct {
-	family Family
-	policy Policy
+	family decision.Family
+	policy decision.Policy
 	types  []refindex.Source
-	crds   map[schema.GroupResource]CRD
+	crds   map[schema.GroupResource]decision.CRD
 	found  *snapshot
 	seen   map[string]bool
 }
@@ -123,9 +125,9 @@ func (sc *scanner) see(index *refindex.Index, r *appsv1.ControllerRevision) {
 	sc.seen[r.Name] = true
 	references := index.Of(r.Name)
 	sc.found.lineage.Add(r)
-	i := decide(facts{family: sc.family, policy: sc.policy, crds: sc.crds, revision: r,
-		references: references, ownerGone: index.OwnerGone(r), replacement: lineage.NotedReplacement(r)}).Item
-	if i.Action == Unmanaged || !index.Selected(r, references) {
+	i := decision.For(decision.Facts{Family: sc.family, Policy: sc.policy, CRDs: sc.crds, Revision: r,
+		References: references, OwnerGone: index.OwnerGone(r), Replacement: lineage.NotedReplacement(r)}).Item
+	if i.Action == decision.Unmanaged || !index.Selected(r, references) {
 		return
 	}
 	sc.found.items = append(sc.found.items, i)
@@ -143,21 +145,21 @@ func (sc *scanner) end(index *refindex.Index) *snapshot {
 			s.items[i] = sc.rolledBackItem(item)
 			continue
 		}
-		if replacement != "" && (item.Action == Unreferenced || item.Reason == ReasonUndecodable && len(item.References) == 0) {
-			item = item.markSuperseded(replacement)
+		if replacement != "" && (item.Action == decision.Unreferenced || item.Reason == decision.ReasonUndecodable && len(item.References) == 0) {
+			item = item.MarkSuperseded(replacement)
 		}
 		s.items[i] = item
 	}
-	slices.SortFunc(s.items, byName)
+	slices.SortFunc(s.items, decision.ByName)
 	s.items = append(s.items, sc.missing()...)
-	slices.SortFunc(s.items, byName)
+	slices.SortFunc(s.items, decision.ByName)
 	return s
 }
 
 // missing are the items of revisions that are referred to and do not exist.
-func (sc *scanner) missing() []Item {
+func (sc *scanner) missing() []decision.Item {
 	s := sc.found
-	var gone []Item
+	var gone []decision.Item
 	for name := range s.Names() {
 		references := s.Of(name)
 		switch {
@@ -169,8 +171,8 @@ func (sc *scanner) missing() []Item {
 		default:
 			references = reference.Explicit(references)
 			i := missing(s.Namespace, name, references, s.lineage.Replacements(name))
-			if source := s.lineage.NotedBy(name); source != "" && i.Action == Blocked {
-				i.Action, i.Message = Deferred, "the revision does not exist: a run creates it again from "+source+", which it had replaced"
+			if source := s.lineage.NotedBy(name); source != "" && i.Action == decision.Blocked {
+				i.Action, i.Message = decision.Deferred, "the revision does not exist: a run creates it again from "+source+", which it had replaced"
 			}
 			gone = append(gone, i)
 		}
@@ -181,29 +183,29 @@ func (sc *scanner) missing() []Item {
 // rolledBackItem is an item of a source that has the annotation of a rollback. Where
 // references to the replacement are left, the rollback waits for an object that runs, or was
 // interrupted.
-func (sc *scanner) rolledBackItem(i Item) Item {
+func (sc *scanner) rolledBackItem(i decision.Item) decision.Item {
 	left := reference.Explicit(sc.found.Of(i.Replacement))
 	switch {
 	case !sc.seen[i.Replacement]:
 		i.Replacement = ""
-	case len(left) > 0 && i.Action != Blocked:
-		return i.rollbackPending(left)
+	case len(left) > 0 && i.Action != decision.Blocked:
+		return i.RollbackPending(left)
 	}
 	return i
 }
 
 // confirmed corrects an item that says that a revision is missing, by live reads. False means
 // that nothing is left to say.
-func (i Item) confirmed(a absence.Absence) (Item, bool) {
+func confirmed(i decision.Item, a absence.Absence) (decision.Item, bool) {
 	switch {
 	case a.Found:
-		i.Action, i.Reason, i.Message = Deferred, ReasonChanged, "it was made while the others were read: run again"
+		i.Action, i.Reason, i.Message = decision.Deferred, decision.ReasonChanged, "it was made while the others were read: run again"
 	case a.Named:
 	case a.Unread != "":
-		i.Action, i.Reason = Deferred, ReasonUnconfirmed
+		i.Action, i.Reason = decision.Deferred, decision.ReasonUnconfirmed
 		i.Message = "it was not found, and it is not known whether an object still refers to it: " + a.Unread
 	case a.Terminating != "":
-		i.Action, i.Reason, i.Message = Deferred, ReasonTerminating, "it is gone, and "+a.Terminating+" is being deleted"
+		i.Action, i.Reason, i.Message = decision.Deferred, decision.ReasonTerminating, "it is gone, and "+a.Terminating+" is being deleted"
 	default:
 		return i, false
 	}
@@ -211,13 +213,13 @@ func (i Item) confirmed(a absence.Absence) (Item, bool) {
 }
 
 // missing is a revision that is referred to and does not exist.
-func missing(namespace, name string, references []reference.Reference, replacements []lineage.Replacement) Item {
-	i := Item{Namespace: namespace, Name: name, References: referenceStatuses(references, "")}
+func missing(namespace, name string, references []reference.Reference, replacements []lineage.Replacement) decision.Item {
+	i := decision.Item{Namespace: namespace, Name: name, References: decision.ReferenceStatuses(references, "")}
 	if len(replacements) == 1 {
-		i.Action, i.Reason, i.Message = Upgrade, ReasonSourceGone, "it is gone, and "+replacements[0].Name+" has replaced it"
+		i.Action, i.Reason, i.Message = decision.Upgrade, decision.ReasonSourceGone, "it is gone, and "+replacements[0].Name+" has replaced it"
 		return i
 	}
-	i.Action, i.Reason = Blocked, ReasonSourceGone
+	i.Action, i.Reason = decision.Blocked, decision.ReasonSourceGone
 	i.Message = "it is gone, and nothing says what it held: restore it from a backup, or change the references to it"
 	return i
 }
@@ -225,7 +227,9 @@ func missing(namespace, name string, references []reference.Reference, replaceme
 // confirmMissing reads each revision again that is missing, so that no user is told to restore
 // what is going anyway.
 func (s *snapshot) confirmMissing(ctx context.Context, r *absence.Reader) error {
-	isMissing := func(i Item) bool { return i.Action == Blocked && i.Reason == ReasonSourceGone }
+	isMissing := func(i decision.Item) bool {
+		return i.Action == decision.Blocked && i.Reason == decision.ReasonSourceGone
+	}
 	var names []string
 	for _, i := range s.items {
 		if isMissing(i) {
@@ -240,7 +244,7 @@ func (s *snapshot) confirmMissing(ctx context.Context, r *absence.Reader) error 
 	for _, i := range s.items {
 		stays := true
 		if isMissing(i) {
-			i, stays = i.confirmed(absences[0])
+			i, stays = confirmed(i, absences[0])
 			absences = absences[1:]
 		}
 		if stays {
@@ -254,16 +258,16 @@ func (s *snapshot) confirmMissing(ctx context.Context, r *absence.Reader) error 
 // lookedUp is what to do about a name that no object refers to and that no revision has, and
 // that a restore looks up: it is made of the snapshot's revision if that is at the target.
 // If it is not, its own upgrade makes what a restore looks up then.
-func (s *snapshot) lookedUp(name string, references []reference.Reference) (Item, bool) {
+func (s *snapshot) lookedUp(name string, references []reference.Reference) (decision.Item, bool) {
 	for _, ref := range references {
 		of := s.itemOf(ref.ImpliedBy)
-		if of == nil || of.Action != UpToDate && of.Action != Relabel {
+		if of == nil || of.Action != decision.UpToDate && of.Action != decision.Relabel {
 			continue
 		}
-		return Item{
-			Namespace: s.Namespace, Name: name, Action: Upgrade, Reason: ReasonNeededForRestore, Target: of.Target, References: referenceStatuses(references, ""),
+		return decision.Item{
+			Namespace: s.Namespace, Name: name, Action: decision.Upgrade, Reason: decision.ReasonNeededForRestore, Target: of.Target, References: decision.ReferenceStatuses(references, ""),
 			Message: fmt.Sprintf("%s %s names %s, so that a restore needs this revision, which does not exist: a run creates it again", ref.Referrer.Kind, ref.Referrer.Name, of.Name),
 		}, true
 	}
-	return Item{}, false
+	return decision.Item{}, false
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,7 +22,7 @@ type Request struct {
 	// UID of the revision; empty means whichever revision has the name.
 	UID types.UID
 	// Policy; nil means the upgrader's.
-	Policy *Policy
+	Policy *decision.Policy
 	// Rollback repoints all references to the source again.
 	Rollback bool
 	// AfterRollback upgrades a source that was rolled back. Otherwise it is left alone.
@@ -64,12 +66,12 @@ func (p Phase) Ended() bool { return p == Succeeded || p == Skipped || p == Roll
 
 // Result is how far one upgrade is, and why not further.
 type Result struct {
-	Item
+	decision.Item
 	Phase Phase `json:"phase"`
 	// ResourceVersion and Hash are the source's, as it was found before this pass wrote
 	// anything; empty where it was not found.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Hash of the source's data, as [Hash] makes it.
+	// Hash of the source's data, as [decision.Hash] makes it.
 	Hash            string    `json:"hash,omitempty"`
 	ReplacementUID  types.UID `json:"replacementUID,omitempty"`
 	ReplacementHash string    `json:"replacementHash,omitempty"`
@@ -98,7 +100,7 @@ const MaxScanAge = 5 * time.Second
 // upgrade is one request under way.
 type upgrade struct {
 	request Request
-	policy  Policy
+	policy  decision.Policy
 	result  Result
 	next    step
 
@@ -149,7 +151,7 @@ type status struct {
 func (u *upgrade) forward() move {
 	return move{
 		fromUID: u.result.UID, from: u.request.Name, to: u.replacement.Name, old: u.source, target: u.replacement,
-		kept: Retained, deleted: Succeeded, waiting: InUse, inUseForRestore: status{InUse, ReasonNeededForRestore}, annotated: true,
+		kept: Retained, deleted: Succeeded, waiting: InUse, inUseForRestore: status{InUse, decision.ReasonNeededForRestore}, annotated: true,
 	}
 }
 
@@ -179,11 +181,11 @@ func (u *upgrade) setError(err error) {
 	var reading *cluster.ReadError
 	switch {
 	case !permanent(err):
-		u.setStatus(u.result.Phase, ReasonUnanswered, err.Error())
+		u.setStatus(u.result.Phase, decision.ReasonUnanswered, err.Error())
 	case errors.As(err, &reading):
-		u.setStatus(u.result.Phase, ReasonForbidden, err.Error())
+		u.setStatus(u.result.Phase, decision.ReasonForbidden, err.Error())
 	default:
-		u.setStatus(Failed, ReasonRefused, err.Error())
+		u.setStatus(Failed, decision.ReasonRefused, err.Error())
 	}
 }
 
@@ -205,7 +207,7 @@ func (u *upgrade) recordError(err error) {
 // run since the plan.
 func (u *upgrade) mayWrite(r *reference.Referrer) bool {
 	for _, one := range []*reference.Referrer{r, r.Controlled} {
-		if one != nil && (one.NotReady != "" || one.Running && u.policy.OnRunning != Hold) {
+		if one != nil && (one.NotReady != "" || one.Running && u.policy.OnRunning != decision.Hold) {
 			return false
 		}
 	}
@@ -215,7 +217,7 @@ func (u *upgrade) mayWrite(r *reference.Referrer) bool {
 // setReplacement says which revision replaces the source.
 func (u *upgrade) setReplacement(r *appsv1.ControllerRevision) {
 	u.replacement = r
-	u.result.Replacement, u.result.ReplacementUID, u.result.ReplacementHash = r.Name, r.UID, Hash(r)
+	u.result.Replacement, u.result.ReplacementUID, u.result.ReplacementHash = r.Name, r.UID, decision.Hash(r)
 }
 
 // keepOld ends a pass with the old revision kept.
@@ -267,7 +269,7 @@ func (u *upgrade) setChanged(err error) error {
 	if !apierror.Moved(err) {
 		return err
 	}
-	u.setStatus(u.result.Phase, ReasonChanged, changedMessage)
+	u.setStatus(u.result.Phase, decision.ReasonChanged, changedMessage)
 	return nil
 }
 

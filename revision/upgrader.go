@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -17,7 +19,7 @@ import (
 
 // Options tune an [Upgrader]. The zero value works.
 type Options struct {
-	Policy
+	decision.Policy
 	// Limiter paces all requests; nil means one of its own with default limits.
 	Limiter *walk.Limiter
 	// Clock tells since when a revision is kept; nil means the API server's, as the Date
@@ -31,7 +33,7 @@ type Options struct {
 // Upgrader upgrades the stored objects of one family in one cluster.
 type Upgrader struct {
 	config  *rest.Config
-	family  Family
+	family  decision.Family
 	options Options
 	client  *cluster.Client
 	clock   clock.PassiveClock // tells since when a revision is kept
@@ -39,7 +41,7 @@ type Upgrader struct {
 }
 
 // New makes an upgrader. It sends nothing.
-func New(cfg *rest.Config, family Family, o Options) (*Upgrader, error) {
+func New(cfg *rest.Config, family decision.Family, o Options) (*Upgrader, error) {
 	if o.Limiter == nil {
 		o.Limiter = walk.NewLimiter(walk.Limits{})
 	}
@@ -59,7 +61,7 @@ func New(cfg *rest.Config, family Family, o Options) (*Upgrader, error) {
 }
 
 // WithPolicy is the same upgrader with another policy.
-func (u *Upgrader) WithPolicy(p Policy) *Upgrader {
+func (u *Upgrader) WithPolicy(p decision.Policy) *Upgrader {
 	other := *u
 	other.options.Policy = p
 	return &other
@@ -84,21 +86,21 @@ type Scope struct {
 
 // CRDs of all stored kinds, as the API server has them. Where none
 // is found, the software that the family belongs to is not installed.
-func (u *Upgrader) CRDs(ctx context.Context) (map[schema.GroupResource]CRD, error) {
+func (u *Upgrader) CRDs(ctx context.Context) (map[schema.GroupResource]decision.CRD, error) {
 	resources := u.family.Describe().Resources
-	crds, errs := make([]CRD, len(resources)), make([]error, len(resources))
+	crds, errs := make([]decision.CRD, len(resources)), make([]error, len(resources))
 	var reads sync.WaitGroup
 	for i, r := range resources {
 		reads.Go(func() {
 			errs[i] = walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
 				crd, err := u.client.CRD(ctx, r)
-				crds[i] = crdOf(crd)
+				crds[i] = decision.CRDOf(crd)
 				return err
 			})
 		})
 	}
 	reads.Wait()
-	all := map[schema.GroupResource]CRD{}
+	all := map[schema.GroupResource]decision.CRD{}
 	for i, r := range resources {
 		if errs[i] != nil {
 			return nil, cluster.Forbidden(errs[i])

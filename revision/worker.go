@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -31,11 +33,11 @@ func (w worker) each(ctx context.Context, upgrades []*upgrade, step func(context
 		case errors.Is(err, walk.ErrStopped):
 			return err
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-			u.result.Action = Deferred
-			u.setStatus(u.result.Phase, ReasonTerminating, "namespace "+u.GetNamespace()+" is being deleted: nothing can be created in it")
+			u.result.Action = decision.Deferred
+			u.setStatus(u.result.Phase, decision.ReasonTerminating, "namespace "+u.GetNamespace()+" is being deleted: nothing can be created in it")
 			err = nil
 		case apierror.Moved(err), errors.Is(err, errDeletedMeanwhile):
-			u.setStatus(u.result.Phase, ReasonChanged, err.Error())
+			u.setStatus(u.result.Phase, decision.ReasonChanged, err.Error())
 			err = nil
 		case err != nil:
 			u.setError(err)
@@ -62,7 +64,7 @@ func (w worker) prepare(ctx context.Context, upgrades []*upgrade, step func(cont
 		for attempt := 1; ; attempt++ {
 			u.next, u.result.Phase = stepDone, Analyzing
 			err := step(ctx, u)
-			changed := apierror.Moved(err) || err == nil && u.result.Reason == ReasonChanged
+			changed := apierror.Moved(err) || err == nil && u.result.Reason == decision.ReasonChanged
 			if !changed || attempt == prepareAttempts {
 				return err
 			}

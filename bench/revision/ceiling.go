@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/godwit-dev/godwit/bench/internal/frame"
-	"github.com/godwit-dev/godwit/revision"
 )
 
 // speed is how fast one client upgrades all VirtualMachines, and what that costs.
@@ -89,8 +90,8 @@ func encodeRetained(old *appsv1.ControllerRevision, replacement string) ([]byte,
 	r.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevision"))
 	r.ResourceVersion, r.ManagedFields = "", nil
 	r.Annotations = map[string]string{
-		revision.UnreferencedAnnotation: time.Now().UTC().Format(time.RFC3339),
-		revision.ToAnnotation:           replacement,
+		decision.UnreferencedAnnotation: time.Now().UTC().Format(time.RFC3339),
+		decision.ToAnnotation:           replacement,
 	}
 	return runtime.Encode(protobuf.NewSerializer(scheme.Scheme, scheme.Scheme), r)
 }

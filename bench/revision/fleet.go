@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,7 +17,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/bench/internal/frame"
-	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
@@ -153,15 +154,15 @@ func (f *fleet) reset(ctx context.Context) error {
 
 // endRetention dates back the start of the retention of every old revision, so that it is over.
 func (f *fleet) endRetention(ctx context.Context) error {
-	since := time.Now().Add(-2 * revision.DefaultRetention).UTC().Format(time.RFC3339)
+	since := time.Now().Add(-2 * decision.DefaultRetention).UTC().Format(time.RFC3339)
 	return frame.Each(f.vms, fillers, func(m *vm) error { return f.setUnreferencedSince(ctx, m, &since) })
 }
 
 // setUnreferencedSince writes to the old revisions of a VirtualMachine since when no object refers to them; nil removes that.
 func (f *fleet) setUnreferencedSince(ctx context.Context, m *vm, since *string) error {
-	annotations := map[string]*string{revision.UnreferencedAnnotation: since}
+	annotations := map[string]*string{decision.UnreferencedAnnotation: since}
 	if since == nil {
-		annotations[revision.ToAnnotation] = nil
+		annotations[decision.ToAnnotation] = nil
 	}
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {

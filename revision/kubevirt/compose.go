@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/godwit-dev/godwit/revision"
 )
 
 // Compose is the revision that KubeVirt ≥ 1.3 would make of the object for the owner
@@ -23,7 +23,7 @@ import (
 //
 // It fails where it can't be known whose object it is: a SpecRevision whose name is
 // not one of KubeVirt's, and that has no labels.
-func (Family) Compose(old *appsv1.ControllerRevision, s revision.StoredObject) (*appsv1.ControllerRevision, error) {
+func (Family) Compose(old *appsv1.ControllerRevision, s decision.StoredObject) (*appsv1.ControllerRevision, error) {
 	fail := func(err error) (*appsv1.ControllerRevision, error) {
 		return nil, fmt.Errorf("name the replacement of ControllerRevision %s/%s: %w", old.Namespace, old.Name, err)
 	}
@@ -60,7 +60,7 @@ func (Family) Compose(old *appsv1.ControllerRevision, s revision.StoredObject) (
 }
 
 // identityOf trusts the object first.
-func identityOf(old *appsv1.ControllerRevision, s revision.StoredObject) (identity, error) {
+func identityOf(old *appsv1.ControllerRevision, s decision.StoredObject) (identity, error) {
 	of, outside := identityIn(s.Object), identify(old, "")
 	of.name, of.uid = cmp.Or(of.name, outside.name), cmp.Or(of.uid, outside.uid)
 	of.generation = cmp.Or(of.generation, outside.generation)
@@ -74,7 +74,7 @@ func identityOf(old *appsv1.ControllerRevision, s revision.StoredObject) (identi
 		}
 	}
 	if len(missing) > 0 {
-		return identity{}, &revision.MissingLabelsError{Labels: missing}
+		return identity{}, &decision.MissingLabelsError{Labels: missing}
 	}
 	return of, nil
 }
@@ -93,11 +93,11 @@ func ownerPrefix(old *appsv1.ControllerRevision, object string) (string, error) 
 			return owner, nil
 		}
 	}
-	return "", revision.ErrNoOwner
+	return "", decision.ErrNoOwner
 }
 
 // dataOf is the object as JSON with sorted keys, or the very bytes that it was decoded from.
-func dataOf(s revision.StoredObject) ([]byte, error) {
+func dataOf(s decision.StoredObject) ([]byte, error) {
 	if len(s.Data) > 0 {
 		return s.Data, nil
 	}
@@ -115,5 +115,5 @@ func fit(text string, most int) string {
 		return text
 	}
 	sum := sha256.Sum256([]byte(text))
-	return revision.WithSuffix(text, hex.EncodeToString(sum[:])[:8], most)
+	return decision.WithSuffix(text, hex.EncodeToString(sum[:])[:8], most)
 }

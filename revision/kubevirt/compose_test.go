@@ -4,10 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -93,7 +94,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-func decodeAndConvert(t *testing.T, r *appsv1.ControllerRevision, expected reference.ExpectedType) revision.StoredObject {
+func decodeAndConvert(t *testing.T, r *appsv1.ControllerRevision, expected reference.ExpectedType) decision.StoredObject {
 	t.Helper()
 	s, err := Family{}.Decode(r, expected)
 	if err != nil {

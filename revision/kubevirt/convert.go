@@ -4,37 +4,37 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	"github.com/godwit-dev/godwit/revision/decision"
 
-	"github.com/godwit-dev/godwit/revision"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Convert converts an object from v1alpha1 or v1alpha2 to v1beta1, as KubeVirt v1.6.3
 // does. An object that is already at the version is returned as it is. A field that the
 // old version does not know but v1beta1 does is left out, and among the losses: it
 // never had an effect, and must not get one now.
-func (Family) Convert(s revision.StoredObject, version string) (revision.StoredObject, error) {
+func (Family) Convert(s decision.StoredObject, version string) (decision.StoredObject, error) {
 	if s.Version == version {
 		return s, nil
 	}
 	if version != v1beta1 || s.Version != v1alpha1 && s.Version != v1alpha2 {
-		return revision.StoredObject{}, &revision.ConversionError{From: s.Version, To: version}
+		return decision.StoredObject{}, &decision.ConversionError{From: s.Version, To: version}
 	}
 	name, _ := s.Object["kind"].(string)
 	k, known := kindOf(name)
 	if !known {
-		return revision.StoredObject{}, fmt.Errorf("convert from %s to %s: %q is not a kind of this family", s.Version, version, name)
+		return decision.StoredObject{}, fmt.Errorf("convert from %s to %s: %q is not a kind of this family", s.Version, version, name)
 	}
 	converted := convertedData.of(s.Data, func() conversion { return convert(s, k, version) })
 	if converted.err != nil {
-		return revision.StoredObject{}, fmt.Errorf("convert %s from %s to %s: %w", s.Resource, s.Version, version, converted.err)
+		return decision.StoredObject{}, fmt.Errorf("convert %s from %s to %s: %w", s.Resource, s.Version, version, converted.err)
 	}
 	s.Version, s.Object, s.Data = version, converted.object, nil
 	s.Losses = slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.Losses, converted.unknown))))
 	return s, nil
 }
 
-func convert(s revision.StoredObject, k kind, version string) conversion {
+func convert(s decision.StoredObject, k kind, version string) conversion {
 	object := runtime.DeepCopyJSON(s.Object)
 	from, to := shapes().Kinds[s.Version][k.name], shapes().Kinds[version][k.name]
 	leaveDormant(object, from, to)

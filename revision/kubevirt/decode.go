@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -28,14 +29,14 @@ const (
 // Family is the family "KubeVirtInstancetype".
 type Family struct{}
 
-var _ revision.Family = Family{}
+var _ decision.Family = Family{}
 
 // Name is what specs and flags call the family.
 const Name = "KubeVirtInstancetype"
 
 // Describe is what is known of it without a cluster.
-func (Family) Describe() revision.Description {
-	d := revision.Description{
+func (Family) Describe() decision.Description {
+	d := decision.Description{
 		Name: Name, Versions: []string{v1alpha1, v1alpha2, v1beta1}, Targets: []string{v1beta1},
 		Owners: owners, Referrers: referrers(), Readers: users(),
 	}
@@ -52,33 +53,33 @@ func (Family) Describe() revision.Description {
 // none: KubeVirt has added fields to it in one release after the other, and data at
 // v1beta1 is never converted. An object at a version that this release does not know
 // is returned as it is.
-func (Family) Decode(r *appsv1.ControllerRevision, expected reference.ExpectedType) (revision.StoredObject, error) {
-	fail := func(s revision.StoredObject, err error) (revision.StoredObject, error) {
-		if errors.Is(err, revision.ErrNotInFamily) {
-			return revision.StoredObject{}, err
+func (Family) Decode(r *appsv1.ControllerRevision, expected reference.ExpectedType) (decision.StoredObject, error) {
+	fail := func(s decision.StoredObject, err error) (decision.StoredObject, error) {
+		if errors.Is(err, decision.ErrNotInFamily) {
+			return decision.StoredObject{}, err
 		}
 		return s, fmt.Errorf("read the data of ControllerRevision %s/%s: %w", r.Namespace, r.Name, err)
 	}
 	owner := belongs(r)
 	asked := expected.Kind != "" || isLabelled(r)
 	if owner == others && !asked {
-		return fail(revision.StoredObject{}, revision.ErrNotInFamily)
+		return fail(decision.StoredObject{}, decision.ErrNotInFamily)
 	}
 	data := parsedData.of(r.Data.Raw, func() parsed { return parseData(r.Data.Raw) })
 	object, err := data.object, data.err
 	if err != nil {
 		if owner != ours && !asked {
-			err = revision.ErrNotInFamily // what it was to hold is unknown
+			err = decision.ErrNotInFamily // what it was to hold is unknown
 		}
-		return fail(revision.StoredObject{}, err)
+		return fail(decision.StoredObject{}, err)
 	}
 	form, version, err := formOf(object, owner == ours || asked || owner == unowned && nameTail.MatchString(r.Name))
 	if err != nil {
-		return fail(revision.StoredObject{}, err)
+		return fail(decision.StoredObject{}, err)
 	}
-	s := revision.StoredObject{Form: form, Version: version}
+	s := decision.StoredObject{Form: form, Version: version}
 	if by := metav1.GetControllerOf(r); owner == others && by != nil && !strings.HasPrefix(r.Name, startRevisionPrefix) {
-		return fail(s, &revision.UnexpectedOwnerError{Kind: by.Kind, Name: by.Name})
+		return fail(s, &decision.UnexpectedOwnerError{Kind: by.Kind, Name: by.Name})
 	}
 	if form == FormSpecRevision {
 		object, err = unwrapSpec(r, object, expected)
@@ -117,7 +118,7 @@ func belongs(r *appsv1.ControllerRevision) belonging {
 		return unowned
 	}
 	kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
-	if slices.ContainsFunc(owners, func(o revision.OwnerType) bool { return o.GroupKind() == kind }) {
+	if slices.ContainsFunc(owners, func(o decision.OwnerType) bool { return o.GroupKind() == kind }) {
 		return ours
 	}
 	return others
@@ -156,7 +157,7 @@ func formOf(object map[string]any, likely bool) (form, version string, err error
 		}
 		return FormSpecRevision, v1alpha1, nil
 	case group != Group:
-		return "", "", revision.ErrNotInFamily
+		return "", "", decision.ErrNotInFamily
 	case version == "":
 		return "", "", fmt.Errorf("it has an apiVersion without a version, %.100q", apiVersion)
 	case kind == "":
@@ -166,19 +167,19 @@ func formOf(object map[string]any, likely bool) (form, version string, err error
 }
 
 // storedObject adds the decoded object, if that is what it says it is.
-func storedObject(s revision.StoredObject, object map[string]any, expected reference.ExpectedType) (revision.StoredObject, error) {
+func storedObject(s decision.StoredObject, object map[string]any, expected reference.ExpectedType) (decision.StoredObject, error) {
 	name, _ := object["kind"].(string)
 	k, known := kindOf(name)
 	if !known || k.name != name {
-		return revision.StoredObject{}, fmt.Errorf("kind %.100q of %s is neither an instance type nor a preference", name, Group)
+		return decision.StoredObject{}, fmt.Errorf("kind %.100q of %s is neither an instance type nor a preference", name, Group)
 	}
 	if err := checkExpected(k, expected); err != nil {
-		return revision.StoredObject{}, err
+		return decision.StoredObject{}, err
 	}
 	if shapes().Kinds[s.Version] != nil {
 		found := checkedData.of(s.Data, func() finding { return checkObject(s.Version, k, object) })
 		if found.err != nil {
-			return revision.StoredObject{}, found.err
+			return decision.StoredObject{}, found.err
 		}
 		if s.Version != v1beta1 {
 			s.Losses = found.unknown

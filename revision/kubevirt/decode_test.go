@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -77,13 +78,13 @@ func TestDecode(t *testing.T) {
 		reason   string
 		of       *appsv1.ControllerRevision
 		expected reference.ExpectedType
-		want     revision.StoredObject
+		want     decision.StoredObject
 	}{
 		"a spec, empty apiVersion": {
 			reason:   "KubeVirt v0.56 wrote it so, the kind is in nothing but the reference",
 			of:       storing(bare("", `{"cpu":{"guest":2},"memory":{"guest":"4Gi"}}`)),
 			expected: expected("VirtualMachineClusterInstancetype"),
-			want: revision.StoredObject{
+			want: decision.StoredObject{
 				Form: FormSpecRevision, Version: "v1alpha1", Resource: crdOf("virtualmachineclusterinstancetypes"),
 				Object: map[string]any{
 					"apiVersion": "instancetype.kubevirt.io/v1alpha1", "kind": "VirtualMachineClusterInstancetype",
@@ -95,7 +96,7 @@ func TestDecode(t *testing.T) {
 		"a spec, labelled": {
 			reason: "no object refers to it, but the label names the kind",
 			of:     labelled(storing(bare(Group+"/v1alpha1", `{"cpu":{"preferredCPUTopology":"preferCores"}}`)), "kind", preference),
-			want: revision.StoredObject{
+			want: decision.StoredObject{
 				Form: FormSpecRevision, Version: "v1alpha1", Resource: crdOf("virtualmachinepreferences"),
 				Object: map[string]any{
 					"apiVersion": "instancetype.kubevirt.io/v1alpha1", "kind": preference,
@@ -107,7 +108,7 @@ func TestDecode(t *testing.T) {
 		"a whole object": {
 			reason: "what it does not know is a loss, and stays in it, with its number as it was written",
 			of:     storing(whole("v1alpha2", preference, `{"volumes":{"size":1e30},"devices":{"preferredDiskBus":"virtio"},"nodeSelector":{}}`)),
-			want: revision.StoredObject{
+			want: decision.StoredObject{
 				Form: FormObject, Version: "v1alpha2", Resource: crdOf("virtualmachinepreferences"),
 				Object: map[string]any{
 					"apiVersion": "instancetype.kubevirt.io/v1alpha2", "kind": preference,
@@ -123,7 +124,7 @@ func TestDecode(t *testing.T) {
 			reason:   "v1beta1 grew, and what it grew is no loss",
 			of:       storing(whole("v1beta1", preference, `{"preferredArchitecture":"arm64"}`)),
 			expected: expected("VirtualMachineClusterPreference"), // another scope is no other role
-			want: revision.StoredObject{
+			want: decision.StoredObject{
 				Form: FormObject, Version: "v1beta1", Resource: crdOf("virtualmachinepreferences"),
 				Object: map[string]any{
 					"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": preference,
@@ -135,7 +136,7 @@ func TestDecode(t *testing.T) {
 		"without an owner": {
 			reason: "its owner is gone, and it may be restored",
 			of:     withoutOwner(storing(`{"apiVersion":"instancetype.kubevirt.io/v1alpha2","kind":"VirtualMachinePreference"}`)),
-			want: revision.StoredObject{
+			want: decision.StoredObject{
 				Form: FormObject, Version: "v1alpha2", Resource: crdOf("virtualmachinepreferences"),
 				Object: map[string]any{"apiVersion": "instancetype.kubevirt.io/v1alpha2", "kind": preference},
 			},
@@ -143,7 +144,7 @@ func TestDecode(t *testing.T) {
 		"v1": {
 			reason: "a version of the future is recognised, not looked into; labels may lie",
 			of:     labelled(storing(`{"apiVersion":"instancetype.kubevirt.io/v1","kind":"VirtualMachinePreference","spec":7}`), "version", "v1beta1"),
-			want: revision.StoredObject{
+			want: decision.StoredObject{
 				Form: FormObject, Version: "v1", Resource: crdOf("virtualmachinepreferences"),
 				Object: map[string]any{"apiVersion": "instancetype.kubevirt.io/v1", "kind": preference, "spec": int64(7)},
 			},
@@ -218,7 +219,7 @@ func TestDecodeForeign(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if s, err := (Family{}).Decode(test.of, test.expected); !errors.Is(err, revision.ErrNotInFamily) {
+			if s, err := (Family{}).Decode(test.of, test.expected); !errors.Is(err, decision.ErrNotInFamily) {
 				t.Errorf("%s: got %v, %v, want ErrForeign", test.reason, s, err)
 			}
 		})
@@ -288,7 +289,7 @@ func TestDecodeRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, err := Family{}.Decode(test.of, test.expected)
-			if err == nil || errors.Is(err, revision.ErrNotInFamily) || !strings.Contains(err.Error(), test.want) {
+			if err == nil || errors.Is(err, decision.ErrNotInFamily) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: error %v, want one with %q", test.reason, err, test.want)
 			}
 			if err != nil && (len(err.Error()) > 1000 || !strings.Contains(err.Error(), "prod/db-0-u1.medium")) {
@@ -340,7 +341,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func mustKind(s revision.StoredObject) kind {
+func mustKind(s decision.StoredObject) kind {
 	k, _ := kindOf(s.Object["kind"].(string))
 	return k
 }

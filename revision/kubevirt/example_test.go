@@ -3,11 +3,12 @@ package kubevirt_test
 import (
 	"fmt"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
@@ -24,7 +25,7 @@ func ExampleFamily() {
 		Data: runtime.RawExtension{Raw: []byte(
 			`{"apiVersion":"","spec":"eyJjcHUiOnsiZ3Vlc3QiOjJ9LCJtZW1vcnkiOnsiZ3Vlc3QiOiI0R2kifX0="}`)},
 	}
-	var family revision.Family = kubevirt.Family{}
+	var family decision.Family = kubevirt.Family{}
 	stored, err := family.Decode(old, reference.ExpectedType{Kind: "VirtualMachineInstancetype", Name: "small"})
 	if err != nil {
 		fmt.Println(err)

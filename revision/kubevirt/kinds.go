@@ -3,9 +3,9 @@ package kubevirt
 import (
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"github.com/godwit-dev/godwit/revision/decision"
 
-	"github.com/godwit-dev/godwit/revision"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Group is the API group of instance types and preferences.
@@ -70,7 +70,7 @@ func canonicalKind(spelled string, preference bool) string {
 }
 
 // owners are the kinds that KubeVirt makes revisions for.
-var owners = []revision.OwnerType{
+var owners = []decision.OwnerType{
 	{GroupVersionKind: schema.GroupVersionKind{Group: "kubevirt.io", Version: "v1", Kind: "VirtualMachine"}, Resource: "virtualmachines", Versions: []string{"v1"}},
 	{GroupVersionKind: schema.GroupVersionKind{Group: "snapshot.kubevirt.io", Version: v1beta1, Kind: "VirtualMachineSnapshot"}, Resource: "virtualmachinesnapshots", Versions: []string{v1beta1, v1alpha1}},
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +34,7 @@ func (c *testNamespace) mustBe(results map[string]revision.Result, name string, 
 	}
 }
 
-func (c *testNamespace) mustPlan(p revision.Policy, name string, want revision.Action, reason *godwit.Reason) revision.Item {
+func (c *testNamespace) mustPlan(p decision.Policy, name string, want decision.Action, reason *godwit.Reason) decision.Item {
 	c.t.Helper()
 	i, ok := c.plan(p)[name]
 	if !ok {
@@ -65,7 +67,7 @@ func TestStatusAloneIsWritten(t *testing.T) {
 	m := c.workload("app", only)
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
 	generation := m.GetGeneration()
-	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)
+	c.mustBe(c.run(decision.Policy{}), "app-preset", revision.Retained, decision.ReasonRetained)
 	c.mustRefer("app", map[string]string{"status.preset": "app-preset-v2"})
 	m, err := c.dynamic.Resource(workloads).Namespace(c.namespace).Get(t.Context(), "app", metav1.GetOptions{})
 	c.must(m, err)
@@ -80,18 +82,18 @@ func TestResultHasTheHashOfItsSource(t *testing.T) {
 	c := newNamespace(t)
 	source := c.store("app-preset", "Preset", c.workload("app", both("app-preset")), `{"minutes":1}`)
 	const old = "2a27cc1847947d9fb560ffb7bafea5eb5e1858cc52d39991945a206a530d69f1" // by jq and sha256sum
-	r := c.run(revision.Policy{})["app-preset"]
+	r := c.run(decision.Policy{})["app-preset"]
 	if r.UID != source.UID || r.ResourceVersion != source.ResourceVersion || r.Hash != old {
 		t.Errorf("the source is %s at %s, hash %s", r.UID, r.ResourceVersion, r.Hash)
 	}
 	replacement, err := c.core.AppsV1().ControllerRevisions(c.namespace).Get(t.Context(), "app-preset-v2", metav1.GetOptions{})
 	c.must(replacement, err)
-	if r.ReplacementUID != replacement.UID || r.ReplacementHash != revision.Hash(replacement) || r.ReplacementHash == r.Hash {
+	if r.ReplacementUID != replacement.UID || r.ReplacementHash != decision.Hash(replacement) || r.ReplacementHash == r.Hash {
 		t.Errorf("the replacement is %s, hash %s", r.ReplacementUID, r.ReplacementHash)
 	}
-	c.later(revision.DefaultRetention)
-	c.run(revision.Policy{})
-	r = c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "app-preset", UID: source.UID})
+	c.later(decision.DefaultRetention)
+	c.run(decision.Policy{})
+	r = c.pass(shared.Config(), 0, decision.Policy{}, revision.Request{Name: "app-preset", UID: source.UID})
 	if r.Phase != revision.Succeeded || r.ResourceVersion != "" || r.Hash != "" || r.ReplacementUID != replacement.UID {
 		t.Errorf("it is gone: %+v", r)
 	}
@@ -102,11 +104,11 @@ func TestResultHasTheHashOfItsSource(t *testing.T) {
 func TestReplacementWithOtherLabelsIsTheSame(t *testing.T) {
 	c := newNamespace(t)
 	c.store("app-preset", "Preset", c.workload("app", both("app-preset")), `{"minutes":1}`)
-	c.run(revision.Policy{})
+	c.run(decision.Policy{})
 	c.mislabel("app-preset-v2")
 	c.started(c.setRunning("app", true), "app-preset")
 	before := c.revisions()
-	r := c.pass(shared.Config(), 0, revision.Policy{OnRunning: revision.Hold}, revision.Request{Name: "app-preset"})
+	r := c.pass(shared.Config(), 0, decision.Policy{OnRunning: decision.Hold}, revision.Request{Name: "app-preset"})
 	if after := c.revisions(); !slices.Equal(after, before) || r.Replacement != "app-preset-v2" {
 		t.Errorf("it leads to %q, and there are %v, where before there were %v", r.Replacement, after, before)
 	}
@@ -116,7 +118,7 @@ func TestReplacementWithOtherLabelsIsTheSame(t *testing.T) {
 func TestReferencesSayWhetherTheirRevisionIsOld(t *testing.T) {
 	c := newNamespace(t)
 	c.store("app-preset", "Preset", c.workload("app", both("app-preset")), `{"minutes":1}`)
-	must := func(when string, places []revision.ReferenceStatus, want ...string) {
+	must := func(when string, places []decision.ReferenceStatus, want ...string) {
 		t.Helper()
 		var got []string
 		for _, p := range places {
@@ -127,15 +129,15 @@ func TestReferencesSayWhetherTheirRevisionIsOld(t *testing.T) {
 		}
 	}
 	spec, status := " /spec/preset/revision", " /status/preset/revision"
-	must("before", c.plan(revision.Policy{})["app-preset"].References, "Old"+spec, "Old"+status)
-	must("led", c.run(revision.Policy{})["app-preset"].References, "New"+spec, "New"+status)
-	must("of the replacement", c.plan(revision.Policy{})["app-preset-v2"].References, "New"+spec, "New"+status)
+	must("before", c.plan(decision.Policy{})["app-preset"].References, "Old"+spec, "Old"+status)
+	must("led", c.run(decision.Policy{})["app-preset"].References, "New"+spec, "New"+status)
+	must("of the replacement", c.plan(decision.Policy{})["app-preset-v2"].References, "New"+spec, "New"+status)
 	c.mislabel("app-preset-v2")
-	must("with other labels", c.plan(revision.Policy{})["app-preset-v2"].References, "New"+spec, "New"+status)
+	must("with other labels", c.plan(decision.Policy{})["app-preset-v2"].References, "New"+spec, "New"+status)
 	c.started(c.setRunning("app", true), "app-preset")
-	must("held", c.run(revision.Policy{OnRunning: revision.Hold})["app-preset"].References, "Fixed /data/started/preset", "New"+spec, "New"+status)
+	must("held", c.run(decision.Policy{OnRunning: decision.Hold})["app-preset"].References, "Fixed /data/started/preset", "New"+spec, "New"+status)
 	c.setRunning("app", false)
-	back := c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "app-preset", Rollback: true})
+	back := c.pass(shared.Config(), 0, decision.Policy{}, revision.Request{Name: "app-preset", Rollback: true})
 	must("rolled back", back.References, "Old"+spec, "Old"+status)
 }
 
@@ -144,7 +146,7 @@ func TestSharedRevisionIsLeftByBoth(t *testing.T) {
 	m := c.workload("app", both("app-preset"))
 	c.workload("db", both("app-preset"))
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
-	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)
+	c.mustBe(c.run(decision.Policy{}), "app-preset", revision.Retained, decision.ReasonRetained)
 	c.mustRefer("app", both("app-preset-v2"))
 	c.mustRefer("db", both("app-preset-v2"))
 }
@@ -154,15 +156,15 @@ func TestRunningReferrerIsLeftAlone(t *testing.T) {
 	m := c.workload("app", both("app-preset"))
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
 	c.setRunning("app", true)
-	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Deferred, revision.ReasonRunning)
+	i := c.mustPlan(decision.Policy{}, "app-preset", decision.Deferred, decision.ReasonRunning)
 	if !strings.Contains(i.Message, "Workload app") {
 		t.Errorf("%q does not say what runs", i.Message)
 	}
-	if results := c.run(revision.Policy{}); len(results) != 0 || len(c.revisions()) != 1 {
+	if results := c.run(decision.Policy{}); len(results) != 0 || len(c.revisions()) != 1 {
 		t.Errorf("%v, revisions %v", results, c.revisions())
 	}
 	c.setRunning("app", false)
-	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)
+	c.mustBe(c.run(decision.Policy{}), "app-preset", revision.Retained, decision.ReasonRetained)
 }
 
 func (c *testNamespace) setRunning(workload string, running bool) *unstructured.Unstructured {
@@ -185,22 +187,22 @@ func (c *testNamespace) started(workload *unstructured.Unstructured, preset stri
 // can't be written, and goes with its end.
 func TestHoldKeepsTheSourceUntilNothingRuns(t *testing.T) {
 	c := newNamespace(t)
-	hold := revision.Policy{OnRunning: revision.Hold}
+	hold := decision.Policy{OnRunning: decision.Hold}
 	m := c.workload("app", both("app-preset"))
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
 	c.setRunning("app", true)
 	c.started(m, "app-preset")
 	results := c.run(hold)
-	c.mustBe(results, "app-preset", revision.InUse, revision.ReasonReferenced)
+	c.mustBe(results, "app-preset", revision.InUse, decision.ReasonReferenced)
 	if !strings.Contains(results["app-preset"].Message, "start-app") {
 		t.Errorf("%q does not say what holds it", results["app-preset"].Message)
 	}
 	c.mustRefer("app", both("app-preset-v2"))
-	c.later(2 * revision.DefaultRetention)
-	c.mustBe(c.run(hold), "app-preset", revision.InUse, revision.ReasonReferenced)
+	c.later(2 * decision.DefaultRetention)
+	c.mustBe(c.run(hold), "app-preset", revision.InUse, decision.ReasonReferenced)
 	c.setRunning("app", false)
-	c.mustBe(c.run(hold), "app-preset", revision.Retained, revision.ReasonRetained)
-	c.later(2 * revision.DefaultRetention)
+	c.mustBe(c.run(hold), "app-preset", revision.Retained, decision.ReasonRetained)
+	c.later(2 * decision.DefaultRetention)
 	c.mustBe(c.run(hold), "app-preset", revision.Succeeded, nil)
 	if got := c.revisions(); !slices.Equal(got, []string{"app-preset-v2", "start-app"}) {
 		t.Errorf("revisions %v", got)
@@ -212,14 +214,14 @@ func TestRevertedReferenceKeepsTheSource(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", both("app-preset"))
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
-	c.run(revision.Policy{})
-	c.later(2 * revision.DefaultRetention)
+	c.run(decision.Policy{})
+	c.later(2 * decision.DefaultRetention)
 	c.change("app", "", func(o map[string]any) {
 		c.must(nil, unstructured.SetNestedField(o, "app-preset", "spec", "preset", "revision"))
 	})
-	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained) // led again, and counted from now
-	c.later(revision.DefaultRetention - time.Second)
-	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)
+	c.mustBe(c.run(decision.Policy{}), "app-preset", revision.Retained, decision.ReasonRetained) // led again, and counted from now
+	c.later(decision.DefaultRetention - time.Second)
+	c.mustBe(c.run(decision.Policy{}), "app-preset", revision.Retained, decision.ReasonRetained)
 	if len(c.revisions()) != 2 {
 		t.Errorf("revisions %v", c.revisions())
 	}
@@ -229,9 +231,9 @@ func TestRollback(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", both("app-preset"))
 	source := c.store("app-preset", "Preset", m, `{"minutes":1}`)
-	c.run(revision.Policy{})
+	c.run(decision.Policy{})
 	back := func() revision.Result {
-		results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "app-preset", UID: source.UID, Rollback: true}})
+		results, err := c.upgrader(shared.Config(), decision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "app-preset", UID: source.UID, Rollback: true}})
 		c.must(results, err)
 		return results[0]
 	}
@@ -239,24 +241,24 @@ func TestRollback(t *testing.T) {
 		t.Errorf("%s: %s", r.Phase, r.Message)
 	}
 	c.mustRefer("app", both("app-preset"))
-	c.later(revision.DefaultRetention)
+	c.later(decision.DefaultRetention)
 	if r := back(); r.Phase != revision.RolledBack {
 		t.Errorf("%s: %s", r.Phase, r.Message)
 	}
 	if got := c.revisions(); !slices.Equal(got, []string{"app-preset"}) {
 		t.Errorf("revisions %v", got)
 	}
-	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRolledBack)
-	unknown := c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "unknown", Rollback: true})
-	if unknown.Phase != revision.Failed || unknown.Reason != revision.ReasonSourceGone || len(c.revisions()) != 1 {
+	c.mustPlan(decision.Policy{}, "app-preset", decision.Upgrade, decision.ReasonRolledBack)
+	unknown := c.pass(shared.Config(), 0, decision.Policy{}, revision.Request{Name: "unknown", Rollback: true})
+	if unknown.Phase != revision.Failed || unknown.Reason != decision.ReasonSourceGone || len(c.revisions()) != 1 {
 		t.Errorf("a name of nothing: %s (%s: %s), revisions %v", unknown.Phase, unknown.Reason, unknown.Message, c.revisions())
 	}
 
-	c.run(revision.Policy{})
-	c.later(2 * revision.DefaultRetention)
-	c.run(revision.Policy{})
+	c.run(decision.Policy{})
+	c.later(2 * decision.DefaultRetention)
+	c.run(decision.Policy{})
 	r := back()
-	if r.Phase != revision.Failed || r.Reason != revision.ReasonIrreversible || !strings.Contains(r.Message, revision.DefaultRetention.String()) {
+	if r.Phase != revision.Failed || r.Reason != decision.ReasonIrreversible || !strings.Contains(r.Message, decision.DefaultRetention.String()) {
 		t.Errorf("%s (%s): %s", r.Phase, r.Reason, r.Message)
 	}
 }
@@ -266,14 +268,14 @@ func TestLossesAreRefused(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", both("app-preset"))
 	c.store("app-preset", "Preset", m, `{"minutes":1,"color":"red"}`)
-	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Blocked, revision.ReasonLossy)
+	i := c.mustPlan(decision.Policy{}, "app-preset", decision.Blocked, decision.ReasonLossy)
 	if !slices.Equal(i.Losses, []string{"spec.color"}) {
 		t.Errorf("losses %v", i.Losses)
 	}
-	if c.run(revision.Policy{}); len(c.revisions()) != 1 {
+	if c.run(decision.Policy{}); len(c.revisions()) != 1 {
 		t.Errorf("revisions %v", c.revisions())
 	}
-	c.mustBe(c.run(revision.Policy{AllowLosses: true}), "app-preset", revision.Retained, revision.ReasonRetained)
+	c.mustBe(c.run(decision.Policy{AllowLosses: true}), "app-preset", revision.Retained, decision.ReasonRetained)
 	if spec := c.data("app-preset-v2")["spec"].(map[string]any); spec["color"] != "red" {
 		t.Errorf("carried along: %v", spec)
 	}
@@ -285,8 +287,8 @@ func TestRevisionThatCannotBeUpgradedIsNotWritten(t *testing.T) {
 	m := c.workload("app", map[string]string{"spec.preset": "app-preset", "spec.profile": "app-profile"})
 	c.store("app-preset", "Preset", m, `"no object"`)
 	c.store("app-profile", "Profile", m, `{"minutes":1}`)
-	c.mustPlan(revision.Policy{}, "app-preset", revision.Blocked, revision.ReasonUndecodable)
-	c.mustBe(c.run(revision.Policy{}), "app-profile", revision.Retained, revision.ReasonRetained)
+	c.mustPlan(decision.Policy{}, "app-preset", decision.Blocked, decision.ReasonUndecodable)
+	c.mustBe(c.run(decision.Policy{}), "app-profile", revision.Retained, decision.ReasonRetained)
 	c.mustRefer("app", map[string]string{"spec.preset": "app-preset", "spec.profile": "app-profile-v2"})
 }
 
@@ -295,7 +297,7 @@ func TestConflictingClaims(t *testing.T) {
 	m := c.workload("app", map[string]string{"spec.preset": "app-preset"})
 	c.workload("db", map[string]string{"spec.profile": "app-preset"})
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
-	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Blocked, revision.ReasonConflictingTypes)
+	i := c.mustPlan(decision.Policy{}, "app-preset", decision.Blocked, decision.ReasonConflictingTypes)
 	for _, word := range []string{"app", "db", "Preset", "Profile"} {
 		if !strings.Contains(i.Message, word) {
 			t.Errorf("%q does not say %s", i.Message, word)
@@ -307,15 +309,15 @@ func TestTargetThatIsNotServed(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", both("app-preset"))
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
-	c.mustPlan(revision.Policy{Target: "v3"}, "app-preset", revision.Blocked, revision.ReasonTargetNotServed)
+	c.mustPlan(decision.Policy{Target: "v3"}, "app-preset", decision.Blocked, decision.ReasonTargetNotServed)
 }
 
 func TestUnreferencedIsReported(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", nil)
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
-	c.mustPlan(revision.Policy{}, "app-preset", revision.Unreferenced, nil)
-	if c.run(revision.Policy{}); len(c.revisions()) != 1 {
+	c.mustPlan(decision.Policy{}, "app-preset", decision.Unreferenced, nil)
+	if c.run(decision.Policy{}); len(c.revisions()) != 1 {
 		t.Errorf("revisions %v", c.revisions())
 	}
 }
@@ -324,7 +326,7 @@ func TestRevisionWithoutController(t *testing.T) {
 	c := newNamespace(t)
 	c.workload("app", both("app-preset"))
 	c.store("app-preset", "Preset", nil, `{"minutes":1}`)
-	if i := c.plan(revision.Policy{})["app-preset"]; i.Action != revision.Blocked {
+	if i := c.plan(decision.Policy{})["app-preset"]; i.Action != decision.Blocked {
 		t.Errorf("%+v", i)
 	}
 }
@@ -335,14 +337,14 @@ func TestReferenceToNothing(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", both("app-preset"))
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
-	c.run(revision.Policy{})
-	c.later(2 * revision.DefaultRetention)
-	c.run(revision.Policy{})
+	c.run(decision.Policy{})
+	c.later(2 * decision.DefaultRetention)
+	c.run(decision.Policy{})
 	c.workload("restored", both("app-preset"))
 	c.workload("lost", both("unknown"))
-	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonSourceGone)
-	c.mustPlan(revision.Policy{}, "unknown", revision.Blocked, revision.ReasonSourceGone)
-	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Succeeded, nil)
+	c.mustPlan(decision.Policy{}, "app-preset", decision.Upgrade, decision.ReasonSourceGone)
+	c.mustPlan(decision.Policy{}, "unknown", decision.Blocked, decision.ReasonSourceGone)
+	c.mustBe(c.run(decision.Policy{}), "app-preset", revision.Succeeded, nil)
 	c.mustRefer("restored", both("app-preset-v2"))
 	c.mustRefer("lost", both("unknown"))
 }
@@ -366,7 +368,7 @@ func TestNameIsTaken(t *testing.T) {
 			}
 			taken.Data.Raw = []byte(`{"apiVersion":"presets.example.com/v2","kind":"Preset","metadata":{"name":"preset"},"spec":` + test.spec + `}`)
 			c.must(c.core.AppsV1().ControllerRevisions(c.namespace).Create(t.Context(), taken, metav1.CreateOptions{}))
-			r := c.run(revision.Policy{})["app-preset"]
+			r := c.run(decision.Policy{})["app-preset"]
 			if r.Phase != revision.Retained || !test.want(r.Replacement) {
 				t.Errorf("%s, replacement %s", r.Phase, r.Replacement)
 			}
@@ -382,11 +384,11 @@ func TestDataDecidesAndNotLabels(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", both("app-preset"))
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
-	c.run(revision.Policy{})
+	c.run(decision.Policy{})
 	c.mislabel("app-preset-v2")
-	c.mustPlan(revision.Policy{}, "app-preset-v2", revision.Relabel, nil)
-	c.mustBe(c.run(revision.Policy{}), "app-preset-v2", revision.Succeeded, nil)
-	c.mustPlan(revision.Policy{}, "app-preset-v2", revision.UpToDate, nil)
+	c.mustPlan(decision.Policy{}, "app-preset-v2", decision.Relabel, nil)
+	c.mustBe(c.run(decision.Policy{}), "app-preset-v2", revision.Succeeded, nil)
+	c.mustPlan(decision.Policy{}, "app-preset-v2", decision.UpToDate, nil)
 }
 
 // mislabel has a revision say that it is at v1.
@@ -400,28 +402,28 @@ func TestRevisionMadeAgainIsAnother(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", both("app-preset"))
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
-	results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "app-preset", UID: "another"}})
+	results, err := c.upgrader(shared.Config(), decision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "app-preset", UID: "another"}})
 	c.must(results, err)
-	if r := results[0]; r.Phase != revision.Skipped || r.Reason != revision.ReasonReplaced {
+	if r := results[0]; r.Phase != revision.Skipped || r.Reason != decision.ReasonReplaced {
 		t.Errorf("%s (%s)", r.Phase, r.Reason)
 	}
 }
 
 func TestKeptWithoutALimit(t *testing.T) {
 	c := newNamespace(t)
-	keep := revision.Policy{Retain: true}
+	keep := decision.Policy{Retain: true}
 	m := c.workload("app", both("app-preset"))
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
 	c.run(keep)
-	c.later(1000 * revision.DefaultRetention)
-	c.mustBe(c.run(keep), "app-preset", revision.Retained, revision.ReasonKept)
+	c.later(1000 * decision.DefaultRetention)
+	c.mustBe(c.run(keep), "app-preset", revision.Retained, decision.ReasonKept)
 }
 
 func TestInventorySaysWhatCanBeDropped(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", both("app-preset"))
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
-	u := c.upgrader(shared.Config(), revision.Policy{})
+	u := c.upgrader(shared.Config(), decision.Policy{})
 	s, err := u.Inventory(t.Context())
 	c.must(s, err)
 	if slices.Contains(s.Droppable, "v1") || !slices.ContainsFunc(s.InUse, func(h revision.VersionUse) bool { return h.Version == "v1" && h.Count > 0 && len(h.UsedBy) > 0 }) {

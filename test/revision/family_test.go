@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -24,8 +25,8 @@ const (
 	versionLabel = testGroup + "/version"
 )
 
-func (testFamily) Describe() revision.Description {
-	return revision.Description{
+func (testFamily) Describe() decision.Description {
+	return decision.Description{
 		Name:      "test",
 		Versions:  []string{"v1", "v2"},
 		Targets:   []string{"v2"},
@@ -35,7 +36,7 @@ func (testFamily) Describe() revision.Description {
 			{Resource: schema.GroupResource{Group: "apps", Resource: "controllerrevisions"}, Versions: []string{"v1"}, Read: readSnapshot},
 			{Resource: schema.GroupResource{Group: "not.installed.example.com", Resource: "others"}, Versions: []string{"v1"}, Read: readWorkload},
 		},
-		Owners: []revision.OwnerType{{GroupVersionKind: schema.GroupVersionKind{Group: testGroup, Version: "v1", Kind: "Workload"}, Resource: "workloads"}},
+		Owners: []decision.OwnerType{{GroupVersionKind: schema.GroupVersionKind{Group: testGroup, Version: "v1", Kind: "Workload"}, Resource: "workloads"}},
 	}
 }
 
@@ -74,27 +75,27 @@ func readSnapshot(u *unstructured.Unstructured) reference.Usage {
 	return h
 }
 
-func (testFamily) Decode(r *appsv1.ControllerRevision, claim reference.ExpectedType) (revision.StoredObject, error) {
+func (testFamily) Decode(r *appsv1.ControllerRevision, claim reference.ExpectedType) (decision.StoredObject, error) {
 	var o map[string]any
 	if err := json.Unmarshal(r.Data.Raw, &o); err != nil {
-		return revision.StoredObject{}, err
+		return decision.StoredObject{}, err
 	}
 	u := unstructured.Unstructured{Object: o}
 	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
 	if err != nil || gv.Group != testGroup {
-		return revision.StoredObject{}, revision.ErrNotInFamily
+		return decision.StoredObject{}, decision.ErrNotInFamily
 	}
 	if claim.Kind != "" && claim.Kind != u.GetKind() {
-		return revision.StoredObject{}, fmt.Errorf("it is a %s and is referred to as a %s", u.GetKind(), claim.Kind)
+		return decision.StoredObject{}, fmt.Errorf("it is a %s and is referred to as a %s", u.GetKind(), claim.Kind)
 	}
 	if _, ok := o["spec"].(map[string]any); !ok {
-		return revision.StoredObject{}, fmt.Errorf("spec is no object")
+		return decision.StoredObject{}, fmt.Errorf("spec is no object")
 	}
 	resources := map[string]string{"Preset": "presets", "Profile": "profiles"}
-	return revision.StoredObject{Form: "full", Version: gv.Version, Resource: schema.GroupResource{Group: testGroup, Resource: resources[u.GetKind()]}, Object: o}, nil
+	return decision.StoredObject{Form: "full", Version: gv.Version, Resource: schema.GroupResource{Group: testGroup, Resource: resources[u.GetKind()]}, Object: o}, nil
 }
 
-func (testFamily) Convert(s revision.StoredObject, version string) (revision.StoredObject, error) {
+func (testFamily) Convert(s decision.StoredObject, version string) (decision.StoredObject, error) {
 	if s.Version == version {
 		return s, nil
 	}
@@ -114,7 +115,7 @@ func (testFamily) Convert(s revision.StoredObject, version string) (revision.Sto
 	return s, nil
 }
 
-func (testFamily) Compose(old *appsv1.ControllerRevision, s revision.StoredObject) (*appsv1.ControllerRevision, error) {
+func (testFamily) Compose(old *appsv1.ControllerRevision, s decision.StoredObject) (*appsv1.ControllerRevision, error) {
 	owner := metav1.GetControllerOf(old)
 	if owner == nil {
 		return nil, fmt.Errorf("no controller")

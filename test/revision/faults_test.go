@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/fault"
 )
@@ -29,14 +31,14 @@ func TestEveryWriteMayGoWrong(t *testing.T) {
 					}
 				}}
 				pass := func() {
-					u := c.upgrader(w.Config(shared.Config()), revision.Policy{})
+					u := c.upgrader(w.Config(shared.Config()), decision.Policy{})
 					w.Run(t.Context(), func(ctx context.Context) { _, _ = u.Run(ctx, revision.Scope{Namespace: c.namespace}, nil) })
 				}
 				pass()
-				c.run(revision.Policy{}) // the next client, undisturbed
-				c.clock.SetTime(c.clock.Now().Add(2 * revision.DefaultRetention))
+				c.run(decision.Policy{}) // the next client, undisturbed
+				c.clock.SetTime(c.clock.Now().Add(2 * decision.DefaultRetention))
 				pass()
-				c.run(revision.Policy{})
+				c.run(decision.Policy{})
 
 				if wrong != nil {
 					t.Errorf("write %d: %v", at, wrong)

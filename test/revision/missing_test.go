@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/revision"
@@ -128,7 +130,7 @@ func (c *testNamespace) reasons(s *missingRevisions) map[string]int {
 func (c *testNamespace) reasonsAs(user *rest.Config, s *missingRevisions) map[string]int {
 	c.t.Helper()
 	found := map[string]int{}
-	for i, err := range c.upgrader(s.config(user), revision.Policy{}).Plan(c.t.Context(), revision.Scope{Namespace: c.namespace}) {
+	for i, err := range c.upgrader(s.config(user), decision.Policy{}).Plan(c.t.Context(), revision.Scope{Namespace: c.namespace}) {
 		c.must(i, err)
 		found[string(i.Action)+" "+i.Reason.String()]++
 		if i.Message == "" {
@@ -172,7 +174,7 @@ func TestBoundOfLiveReadsIsAState(t *testing.T) {
 	if n := s.reads["controllerrevisions"]; n != maxConfirmed {
 		t.Errorf("%d revisions were read again, want %d", n, maxConfirmed)
 	}
-	report, err := c.upgrader(s.config(shared.Config()), revision.Policy{}).Run(t.Context(), revision.Scope{Namespace: c.namespace}, nil)
+	report, err := c.upgrader(s.config(shared.Config()), decision.Policy{}).Run(t.Context(), revision.Scope{Namespace: c.namespace}, nil)
 	if err != nil || report.Complete || report.Counts.Deferred != 7 {
 		t.Errorf("complete: %t, error %v, %+v; want an incomplete scan that counts 7 Deferred", report.Complete, err, report.Counts)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,7 +61,7 @@ func (c *testNamespace) must(_ any, err error) {
 }
 
 // upgrader works by the testNamespace's clock.
-func (c *testNamespace) upgrader(cfg *rest.Config, p revision.Policy) *revision.Upgrader {
+func (c *testNamespace) upgrader(cfg *rest.Config, p decision.Policy) *revision.Upgrader {
 	c.t.Helper()
 	u, err := revision.New(cfg, testFamily{}, revision.Options{Policy: p, Clock: c.clock})
 	c.must(u, err)
@@ -67,7 +69,7 @@ func (c *testNamespace) upgrader(cfg *rest.Config, p revision.Policy) *revision.
 }
 
 // run makes one pass over the namespace, undisturbed.
-func (c *testNamespace) run(p revision.Policy) map[string]revision.Result {
+func (c *testNamespace) run(p decision.Policy) map[string]revision.Result {
 	c.t.Helper()
 	results := map[string]revision.Result{}
 	_, err := c.upgrader(shared.Config(), p).Run(c.t.Context(), revision.Scope{Namespace: c.namespace}, func(r revision.Result) { results[r.Name] = r })
@@ -75,9 +77,9 @@ func (c *testNamespace) run(p revision.Policy) map[string]revision.Result {
 	return results
 }
 
-func (c *testNamespace) plan(p revision.Policy) map[string]revision.Item {
+func (c *testNamespace) plan(p decision.Policy) map[string]decision.Item {
 	c.t.Helper()
-	items := map[string]revision.Item{}
+	items := map[string]decision.Item{}
 	for i, err := range c.upgrader(shared.Config(), p).Plan(c.t.Context(), revision.Scope{Namespace: c.namespace}) {
 		c.must(i, err)
 		items[i.Name] = i

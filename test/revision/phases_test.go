@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -32,7 +34,7 @@ type phaseCase struct {
 	before  func(*testNamespace) // what has happened to the preset of the workload app
 	may     []string             // what the pass may do with revisions; nil: everything
 	killed  int                  // before this write; 0: it is not
-	policy  revision.Policy
+	policy  decision.Policy
 	request revision.Request
 	want    revision.Phase
 	why     *godwit.Reason
@@ -41,16 +43,16 @@ type phaseCase struct {
 var phaseCases = map[string]phaseCase{
 	"begun with, and not read": {
 		reason: "nothing is known of a revision that the API server does not show",
-		may:    []string{"list"}, want: revision.Analyzing, why: revision.ReasonForbidden,
+		may:    []string{"list"}, want: revision.Analyzing, why: decision.ReasonForbidden,
 	},
 	"a referrer runs": {
 		reason: "a user who waits for it to stop sees that the rest is in order",
 		before: func(c *testNamespace) { c.setRunning("app", true) },
-		want:   revision.Converted, why: revision.ReasonRunning,
+		want:   revision.Converted, why: decision.ReasonRunning,
 	},
 	"no right to create": {
 		reason: "a permission does not come by itself",
-		may:    []string{"get", "list", "update", "delete"}, want: revision.Failed, why: revision.ReasonRefused,
+		may:    []string{"get", "list", "update", "delete"}, want: revision.Failed, why: decision.ReasonRefused,
 	},
 	"killed before a reference is led": {
 		reason: "the replacement is there, and the next pass continues",
@@ -59,36 +61,36 @@ var phaseCases = map[string]phaseCase{
 	"a referrer runs by now": {
 		reason: "what was made stays, and waits with those who refer to the source",
 		before: func(c *testNamespace) {
-			c.pass(shared.Config(), 1, revision.Policy{}, revision.Request{Name: "app-preset"})
+			c.pass(shared.Config(), 1, decision.Policy{}, revision.Request{Name: "app-preset"})
 			c.setRunning("app", true)
 		},
-		want: revision.InUse, why: revision.ReasonRunning,
+		want: revision.InUse, why: decision.ReasonRunning,
 	},
 	"what runs was started with it": {
 		reason: "a place that can't be written names the source",
 		before: func(c *testNamespace) { c.started(c.setRunning("app", true), "app-preset") },
-		policy: revision.Policy{OnRunning: revision.Hold}, want: revision.InUse, why: revision.ReasonReferenced,
+		policy: decision.Policy{OnRunning: decision.Hold}, want: revision.InUse, why: decision.ReasonReferenced,
 	},
 	"no right to note it": {
 		reason: "all references are led, and the retention can't begin",
-		may:    []string{"get", "list", "create", "delete"}, want: revision.Failed, why: revision.ReasonRefused,
+		may:    []string{"get", "list", "create", "delete"}, want: revision.Failed, why: decision.ReasonRefused,
 	},
 	"killed before it is noted": {
 		reason: "all references are led, and the retention has not begun",
-		killed: 3, want: revision.Repointed, why: revision.ReasonUnanswered,
+		killed: 3, want: revision.Repointed, why: decision.ReasonUnanswered,
 	},
 	"no object refers to it": {
 		reason: "the retention has begun",
-		want:   revision.Retained, why: revision.ReasonRetained,
+		want:   revision.Retained, why: decision.ReasonRetained,
 	},
 	"no right to remove it": {
 		reason: "the retention is over, and it is there",
-		before: func(c *testNamespace) { c.run(revision.Policy{}); c.later(revision.DefaultRetention) },
-		may:    []string{"get", "list", "create", "update"}, want: revision.Failed, why: revision.ReasonRefused,
+		before: func(c *testNamespace) { c.run(decision.Policy{}); c.later(decision.DefaultRetention) },
+		may:    []string{"get", "list", "create", "update"}, want: revision.Failed, why: decision.ReasonRefused,
 	},
 	"removed": {
 		reason: "nothing is left to do",
-		before: func(c *testNamespace) { c.run(revision.Policy{}); c.later(revision.DefaultRetention) },
+		before: func(c *testNamespace) { c.run(decision.Policy{}); c.later(decision.DefaultRetention) },
 		want:   revision.Succeeded,
 	},
 	"no object refers to it, and none did": {
@@ -98,32 +100,32 @@ var phaseCases = map[string]phaseCase{
 	},
 	"a target that is not served": {
 		reason: "a user has to choose another one",
-		policy: revision.Policy{Target: "v3"}, want: revision.Failed, why: revision.ReasonTargetNotServed,
+		policy: decision.Policy{Target: "v3"}, want: revision.Failed, why: decision.ReasonTargetNotServed,
 	},
 	"labels that can't be written": {
 		reason: "its data is at the target, so that there is nothing to convert",
-		before: func(c *testNamespace) { c.run(revision.Policy{}); c.mislabel("app-preset-v2") },
-		may:    []string{"get", "list"}, request: revision.Request{Name: "app-preset-v2"}, want: revision.Failed, why: revision.ReasonRefused,
+		before: func(c *testNamespace) { c.run(decision.Policy{}); c.mislabel("app-preset-v2") },
+		may:    []string{"get", "list"}, request: revision.Request{Name: "app-preset-v2"}, want: revision.Failed, why: decision.ReasonRefused,
 	},
 	"rolled back while a referrer runs": {
 		reason:  "as an upgrade does, a rollback leaves it alone",
-		before:  func(c *testNamespace) { c.run(revision.Policy{}); c.setRunning("app", true) },
-		request: revision.Request{Name: "app-preset", Rollback: true}, want: revision.Pending, why: revision.ReasonRunning,
+		before:  func(c *testNamespace) { c.run(decision.Policy{}); c.setRunning("app", true) },
+		request: revision.Request{Name: "app-preset", Rollback: true}, want: revision.Pending, why: decision.ReasonRunning,
 	},
 	"rolled back, and no right to remove the replacement": {
 		reason: "all references are back, and the replacement is there though its retention is over",
 		before: func(c *testNamespace) {
-			c.run(revision.Policy{})
-			c.pass(shared.Config(), 0, revision.Policy{}, back)
-			c.later(revision.DefaultRetention)
+			c.run(decision.Policy{})
+			c.pass(shared.Config(), 0, decision.Policy{}, back)
+			c.later(decision.DefaultRetention)
 		},
 		may:     []string{"get", "list", "create", "update"},
-		request: back, want: revision.Failed, why: revision.ReasonRefused,
+		request: back, want: revision.Failed, why: decision.ReasonRefused,
 	},
 	"rolled back": {
 		reason:  "all references are back, and the replacement is kept for the retention",
-		before:  func(c *testNamespace) { c.run(revision.Policy{}) },
-		request: back, want: revision.RolledBack, why: revision.ReasonRetained,
+		before:  func(c *testNamespace) { c.run(decision.Policy{}) },
+		request: back, want: revision.RolledBack, why: decision.ReasonRetained,
 	},
 }
 
@@ -156,7 +158,7 @@ func TestPhases(t *testing.T) {
 func TestUpgradeThatAPassDidNotReach(t *testing.T) {
 	c := newNamespace(t)
 	c.app()
-	c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "app-profile"}) // so that there is one thing to write
+	c.pass(shared.Config(), 0, decision.Policy{}, revision.Request{Name: "app-profile"}) // so that there is one thing to write
 	life := &fault.Transport{Fault: fault.All()["killed before the write"]}
 	u, err := revision.New(life.Config(shared.Config()), testFamily{}, revision.Options{Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1})})
 	c.must(u, err)
@@ -204,7 +206,7 @@ func TestEveryPhaseIsReached(t *testing.T) {
 
 // pass takes one preset further, as the user says. It is killed before a write, if
 // kill is the number of one; the first, which is 0, makes the replacement.
-func (c *testNamespace) pass(cfg *rest.Config, kill int, p revision.Policy, w revision.Request) revision.Result {
+func (c *testNamespace) pass(cfg *rest.Config, kill int, p decision.Policy, w revision.Request) revision.Result {
 	c.t.Helper()
 	life := &fault.Transport{At: kill}
 	if kill > 0 {

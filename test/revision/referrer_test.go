@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/revision"
@@ -13,7 +15,7 @@ import (
 // laterFamily is a testFamily of software that knows workloads at another version alone.
 type laterFamily struct{ testFamily }
 
-func (k laterFamily) Describe() revision.Description {
+func (k laterFamily) Describe() decision.Description {
 	d := k.testFamily.Describe()
 	d.Referrers = []reference.Type{{Resource: schema.GroupResource{Group: testGroup, Resource: "workloads"}, Versions: []string{"v9"}, Read: readWorkload}}
 	return d

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,13 +27,13 @@ func upgraded(t *testing.T) *testNamespace {
 	t.Helper()
 	c := newNamespace(t)
 	c.store("app-preset", "Preset", c.workload("app", both("app-preset")), `{"minutes":1}`)
-	c.run(revision.Policy{})
+	c.run(decision.Policy{})
 	return c
 }
 
 func (c *testNamespace) mustEnd(w revision.Request, want revision.Phase, reason *godwit.Reason) revision.Result {
 	c.t.Helper()
-	r := c.pass(shared.Config(), 0, revision.Policy{}, w)
+	r := c.pass(shared.Config(), 0, decision.Policy{}, w)
 	if r.Phase != want || r.Reason != reason {
 		c.t.Errorf("%s is %s (%s: %s), want %s (%s)", w.Name, r.Phase, r.Reason, r.Message, want, reason)
 	}
@@ -61,7 +63,7 @@ func TestRollbackWritesTheSourceFirst(t *testing.T) {
 	c.must(before, err)
 	w := &fault.Transport{At: 1, Fault: fault.All()["killed before the write"]}
 	w.Run(t.Context(), func(ctx context.Context) {
-		_, _ = c.upgrader(w.Config(shared.Config()), revision.Policy{}).Advance(ctx, c.namespace, []revision.Request{back})
+		_, _ = c.upgrader(w.Config(shared.Config()), decision.Policy{}).Advance(ctx, c.namespace, []revision.Request{back})
 	})
 	if first := w.Writes()[0]; !strings.HasSuffix(first, "/controllerrevisions/app-preset") {
 		t.Errorf("the first write is %s", first)
@@ -72,10 +74,10 @@ func TestRollbackWritesTheSourceFirst(t *testing.T) {
 	if !apierrors.IsConflict(err) {
 		t.Errorf("a removal that was under way: %v", err)
 	}
-	c.later(2 * revision.DefaultRetention)
-	c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "app-preset"}) // as a trigger does
+	c.later(2 * decision.DefaultRetention)
+	c.pass(shared.Config(), 0, decision.Policy{}, revision.Request{Name: "app-preset"}) // as a trigger does
 	c.mustHave("app-preset", "app-preset-v2")
-	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained)
+	c.mustEnd(back, revision.RolledBack, decision.ReasonRetained)
 	c.mustRefer("app", both("app-preset"))
 }
 
@@ -87,9 +89,9 @@ func TestRollbackAfterTheRemoval(t *testing.T) {
 			c.must(nil, c.core.AppsV1().ControllerRevisions(c.namespace).Delete(t.Context(), "app-preset", metav1.DeleteOptions{}))
 		}
 	}}
-	results, err := c.upgrader(w.Config(shared.Config()), revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{back})
+	results, err := c.upgrader(w.Config(shared.Config()), decision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{back})
 	c.must(results, err)
-	if r := results[0]; r.Phase != revision.Failed || r.Reason != revision.ReasonIrreversible {
+	if r := results[0]; r.Phase != revision.Failed || r.Reason != decision.ReasonIrreversible {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 	c.mustRefer("app", both("app-preset-v2"))
@@ -100,26 +102,26 @@ func TestRollbackAfterTheRemoval(t *testing.T) {
 // while it is there, and when it is gone.
 func TestRollbackKeepsTheNewRevision(t *testing.T) {
 	c := upgraded(t)
-	r := c.mustEnd(back, revision.RolledBack, revision.ReasonRetained)
-	if want := c.clock.Now().Add(revision.DefaultRetention); !r.Until.Equal(want) {
+	r := c.mustEnd(back, revision.RolledBack, decision.ReasonRetained)
+	if want := c.clock.Now().Add(decision.DefaultRetention); !r.Until.Equal(want) {
 		t.Errorf("it is kept until %s, want %s", r.Until, want)
 	}
 	c.mustRefer("app", both("app-preset"))
 	c.mustHave("app-preset", "app-preset-v2")
 
-	c.later(revision.DefaultRetention)
+	c.later(decision.DefaultRetention)
 	c.names("app", "app-preset-v2")
-	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained) // led back again, and counted from now
+	c.mustEnd(back, revision.RolledBack, decision.ReasonRetained) // led back again, and counted from now
 	c.mustRefer("app", both("app-preset"))
-	c.later(revision.DefaultRetention - time.Second)
-	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained)
+	c.later(decision.DefaultRetention - time.Second)
+	c.mustEnd(back, revision.RolledBack, decision.ReasonRetained)
 	c.mustHave("app-preset", "app-preset-v2")
 
 	c.later(time.Second)
 	c.mustEnd(back, revision.RolledBack, nil)
 	c.mustHave("app-preset")
 	c.names("app", "app-preset-v2")
-	c.mustPlan(revision.Policy{}, "app-preset-v2", revision.Upgrade, revision.ReasonSourceGone)
+	c.mustPlan(decision.Policy{}, "app-preset-v2", decision.Upgrade, decision.ReasonSourceGone)
 	c.mustEnd(revision.Request{Name: "app-preset-v2"}, revision.Succeeded, nil)
 	c.mustRefer("app", both("app-preset"))
 	c.mustEnd(back, revision.RolledBack, nil)
@@ -129,22 +131,22 @@ func TestRollbackKeepsTheNewRevision(t *testing.T) {
 // TestRolledBackStaysSo until a user asks for it again, as by a run.
 func TestRolledBackStaysSo(t *testing.T) {
 	c := upgraded(t)
-	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained)
-	r := c.mustEnd(revision.Request{Name: "app-preset"}, revision.RolledBack, revision.ReasonRolledBack)
+	c.mustEnd(back, revision.RolledBack, decision.ReasonRetained)
+	r := c.mustEnd(revision.Request{Name: "app-preset"}, revision.RolledBack, decision.ReasonRolledBack)
 	if !strings.Contains(r.Message, c.clock.Now().Format(time.RFC3339)) {
 		t.Errorf("%q does not say since when", r.Message)
 	}
 	c.mustRefer("app", both("app-preset"))
-	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRolledBack)
+	i := c.mustPlan(decision.Policy{}, "app-preset", decision.Upgrade, decision.ReasonRolledBack)
 	if i.Replacement != "app-preset-v2" {
 		t.Errorf("the plan does not know what it is rolled back from: %+v", i)
 	}
-	c.later(revision.DefaultRetention / 2)
-	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)
+	c.later(decision.DefaultRetention / 2)
+	c.mustBe(c.run(decision.Policy{}), "app-preset", revision.Retained, decision.ReasonRetained)
 	c.mustRefer("app", both("app-preset-v2"))
-	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRetained)
-	r = c.mustEnd(back, revision.RolledBack, revision.ReasonRetained)
-	if want := c.clock.Now().Add(revision.DefaultRetention); !r.Until.Equal(want) {
+	c.mustPlan(decision.Policy{}, "app-preset", decision.Upgrade, decision.ReasonRetained)
+	r = c.mustEnd(back, revision.RolledBack, decision.ReasonRetained)
+	if want := c.clock.Now().Add(decision.DefaultRetention); !r.Until.Equal(want) {
 		t.Errorf("the second rollback keeps it until %s, want %s: what the first has noted is over", r.Until, want)
 	}
 }
@@ -155,14 +157,14 @@ func TestRolledBackStaysSo(t *testing.T) {
 func TestPendingRollbackIsNotCalledRolledBack(t *testing.T) {
 	c := upgraded(t)
 	c.setRunning("app", true)
-	c.mustEnd(back, revision.Pending, revision.ReasonRunning)
-	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRollbackPending)
+	c.mustEnd(back, revision.Pending, decision.ReasonRunning)
+	i := c.mustPlan(decision.Policy{}, "app-preset", decision.Upgrade, decision.ReasonRollbackPending)
 	for _, want := range []string{c.clock.Now().Format(time.RFC3339), "Workload app refers to app-preset-v2 at /spec/preset/revision"} {
 		if !strings.Contains(i.Message, want) {
 			t.Errorf("%q does not say %q", i.Message, want)
 		}
 	}
-	r := c.mustEnd(revision.Request{Name: "app-preset"}, revision.InUse, revision.ReasonRollbackPending) // as an upgrade does that a trigger made
+	r := c.mustEnd(revision.Request{Name: "app-preset"}, revision.InUse, decision.ReasonRollbackPending) // as an upgrade does that a trigger made
 	if r.Replacement != "app-preset-v2" || !strings.Contains(r.Message, "Workload app refers to app-preset-v2") {
 		t.Errorf("it does not say what names which revision: %+v", r)
 	}
@@ -170,9 +172,9 @@ func TestPendingRollbackIsNotCalledRolledBack(t *testing.T) {
 
 	c.setRunning("app", false)
 	c.status("app", map[string]string{"status.preset": "app-preset"}) // one of two references is back
-	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRollbackPending)
-	c.mustEnd(back, revision.RolledBack, revision.ReasonRetained) // which is the remedy
-	c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRolledBack)
+	c.mustPlan(decision.Policy{}, "app-preset", decision.Upgrade, decision.ReasonRollbackPending)
+	c.mustEnd(back, revision.RolledBack, decision.ReasonRetained) // which is the remedy
+	c.mustPlan(decision.Policy{}, "app-preset", decision.Upgrade, decision.ReasonRolledBack)
 	c.mustRefer("app", both("app-preset"))
 }
 
@@ -180,14 +182,14 @@ func TestPendingRollbackIsNotCalledRolledBack(t *testing.T) {
 // the source goes after its retention.
 func TestInterruptedRollbackIsEndedByARun(t *testing.T) {
 	c := upgraded(t)
-	c.pass(shared.Config(), 1, revision.Policy{}, back)
-	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Upgrade, revision.ReasonRollbackPending)
+	c.pass(shared.Config(), 1, decision.Policy{}, back)
+	i := c.mustPlan(decision.Policy{}, "app-preset", decision.Upgrade, decision.ReasonRollbackPending)
 	if !strings.Contains(i.Message, "rollback") {
 		t.Errorf("%q", i.Message)
 	}
-	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)
-	c.later(revision.DefaultRetention)
-	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Succeeded, nil)
+	c.mustBe(c.run(decision.Policy{}), "app-preset", revision.Retained, decision.ReasonRetained)
+	c.later(decision.DefaultRetention)
+	c.mustBe(c.run(decision.Policy{}), "app-preset", revision.Succeeded, nil)
 	c.mustHave("app-preset-v2")
 }
 
@@ -199,7 +201,7 @@ func sharedReplacement(t *testing.T) *testNamespace {
 	m := c.workload("app", map[string]string{"spec.preset": "app-first", "status.preset": "app-second"})
 	c.store("app-first", "Preset", m, `{"minutes":1}`)
 	c.store("app-second", "Preset", m, `{"minutes":1}`)
-	c.run(revision.Policy{})
+	c.run(decision.Policy{})
 	c.mustHave("app-first", "app-preset-v2", "app-second")
 	return c
 }
@@ -210,7 +212,7 @@ func TestTwoRollbacksShareANewRevision(t *testing.T) {
 	both := []revision.Request{{Name: "app-first", Rollback: true}, {Name: "app-second", Rollback: true}}
 	rollback := func(reason *godwit.Reason) {
 		t.Helper()
-		results, err := c.upgrader(shared.Config(), revision.Policy{}).Advance(t.Context(), c.namespace, both)
+		results, err := c.upgrader(shared.Config(), decision.Policy{}).Advance(t.Context(), c.namespace, both)
 		c.must(results, err)
 		for _, r := range results {
 			if r.Phase != revision.RolledBack || r.Reason != reason {
@@ -219,14 +221,14 @@ func TestTwoRollbacksShareANewRevision(t *testing.T) {
 		}
 		c.must(nil, c.unresolved())
 	}
-	rollback(revision.ReasonRetained)
+	rollback(decision.ReasonRetained)
 	c.mustHave("app-first", "app-preset-v2", "app-second")
 	for path, to := range c.refers("app") {
 		if to == "app-preset-v2" {
 			t.Errorf("%s still names the new revision", path)
 		}
 	}
-	c.later(revision.DefaultRetention)
+	c.later(decision.DefaultRetention)
 	rollback(nil)
 	c.mustHave("app-first", "app-second")
 }
@@ -236,13 +238,13 @@ func TestTwoRollbacksShareANewRevision(t *testing.T) {
 func TestRollbackLeavesWhatTheOtherSourceNeeds(t *testing.T) {
 	c := sharedReplacement(t)
 	first := revision.Request{Name: "app-first", Rollback: true}
-	r := c.mustEnd(first, revision.RolledBack, revision.ReasonKept)
+	r := c.mustEnd(first, revision.RolledBack, decision.ReasonKept)
 	if !strings.Contains(r.Message, "app-second") {
 		t.Errorf("%q does not say what needs it", r.Message)
 	}
-	c.later(2 * revision.DefaultRetention)
+	c.later(2 * decision.DefaultRetention)
 	c.mustEnd(revision.Request{Name: "app-second"}, revision.Succeeded, nil)
-	c.mustEnd(first, revision.RolledBack, revision.ReasonKept)
+	c.mustEnd(first, revision.RolledBack, decision.ReasonKept)
 	c.mustHave("app-first", "app-preset-v2")
 	c.status("app", map[string]string{"status.preset": "app-second"}) // as a restore brings it back
 	c.mustEnd(revision.Request{Name: "app-second"}, revision.Succeeded, nil)
@@ -259,7 +261,7 @@ func TestEveryWriteOfARollbackMayGoWrong(t *testing.T) {
 			for at := 0; ; at++ {
 				c := newNamespace(t)
 				c.app()
-				c.run(revision.Policy{})
+				c.run(decision.Policy{})
 				var wrong error
 				w := &fault.Transport{At: at, Fault: one, After: func(req *http.Request) {
 					if err := c.unresolved(); err != nil && wrong == nil {
@@ -268,12 +270,12 @@ func TestEveryWriteOfARollbackMayGoWrong(t *testing.T) {
 				}}
 				both := []revision.Request{{Name: "app-preset", Rollback: true}, {Name: "app-profile", Rollback: true}}
 				pass := func(w *fault.Transport) {
-					u := c.upgrader(w.Config(shared.Config()), revision.Policy{})
+					u := c.upgrader(w.Config(shared.Config()), decision.Policy{})
 					w.Run(t.Context(), func(ctx context.Context) { _, _ = u.Advance(ctx, c.namespace, both) })
 				}
 				pass(w)
 				pass(&fault.Transport{}) // the next client, undisturbed
-				c.later(revision.DefaultRetention)
+				c.later(decision.DefaultRetention)
 				pass(w)
 				pass(&fault.Transport{})
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/godwit-dev/godwit/revision"
@@ -40,7 +42,7 @@ func TestScanOfANamespaceDelaysNoOther(t *testing.T) {
 	})
 	found := map[string]revision.Phase{}
 	scope := revision.Scope{Selector: labels.SelectorFromSet(labels.Set{"test": "side-by-side"})}
-	report, err := scanned.upgrader(cfg, revision.Policy{}).Run(t.Context(), scope, func(r revision.Result) { found[r.Namespace+"/"+r.Name] = r.Phase })
+	report, err := scanned.upgrader(cfg, decision.Policy{}).Run(t.Context(), scope, func(r revision.Result) { found[r.Namespace+"/"+r.Name] = r.Phase })
 	if err != nil || !report.Complete || len(found) != 4 {
 		t.Errorf("error %v, complete: %t, %v; want 4 revisions in a complete run", err, report.Complete, found)
 	}

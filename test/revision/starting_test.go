@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/revision"
@@ -59,7 +61,7 @@ func TestForbiddenOfAStartingServerIsTriedAgain(t *testing.T) {
 			return server
 		})
 		results := map[string]revision.Result{}
-		_, err := c.upgrader(cfg, revision.Policy{}).Run(t.Context(), revision.Scope{Namespace: c.namespace}, func(r revision.Result) { results[r.Name] = r })
+		_, err := c.upgrader(cfg, decision.Policy{}).Run(t.Context(), revision.Scope{Namespace: c.namespace}, func(r revision.Result) { results[r.Name] = r })
 		if err != nil || len(results) != 2 {
 			t.Fatalf("%d results, error %v", len(results), err)
 		}
@@ -71,6 +73,6 @@ func TestForbiddenOfAStartingServerIsTriedAgain(t *testing.T) {
 		if server.refused == 0 {
 			t.Error("the server refused nothing")
 		}
-		c.clock.SetTime(c.clock.Now().Add(2 * revision.DefaultRetention))
+		c.clock.SetTime(c.clock.Now().Add(2 * decision.DefaultRetention))
 	}
 }

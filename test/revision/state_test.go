@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -47,8 +49,8 @@ func TestLineageOfOtherReleases(t *testing.T) {
 	c := newNamespace(t)
 	source := c.store("app-preset", "Preset", c.workload("app", both("app-preset")), `{"minutes":1}`)
 	oldest := lineagesOf(t, strings.ReplaceAll(formattest.Frozen(t, "lineage.json"), "00000000-0000-4000-8000-000000000001", string(source.UID)))
-	oldest.Source[revision.UnreferencedAnnotation] = c.clock.Now().UTC().Format("2006-01-02T15:04:05Z07:00")
-	c.mustBe(c.run(revision.Policy{}), "app-preset", revision.Retained, revision.ReasonRetained)
+	oldest.Source[decision.UnreferencedAnnotation] = c.clock.Now().UTC().Format("2006-01-02T15:04:05Z07:00")
+	c.mustBe(c.run(decision.Policy{}), "app-preset", revision.Retained, decision.ReasonRetained)
 	if diff := cmp.Diff(oldest, lineages{c.annotations("app-preset"), c.annotations("app-preset-v2")}); diff != "" {
 		t.Errorf("annotations (-%s +now):\n%s", formattest.Oldest, diff)
 	}
@@ -56,13 +58,13 @@ func TestLineageOfOtherReleases(t *testing.T) {
 	c.annotate("app-preset", newer.Source)
 	c.annotate("app-preset-v2", newer.Replacement)
 	before := c.revisions()
-	i := c.mustPlan(revision.Policy{}, "app-preset", revision.Blocked, revision.ReasonNewerFormat)
+	i := c.mustPlan(decision.Policy{}, "app-preset", decision.Blocked, decision.ReasonNewerFormat)
 	if want := "controllerrevision " + c.namespace + `/app-preset has format "2"`; !strings.Contains(i.Message, want) {
 		t.Errorf("%s does not say %s", i.Message, want)
 	}
-	c.later(2 * revision.DefaultRetention)
+	c.later(2 * decision.DefaultRetention)
 	for _, w := range []revision.Request{{Name: "app-preset"}, {Name: "app-preset", Rollback: true}, {Name: "app-preset-v2"}} {
-		if r := c.pass(shared.Config(), 0, revision.Policy{}, w); r.Phase != revision.Failed || r.Reason != revision.ReasonNewerFormat {
+		if r := c.pass(shared.Config(), 0, decision.Policy{}, w); r.Phase != revision.Failed || r.Reason != decision.ReasonNewerFormat {
 			t.Errorf("%+v is %s, %s: %s", w, r.Phase, r.Reason, r.Message)
 		}
 	}
@@ -73,7 +75,7 @@ func TestLineageOfOtherReleases(t *testing.T) {
 
 	c.annotate("app-preset", oldest.Source)
 	c.annotate("app-preset-v2", oldest.Replacement)
-	if r := c.pass(shared.Config(), 0, revision.Policy{}, revision.Request{Name: "app-preset"}); r.Phase != revision.Succeeded || slices.Contains(c.revisions(), "app-preset") {
+	if r := c.pass(shared.Config(), 0, decision.Policy{}, revision.Request{Name: "app-preset"}); r.Phase != revision.Succeeded || slices.Contains(c.revisions(), "app-preset") {
 		t.Errorf("after the retention the upgrade of %s is %s, %s: %s", formattest.Oldest, r.Phase, r.Reason, r.Message)
 	}
 }

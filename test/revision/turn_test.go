@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/revision"
@@ -36,7 +38,7 @@ func (c *slowClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 // pass ends after a few scans, keeps the old revision and says why; a later pass deletes it.
 func TestRemovalThatGetsNoTurnEndsThePass(t *testing.T) {
 	c := upgraded(t)
-	c.later(2 * revision.DefaultRetention)
+	c.later(2 * decision.DefaultRetention)
 	var scans atomic.Int64
 	cfg := intercept(shared.Config(), func(req *http.Request) *http.Response {
 		if req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/"+c.namespace+"/workloads") {
@@ -51,7 +53,7 @@ func TestRemovalThatGetsNoTurnEndsThePass(t *testing.T) {
 	results, err := u.Advance(ctx, c.namespace, []revision.Request{{Name: "app-preset"}})
 	c.must(results, err)
 	r := results[0]
-	if r.Phase != revision.Retained || r.Reason != revision.ReasonRateLimited || r.Until.IsZero() {
+	if r.Phase != revision.Retained || r.Reason != decision.ReasonRateLimited || r.Until.IsZero() {
 		t.Errorf("%s (%s: %s) until %s, want Retained (RateLimited)", r.Phase, r.Reason, r.Message, r.Until)
 	}
 	if n := scans.Load(); n < 3 || n > 6 {
@@ -72,10 +74,10 @@ func TestRepointThatAWebhookFailsNamesIt(t *testing.T) {
 		}
 		return status(http.StatusInternalServerError, `failed calling webhook \"guard.presets.example.com\"`)
 	})
-	results, err := c.upgrader(cfg, revision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "app-preset"}})
+	results, err := c.upgrader(cfg, decision.Policy{}).Advance(t.Context(), c.namespace, []revision.Request{{Name: "app-preset"}})
 	c.must(results, err)
 	r := results[0]
-	if r.Phase != revision.InUse || r.Reason != revision.ReasonUnanswered {
+	if r.Phase != revision.InUse || r.Reason != decision.ReasonUnanswered {
 		t.Errorf("%s (%s), want InUse (Unanswered)", r.Phase, r.Reason)
 	}
 	for _, want := range []string{`failed calling webhook "guard.presets.example.com"`, "Workload app", "/spec/preset/revision"} {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit/revision"
@@ -15,7 +17,7 @@ import (
 func TestUpgradeRepointsEveryReference(t *testing.T) {
 	c := newNamespace(t)
 	c.app()
-	for name, r := range c.run(revision.Policy{}) {
+	for name, r := range c.run(decision.Policy{}) {
 		if r.Phase != revision.Retained {
 			t.Errorf("%s is %s: %s", name, r.Phase, r.Message)
 		}
@@ -33,19 +35,19 @@ func TestUpgradeRepointsEveryReference(t *testing.T) {
 	if got := c.revisions(); len(got) != 4 {
 		t.Errorf("revisions %v: a source is kept for an hour", got)
 	}
-	for _, i := range c.plan(revision.Policy{}) {
-		if i.Version == "v1" && (i.Action != revision.Upgrade || i.Reason != revision.ReasonRetained) {
+	for _, i := range c.plan(decision.Policy{}) {
+		if i.Version == "v1" && (i.Action != decision.Upgrade || i.Reason != decision.ReasonRetained) {
 			t.Errorf("%s: %s %s", i.Name, i.Action, i.Reason)
 		}
 	}
 
-	c.clock.SetTime(c.clock.Now().Add(revision.DefaultRetention - time.Second))
-	c.run(revision.Policy{})
+	c.clock.SetTime(c.clock.Now().Add(decision.DefaultRetention - time.Second))
+	c.run(decision.Policy{})
 	if got := c.revisions(); len(got) != 4 {
 		t.Errorf("revisions %v a second before the retention ends", got)
 	}
 	c.clock.SetTime(c.clock.Now().Add(time.Second))
-	for name, r := range c.run(revision.Policy{}) {
+	for name, r := range c.run(decision.Policy{}) {
 		if r.Phase != revision.Succeeded {
 			t.Errorf("%s is %s: %s", name, r.Phase, r.Message)
 		}
@@ -56,8 +58,8 @@ func TestUpgradeRepointsEveryReference(t *testing.T) {
 	if err := c.unresolved(); err != nil {
 		t.Error(err)
 	}
-	for _, i := range c.plan(revision.Policy{}) {
-		if i.Action != revision.UpToDate {
+	for _, i := range c.plan(decision.Policy{}) {
+		if i.Action != decision.UpToDate {
 			t.Errorf("%s: %s %s", i.Name, i.Action, i.Message)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -94,10 +96,10 @@ func TestRefusedWriteStalls(t *testing.T) {
 	c.awaitUpgrade(&upgrade, revision.Failed)
 	c.mustHaveKstatus(&upgrade, status.FailedStatus)
 	stalled := meta.FindStatusCondition(upgrade.Status.Conditions, v1alpha1.ConditionStalled)
-	if stalled.Reason != revision.ReasonRefused.Name || !strings.Contains(stalled.Message, "exceeded quota: full") {
+	if stalled.Reason != decision.ReasonRefused.Name || !strings.Contains(stalled.Message, "exceeded quota: full") {
 		t.Errorf("%s: %s", stalled.Reason, stalled.Message)
 	}
-	if fs := trigger.Status.Failures; len(fs) != 1 || fs[0].Name != old || fs[0].Reason != revision.ReasonRefused.Name || !strings.Contains(fs[0].Message, "exceeded quota: full") {
+	if fs := trigger.Status.Failures; len(fs) != 1 || fs[0].Name != old || fs[0].Reason != decision.ReasonRefused.Name || !strings.Contains(fs[0].Message, "exceeded quota: full") {
 		t.Errorf("failures %+v", fs)
 	}
 	if err := c.Delete(t.Context(), quota); err != nil {

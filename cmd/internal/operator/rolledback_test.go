@@ -3,6 +3,8 @@ package operator
 import (
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,7 +43,7 @@ func TestTriggerDoesNotUndoARollback(t *testing.T) {
 	if got := c.revisionName(f); got != old {
 		t.Errorf("%s was rolled back, and the trigger repointed it to %s", f.VM, got)
 	}
-	if len(c.upgrades()) != 0 || len(trigger.Status.Failures) != 1 || trigger.Status.Failures[0].Reason != revision.ReasonRolledBack.Name {
+	if len(c.upgrades()) != 0 || len(trigger.Status.Failures) != 1 || trigger.Status.Failures[0].Reason != decision.ReasonRolledBack.Name {
 		t.Errorf("upgrades %v, failures %v", c.upgrades(), trigger.Status.Failures)
 	}
 

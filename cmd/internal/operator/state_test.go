@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/revision/decision"
+
+	storagedecision "github.com/godwit-dev/godwit/internal/storageversion/decision"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	appsv1 "k8s.io/api/apps/v1"
@@ -58,12 +60,12 @@ func TestManagerAndOtherReleases(t *testing.T) {
 	c.checkpoint(names["newers"], newer)
 
 	p := c.manage(group)
-	c.awaitReason(names["oldests"], decision.ReasonSucceeded.Name)
+	c.awaitReason(names["oldests"], storagedecision.ReasonSucceeded.Name)
 	c.mustBeStored(names["oldests"], map[string]int{"v1": objects})
 	for _, plural := range []string{"newers", "marks"} {
-		m := c.awaitReason(names[plural], decision.ReasonBlocked.Name)
+		m := c.awaitReason(names[plural], storagedecision.ReasonBlocked.Name)
 		blocked := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionBlocked)
-		if blocked == nil || blocked.Status != metav1.ConditionTrue || blocked.Reason != decision.ReasonNewerFormat.Name ||
+		if blocked == nil || blocked.Status != metav1.ConditionTrue || blocked.Reason != storagedecision.ReasonNewerFormat.Name ||
 			!strings.Contains(blocked.Message, "crdmigration "+names[plural]+" has format") || !strings.Contains(blocked.Message, "reads format 1") {
 			t.Errorf("%s: condition %+v", plural, blocked)
 		}
@@ -88,7 +90,7 @@ func TestManagerAndOtherReleases(t *testing.T) {
 	c.patch(names["marks"], `{"metadata":{"annotations":{"`+format.Annotation+`":null}}}`)
 	c.manage(group)
 	for _, plural := range []string{"newers", "marks"} {
-		c.awaitReason(names[plural], decision.ReasonSucceeded.Name)
+		c.awaitReason(names[plural], storagedecision.ReasonSucceeded.Name)
 		c.mustBeStored(names[plural], map[string]int{"v2": objects})
 	}
 }
@@ -155,7 +157,7 @@ func TestRevisionsAndOtherReleases(t *testing.T) {
 		c.mustHaveKstatus(refused.object, status.FailedStatus)
 		stalled := meta.FindStatusCondition(refused.conditions, v1alpha1.ConditionStalled)
 		want := what + ` has format "2", and this release of Godwit reads format 1: a newer release wrote it; ` + format.Do
-		if stalled == nil || stalled.Reason != revision.ReasonNewerFormat.Name || !strings.HasSuffix(stalled.Message, want) {
+		if stalled == nil || stalled.Reason != storagedecision.ReasonNewerFormat.Name || !strings.HasSuffix(stalled.Message, want) {
 			t.Errorf("condition %+v, want %s", stalled, want)
 		}
 		c.await("an event about "+what, func() bool {
@@ -179,7 +181,7 @@ func TestRevisionsAndOtherReleases(t *testing.T) {
 	counting := c.trigger("counts", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
 	c.awaitTrigger(counting, revisionupgrade.ReasonUpgradesFailed.Name)
 	if s := counting.Status; s.Counts.Failed != 2 || s.Counts.InUse != 0 || !slices.ContainsFunc(s.Failures, func(f v1alpha1.Failure) bool {
-		return f.Name == sources["upgrade"].Name && f.Reason == revision.ReasonNewerFormat.Name
+		return f.Name == sources["upgrade"].Name && f.Reason == decision.ReasonNewerFormat.Name
 	}) {
 		t.Errorf("the trigger counts %+v, with failures %+v", s.Counts, s.Failures)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -189,7 +191,7 @@ func TestTriggerReportsABrokenReference(t *testing.T) {
 	c.awaitTrigger(trigger, revisionupgrade.ReasonUpgradesFailed.Name)
 	c.mustHaveKstatus(trigger, status.FailedStatus)
 	r := f.Revision(vm)
-	if fs := trigger.Status.Failures; len(fs) != 1 || fs[0].Name != r.Name || fs[0].Reason != revision.ReasonSourceGone.Name {
+	if fs := trigger.Status.Failures; len(fs) != 1 || fs[0].Name != r.Name || fs[0].Reason != decision.ReasonSourceGone.Name {
 		t.Errorf("failures %+v", fs)
 	}
 	if err := c.Create(t.Context(), r); err != nil {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -28,21 +30,21 @@ func TestUpgradeKeepsWhatItFound(t *testing.T) {
 	upgrade := c.upgradeByName("told", source.Name)
 	c.upgrade()
 	c.awaitUpgrade(upgrade, revision.Retained)
-	want := &v1alpha1.RevisionSource{UID: source.UID, Version: "v1alpha1", Form: "Object", Hash: revision.Hash(source), ResourceVersion: source.ResourceVersion}
+	want := &v1alpha1.RevisionSource{UID: source.UID, Version: "v1alpha1", Form: "Object", Hash: decision.Hash(source), ResourceVersion: source.ResourceVersion}
 	if diff := cmp.Diff(want, upgrade.Status.Source); diff != "" {
 		t.Errorf("the source (-want +got):\n%s", diff)
 	}
 	replacement := c.controllerRevision(c.revisionName(f))
-	if diff := cmp.Diff(&v1alpha1.RevisionReplacement{Name: replacement.Name, UID: replacement.UID, Version: "v1beta1", Hash: revision.Hash(replacement)}, upgrade.Status.Replacement); diff != "" {
+	if diff := cmp.Diff(&v1alpha1.RevisionReplacement{Name: replacement.Name, UID: replacement.UID, Version: "v1beta1", Hash: decision.Hash(replacement)}, upgrade.Status.Replacement); diff != "" {
 		t.Errorf("the replacement (-want +got):\n%s", diff)
 	}
 	for _, place := range upgrade.Status.References {
-		if place.State != revision.ReferenceNew {
+		if place.State != decision.ReferenceNew {
 			t.Errorf("%s of %s is %s, and names the replacement", place.Path, place.Name, place.State)
 		}
 	}
 	// The annotation of the source says that the retention is over.
-	c.merge(c.controllerRevision(source.Name), fmt.Sprintf(`{"metadata":{"annotations":{%q:"2026-01-01T00:00:00Z"}}}`, revision.UnreferencedAnnotation))
+	c.merge(c.controllerRevision(source.Name), fmt.Sprintf(`{"metadata":{"annotations":{%q:"2026-01-01T00:00:00Z"}}}`, decision.UnreferencedAnnotation))
 	c.look(upgrade)
 	c.awaitUpgrade(upgrade, revision.Succeeded)
 	if diff := cmp.Diff(want, upgrade.Status.Source); diff != "" {
@@ -98,14 +100,14 @@ func TestImpossibleUpgrade(t *testing.T) {
 			spoil: func(r *appsv1.ControllerRevision) {
 				r.OwnerReferences[0].APIVersion, r.OwnerReferences[0].Kind = "apps/v1", "StatefulSet"
 			},
-			reason: revision.ReasonUnexpectedOwner.Name, message: []string{"StatefulSet", "godwit revision fix"},
+			reason: decision.ReasonUnexpectedOwner.Name, message: []string{"StatefulSet", "godwit revision fix"},
 		},
-		"another-family": {spoil: data(f.Data, `{"spec":{"template":{"$patch":"replace"}}}`), reason: revision.ReasonNotInFamily.Name, message: []string{"correct the reference"}},
-		"corrupt":        {spoil: data(f.Data, `{"apiVersion":"","spec":"eyJjcHUi?"}`), reason: revision.ReasonUndecodable.Name, message: []string{"base64"}},
-		"one-mebibyte":   {spoil: data(guest, `"guest":"`+strings.Repeat("9", 1<<20)+`"`), reason: revision.ReasonUndecodable.Name, message: []string{"more than the 524288"}},
-		"deep":           {spoil: data(guest, `"guest":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)), reason: revision.ReasonUndecodable.Name, message: []string{"64 levels deep"}},
-		"a-key-twice":    {spoil: data(guest, guest+","+guest), reason: revision.ReasonUndecodable.Name, message: []string{"spec.memory.guest", "twice"}},
-		"not-served":     {target: "v1", reason: revision.ReasonTargetNotServed.Name, message: []string{"v1beta1", "does not serve v1"}},
+		"another-family": {spoil: data(f.Data, `{"spec":{"template":{"$patch":"replace"}}}`), reason: decision.ReasonNotInFamily.Name, message: []string{"correct the reference"}},
+		"corrupt":        {spoil: data(f.Data, `{"apiVersion":"","spec":"eyJjcHUi?"}`), reason: decision.ReasonUndecodable.Name, message: []string{"base64"}},
+		"one-mebibyte":   {spoil: data(guest, `"guest":"`+strings.Repeat("9", 1<<20)+`"`), reason: decision.ReasonUndecodable.Name, message: []string{"more than the 524288"}},
+		"deep":           {spoil: data(guest, `"guest":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)), reason: decision.ReasonUndecodable.Name, message: []string{"64 levels deep"}},
+		"a-key-twice":    {spoil: data(guest, guest+","+guest), reason: decision.ReasonUndecodable.Name, message: []string{"spec.memory.guest", "twice"}},
+		"not-served":     {target: "v1", reason: decision.ReasonTargetNotServed.Name, message: []string{"v1beta1", "does not serve v1"}},
 	}
 	sources, upgrades := map[string]*appsv1.ControllerRevision{}, map[string]*v1alpha1.ControllerRevisionUpgrade{}
 	for name, test := range cases {
@@ -151,11 +153,11 @@ func TestUpgradeWithoutAPermission(t *testing.T) {
 	c.awaitUpgrade(upgrade, revision.Analyzing)
 	c.mustHaveKstatus(upgrade, status.FailedStatus)
 	stalled := meta.FindStatusCondition(upgrade.Status.Conditions, v1alpha1.ConditionStalled)
-	if stalled.Reason != revision.ReasonForbidden.Name || !strings.Contains(stalled.Message, "virtualmachinepools.pool.kubevirt.io is forbidden") ||
+	if stalled.Reason != decision.ReasonForbidden.Name || !strings.Contains(stalled.Message, "virtualmachinepools.pool.kubevirt.io is forbidden") ||
 		!strings.Contains(stalled.Message, "godwit rbac --controller=revisionUpgrader") {
 		t.Errorf("%s: %s", stalled.Reason, stalled.Message)
 	}
 	trigger := c.trigger("blind", v1alpha1.ControllerRevisionUpgradeTriggerSpec{})
-	c.awaitTrigger(trigger, revision.ReasonForbidden.Name)
+	c.awaitTrigger(trigger, decision.ReasonForbidden.Name)
 	c.mustHaveKstatus(trigger, status.FailedStatus)
 }

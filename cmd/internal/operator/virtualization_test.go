@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -223,8 +225,8 @@ func (c *virtualization) outlastRetention() {
 		c.t.Fatal(err)
 	}
 	for _, r := range revisions.Items {
-		if r.Annotations[revision.UnreferencedAnnotation] != "" {
-			c.merge(&r, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, revision.UnreferencedAnnotation, time.Now().Add(-2*time.Hour).UTC().Format(time.RFC3339)))
+		if r.Annotations[decision.UnreferencedAnnotation] != "" {
+			c.merge(&r, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, decision.UnreferencedAnnotation, time.Now().Add(-2*time.Hour).UTC().Format(time.RFC3339)))
 		}
 	}
 	c.nudge()

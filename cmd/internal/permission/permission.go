@@ -4,14 +4,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/revision/decision"
+
+	storagedecision "github.com/godwit-dev/godwit/internal/storageversion/decision"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/resource"
-	"github.com/godwit-dev/godwit/revision"
 )
 
 // Permission is what RBAC grants: verbs on one resource.
@@ -122,9 +123,9 @@ type Scope struct {
 	// Dependents are resources whose ownerReferences a run repairs.
 	Dependents []string
 	// Write of a run; empty means the default.
-	Write decision.Write
+	Write storagedecision.Write
 	// Family of the revisions.
-	Family revision.Description
+	Family decision.Description
 	// Namespace of the revisions, of the managed resources or of the migrations; empty means all.
 	Namespace string
 	// Installation is the namespace of the manager, of the agent of a hub, or of the journal of a run.

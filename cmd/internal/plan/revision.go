@@ -3,6 +3,8 @@ package plan
 import (
 	"context"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
@@ -30,8 +32,8 @@ func (s *scanner) planRevisions(ctx context.Context) planreport.Row {
 	if err != nil {
 		return s.failed(ctx, planreport.Revisions, err, nil)
 	}
-	var items []revision.Item
-	inventory, err := u.InventoryEach(ctx, func(i revision.Item) error {
+	var items []decision.Item
+	inventory, err := u.InventoryEach(ctx, func(i decision.Item) error {
 		items = append(items, i)
 		return nil
 	})

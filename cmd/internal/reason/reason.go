@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/revision/decision"
+
+	storagedecision "github.com/godwit-dev/godwit/internal/storageversion/decision"
 
 	"github.com/godwit-dev/godwit"
 	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
@@ -31,7 +33,6 @@ import (
 	"github.com/godwit-dev/godwit/externalname/ready"
 	"github.com/godwit-dev/godwit/internal/storageversion/listing"
 	"github.com/godwit-dev/godwit/internal/storageversion/resource"
-	"github.com/godwit-dev/godwit/revision"
 )
 
 // Subject is what reasons are about.
@@ -112,15 +113,15 @@ func (g Group) shownBy(occurrences func(*godwit.Reason) []status.Occurrence) Gro
 // Groups are all groups, in the order in which they are shown.
 func Groups() []Group {
 	return []Group{
-		group(CRD, "godwit crd plan, godwit crd run, status.blockers of a CRDMigration", &decision.Reasons, &listing.Reasons),
+		group(CRD, "godwit crd plan, godwit crd run, status.blockers of a CRDMigration", &storagedecision.Reasons, &listing.Reasons),
 		group(Release, "godwit crd check", &releasecheck.Reasons),
 		group(Rescue, "godwit crd rescue", &rescue.Reasons),
 		group(Bridge, "godwit crd bridge", &bridge.Reasons),
 		group(Leftover, "godwit crd doctor, godwit crd check", &doctor.Reasons),
 		group(Resource, "godwit resource", &resource.Reasons),
-		group(Migration, "conditions and events of a CRDMigration, godwit crd run", &decision.StepReasons, &crdmigration.Reasons).
+		group(Migration, "conditions and events of a CRDMigration, godwit crd run", &storagedecision.StepReasons, &crdmigration.Reasons).
 			shownBy(crdmigration.Occurrences),
-		group(Revision, "godwit revision, conditions and events of a ControllerRevisionUpgrade", &revision.Reasons).
+		group(Revision, "godwit revision, conditions and events of a ControllerRevisionUpgrade", &decision.Reasons).
 			shownBy(revisionupgrade.Occurrences),
 		group(Trigger, "conditions and events of a ControllerRevisionUpgradeTrigger", &revisionupgrade.Reasons).
 			shownBy(revisionupgrade.TriggerOccurrences),

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
@@ -94,7 +96,7 @@ func runCode(c revision.Counts, rows []row) frame.Code {
 		of := one.outcome()
 		pending = pending || of.phase == revision.Retained && of.run.RetainedUntil != nil
 		partial = partial || of.phase == revision.Failed && of.begun
-		partial = partial || slices.Contains([]string{revision.ReasonUnanswered.Name, revision.ReasonForbidden.Name, revision.ReasonDangling.Name, revision.ReasonUnconfirmed.Name}, of.run.Reason)
+		partial = partial || slices.Contains([]string{decision.ReasonUnanswered.Name, decision.ReasonForbidden.Name, decision.ReasonDangling.Name, decision.ReasonUnconfirmed.Name}, of.run.Reason)
 	}
 	switch {
 	case partial:

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unique"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
@@ -37,7 +39,7 @@ type row struct {
 // outcome is what rows may have alike.
 type outcome struct {
 	run    revisionreport.Run // without the names of a row
-	action revision.Action
+	action decision.Action
 	phase  revision.Phase
 	begun  bool // an upgrade has created the new revision, a rollback has marked the old one
 }
@@ -94,12 +96,12 @@ func (p *pass) time(t *time.Time) *time.Time {
 }
 
 // plan adds an item of the scan before the run, in the order of namespaces and names.
-func (p *pass) plan(i revision.Item) {
+func (p *pass) plan(i decision.Item) {
 	r := revision.Result{Item: i}
-	if i.Reason == revision.ReasonRetained {
+	if i.Reason == decision.ReasonRetained {
 		r.Phase = revision.Retained
 	}
-	if i.Action == revision.Upgrade || i.Action == revision.Relabel {
+	if i.Action == decision.Upgrade || i.Action == decision.Relabel {
 		p.begins++
 		if n := len(p.todo); n == 0 || p.todo[n-1] != i.Namespace {
 			p.todo = append(p.todo, i.Namespace)
@@ -115,7 +117,7 @@ func (p *pass) plan(i revision.Item) {
 
 // atTarget reports whether a revision is only counted, and has no row.
 func (o outcome) atTarget() bool {
-	return (o.action == revision.UpToDate || o.action == revision.Unreferenced) && o.phase != revision.Retained
+	return (o.action == decision.UpToDate || o.action == decision.Unreferenced) && o.phase != revision.Retained
 }
 
 // run makes one pass.
@@ -146,8 +148,8 @@ func (p *pass) find(namespace, name string) (int, bool) {
 
 // dangling adds references that were written meanwhile to a revision that is gone, also to one
 // that this run has deleted.
-func (p *pass) dangling(i revision.Item) error {
-	if i.Reason != revision.ReasonSourceGone {
+func (p *pass) dangling(i decision.Item) error {
+	if i.Reason != decision.ReasonSourceGone {
 		return nil
 	}
 	now := p.newRow(revision.Result{Item: i})
@@ -214,7 +216,7 @@ func (p *pass) kept(phase revision.Phase) (n int64, until time.Time) {
 // unconfirmed counts the revisions of which the scan did not find out whether they are missing.
 func (p *pass) unconfirmed() (n int64) {
 	for _, one := range p.rows {
-		if one.outcome().run.Reason == revision.ReasonUnconfirmed.Name {
+		if one.outcome().run.Reason == decision.ReasonUnconfirmed.Name {
 			n++
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -79,16 +81,16 @@ func (o *planOptions) run(ctx context.Context) error {
 
 // planCode is OK if nothing is left to do in scope and, on a whole cluster, no object uses an old
 // version.
-func planCode(items []revision.Item, inventory *revision.Inventory) frame.Code {
+func planCode(items []decision.Item, inventory *revision.Inventory) frame.Code {
 	code := frame.OK
 	for _, i := range items {
-		if i.Reason == revision.ReasonUnconfirmed { // as for a CRD whose state is Unknown
+		if i.Reason == decision.ReasonUnconfirmed { // as for a CRD whose state is Unknown
 			code = frame.Worst(code, frame.Error)
 		}
 		switch i.Action {
-		case revision.Blocked:
+		case decision.Blocked:
 			code = frame.Worst(code, frame.Refused)
-		case revision.Upgrade, revision.Relabel, revision.Deferred:
+		case decision.Upgrade, decision.Relabel, decision.Deferred:
 			code = frame.Worst(code, frame.Pending)
 		}
 	}
@@ -99,9 +101,9 @@ func planCode(items []revision.Item, inventory *revision.Inventory) frame.Code {
 }
 
 // unconfirmed counts the revisions of which a scan did not find out whether they are missing.
-func unconfirmed(items []revision.Item) (n int64) {
+func unconfirmed(items []decision.Item) (n int64) {
 	for _, i := range items {
-		if i.Reason == revision.ReasonUnconfirmed {
+		if i.Reason == decision.ReasonUnconfirmed {
 			n++
 		}
 	}

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/revision"
 )
 
 // retentionFlag is a duration of at least revision.MinRetention.
@@ -17,8 +18,8 @@ type retentionFlag time.Duration
 var _ pflag.Value = new(retentionFlag)
 
 func (r *retentionFlag) addTo(c *cobra.Command) {
-	*r = retentionFlag(revision.DefaultRetention)
-	c.Flags().Var(r, "retention", "how long a revision is kept after the last reference to it is gone; at least "+revision.MinRetention.String())
+	*r = retentionFlag(decision.DefaultRetention)
+	c.Flags().Var(r, "retention", "how long a revision is kept after the last reference to it is gone; at least "+decision.MinRetention.String())
 }
 
 func (r *retentionFlag) duration() time.Duration { return time.Duration(*r) }
@@ -28,8 +29,8 @@ func (r *retentionFlag) Set(text string) error {
 	switch {
 	case err != nil:
 		return frame.ErrDuration
-	case parsed < revision.MinRetention:
-		return fmt.Errorf("it must be at least %s, since caches of controllers may name the old revision until then", revision.MinRetention)
+	case parsed < decision.MinRetention:
+		return fmt.Errorf("it must be at least %s, since caches of controllers may name the old revision until then", decision.MinRetention)
 	}
 	*r = retentionFlag(parsed)
 	return nil

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/utils/clock"
 
@@ -17,22 +19,22 @@ import (
 func TestRevisionPlanCode(t *testing.T) {
 	inUse := &revision.Inventory{InUse: []revision.VersionUse{{Version: "v1"}}}
 	cases := map[string]struct {
-		actions   []revision.Action
+		actions   []decision.Action
 		inventory *revision.Inventory
 		want      frame.Code
 	}{
 		"nothing there":                      {nil, nil, frame.OK},
-		"nothing left":                       {[]revision.Action{revision.UpToDate}, &revision.Inventory{}, frame.OK},
-		"unreferenced in a namespace":        {[]revision.Action{revision.Unreferenced}, nil, frame.OK},
-		"an unreferenced one uses a version": {[]revision.Action{revision.Unreferenced}, inUse, frame.Pending},
-		"a virtual machine is running":       {[]revision.Action{revision.UpToDate, revision.Deferred}, nil, frame.Pending},
-		"to relabel":                         {[]revision.Action{revision.Relabel}, nil, frame.Pending},
-		"one is blocked, one waits":          {[]revision.Action{revision.Blocked, revision.Upgrade}, inUse, frame.Refused},
+		"nothing left":                       {[]decision.Action{decision.UpToDate}, &revision.Inventory{}, frame.OK},
+		"unreferenced in a namespace":        {[]decision.Action{decision.Unreferenced}, nil, frame.OK},
+		"an unreferenced one uses a version": {[]decision.Action{decision.Unreferenced}, inUse, frame.Pending},
+		"a virtual machine is running":       {[]decision.Action{decision.UpToDate, decision.Deferred}, nil, frame.Pending},
+		"to relabel":                         {[]decision.Action{decision.Relabel}, nil, frame.Pending},
+		"one is blocked, one waits":          {[]decision.Action{decision.Blocked, decision.Upgrade}, inUse, frame.Refused},
 	}
 	for name, tc := range cases {
-		var items []revision.Item
+		var items []decision.Item
 		for _, a := range tc.actions {
-			items = append(items, revision.Item{Action: a})
+			items = append(items, decision.Item{Action: a})
 		}
 		if got := planCode(items, tc.inventory); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
@@ -43,10 +45,10 @@ func TestRevisionPlanCode(t *testing.T) {
 // TestIncompleteScanIsNoPlan: what was not read again may be missing, so that the plan is neither
 // pending nor blocked, and says how much it does not know.
 func TestIncompleteScanIsNoPlan(t *testing.T) {
-	items := []revision.Item{
-		{Action: revision.Blocked, Reason: revision.ReasonSourceGone},
-		{Action: revision.Deferred, Reason: revision.ReasonUnconfirmed},
-		{Action: revision.Deferred, Reason: revision.ReasonUnconfirmed},
+	items := []decision.Item{
+		{Action: decision.Blocked, Reason: decision.ReasonSourceGone},
+		{Action: decision.Deferred, Reason: decision.ReasonUnconfirmed},
+		{Action: decision.Deferred, Reason: decision.ReasonUnconfirmed},
 	}
 	if got := planCode(items, nil); got != frame.Error {
 		t.Errorf("exit code %d, want %d", got, frame.Error)
@@ -70,12 +72,12 @@ func TestIncompleteScanIsNoPlan(t *testing.T) {
 
 func TestRevisionRunCode(t *testing.T) {
 	kept := revision.Result{Phase: revision.Retained}
-	waits := revision.Result{Phase: revision.Retained, Item: revision.Item{Until: time.Unix(1, 0)}}
-	dangling := revision.Result{Phase: revision.Failed, Item: revision.Item{Reason: revision.ReasonDangling}}
-	unanswered := revision.Result{Phase: revision.Pending, Item: revision.Item{Reason: revision.ReasonUnanswered}}
-	forbidden := revision.Result{Phase: revision.Analyzing, Item: revision.Item{Reason: revision.ReasonForbidden}}
-	denied := revision.Result{Phase: revision.Failed, Item: revision.Item{Reason: revision.ReasonRefused}}
-	unconfirmed := revision.Result{Item: revision.Item{Action: revision.Deferred, Reason: revision.ReasonUnconfirmed}}
+	waits := revision.Result{Phase: revision.Retained, Item: decision.Item{Until: time.Unix(1, 0)}}
+	dangling := revision.Result{Phase: revision.Failed, Item: decision.Item{Reason: decision.ReasonDangling}}
+	unanswered := revision.Result{Phase: revision.Pending, Item: decision.Item{Reason: decision.ReasonUnanswered}}
+	forbidden := revision.Result{Phase: revision.Analyzing, Item: decision.Item{Reason: decision.ReasonForbidden}}
+	denied := revision.Result{Phase: revision.Failed, Item: decision.Item{Reason: decision.ReasonRefused}}
+	unconfirmed := revision.Result{Item: decision.Item{Action: decision.Deferred, Reason: decision.ReasonUnconfirmed}}
 	made := denied
 	made.ReplacementUID = "5d0c2cf4"
 	cases := map[string]struct {
@@ -133,7 +135,7 @@ func TestHintsCanBePasted(t *testing.T) {
 	*a.Cluster.Impersonate, *a.Cluster.Context, *a.Cluster.ImpersonateGroup = "alice", "the lab", []string{"a", "b"}
 	p := &pass{}
 	for _, namespace := range []string{"edge", "shop", "shop"} {
-		p.rows = append(p.rows, p.newRow(revision.Result{Phase: revision.Retained, Item: revision.Item{Namespace: namespace, Until: time.Unix(1, 0)}}))
+		p.rows = append(p.rows, p.newRow(revision.Result{Phase: revision.Retained, Item: decision.Item{Namespace: namespace, Until: time.Unix(1, 0)}}))
 	}
 	sayRetained(a, p)
 	for _, want := range []string{
@@ -151,8 +153,8 @@ func TestHintsCanBePasted(t *testing.T) {
 // gone, and the new ones beside those that were relabelled.
 func TestCountsAreOfTheRun(t *testing.T) {
 	p := &pass{}
-	p.plan(revision.Item{Name: "a", Action: revision.Upgrade})
-	p.plan(revision.Item{Name: "b", Action: revision.Relabel})
+	p.plan(decision.Item{Name: "a", Action: decision.Upgrade})
+	p.plan(decision.Item{Name: "b", Action: decision.Relabel})
 	for _, pass := range []struct {
 		phases map[string]revision.Phase
 		last   revision.Counts
@@ -165,7 +167,7 @@ func TestCountsAreOfTheRun(t *testing.T) {
 			if !found {
 				t.Fatalf("no row of %s", name)
 			}
-			p.rows[at] = p.newRow(revision.Result{Phase: phase, Item: revision.Item{Name: name, Action: p.rows[at].outcome().action}})
+			p.rows[at] = p.newRow(revision.Result{Phase: phase, Item: decision.Item{Name: name, Action: p.rows[at].outcome().action}})
 		}
 		p.tally()
 		p.countRun(pass.last)
@@ -178,7 +180,7 @@ func TestCountsAreOfTheRun(t *testing.T) {
 // TestRemedyOfARollbackThatWaits rolls back, and does not upgrade.
 func TestRemedyOfARollbackThatWaits(t *testing.T) {
 	p := &pass{remedies: remedy.Writer{Program: "godwit", Cluster: " --context=lab"}}
-	p.addRollback(revision.Result{Phase: revision.Pending, Item: revision.Item{Namespace: "shop", Name: "web-old", Reason: revision.ReasonRunning}})
+	p.addRollback(revision.Result{Phase: revision.Pending, Item: decision.Item{Namespace: "shop", Name: "web-old", Reason: decision.ReasonRunning}})
 	if got, want := p.rows[0].result().Remedy, "godwit revision rollback web-old -n shop --on-running=Hold --context=lab"; !strings.HasSuffix(got, want) {
 		t.Errorf("%q does not end in %q", got, want)
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
@@ -94,8 +96,8 @@ type rollback struct {
 	*rollbackOptions
 	*pass
 	steps    *steps
-	items    []revision.Item // of the scan
-	meant    []revision.Item // those of the scan that are rolled back
+	items    []decision.Item // of the scan
+	meant    []decision.Item // those of the scan that are rolled back
 	requests []revision.Request
 	results  []revision.Result
 	began    time.Time
@@ -152,9 +154,9 @@ func (r *rollback) End(ctx context.Context) error {
 
 // addRollback adds the result of one rollback.
 func (p *pass) addRollback(r revision.Result) {
-	action := revision.Action("")
+	action := decision.Action("")
 	if revisionreport.Waits(r) {
-		action = revision.Deferred
+		action = decision.Deferred
 	}
 	p.counts.Add(action, r.Phase)
 	run := revisionreport.NewRun(r, p.remedies)
@@ -165,7 +167,7 @@ func (p *pass) addRollback(r revision.Result) {
 // upgradedByManager returns an error if the manager is upgrading one of the revisions: it would
 // repoint the references to the new revision again. It returns none if the kind of these upgrades is
 // not installed, or if the user can't list them.
-func (s *session) upgradedByManager(ctx context.Context, namespace string, meant []revision.Item) error {
+func (s *session) upgradedByManager(ctx context.Context, namespace string, meant []decision.Item) error {
 	var upgrades v1alpha1.ControllerRevisionUpgradeList
 	body, err := s.Client.Get().AbsPath("apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version,
 		"namespaces", namespace, "controllerrevisionupgrades").Do(ctx).Raw()
@@ -173,7 +175,7 @@ func (s *session) upgradedByManager(ctx context.Context, namespace string, meant
 		return ctx.Err()
 	}
 	for _, one := range upgrades.Items {
-		named := slices.ContainsFunc(meant, func(i revision.Item) bool { return i.Name == one.Spec.TargetName })
+		named := slices.ContainsFunc(meant, func(i decision.Item) bool { return i.Name == one.Spec.TargetName })
 		if named && !revision.Phase(one.Status.Phase).Ended() {
 			return &frame.ActionableError{
 				Message: fmt.Sprintf("controllerrevisionupgrade %s/%s upgrades controllerrevision %s: the manager would repoint the references to the new revision again", namespace, one.Name, one.Spec.TargetName),
@@ -187,11 +189,11 @@ func (s *session) upgradedByManager(ctx context.Context, namespace string, meant
 // requests are for the names that the user gave or, with --all, for the revisions that have a
 // replacement, and those of which a newer release knows that. Meant are the items of these that a
 // scan found.
-func (o *rollbackOptions) requests(items []revision.Item) (meant []revision.Item, requests []revision.Request) {
+func (o *rollbackOptions) requests(items []decision.Item) (meant []decision.Item, requests []revision.Request) {
 	names := o.names
 	for _, i := range items {
 		switch {
-		case o.all && (i.Replacement != "" || i.Reason == revision.ReasonNewerFormat):
+		case o.all && (i.Replacement != "" || i.Reason == decision.ReasonNewerFormat):
 			names, meant = append(names, i.Name), append(meant, i)
 		case slices.Contains(names, i.Name):
 			meant = append(meant, i)
@@ -204,9 +206,9 @@ func (o *rollbackOptions) requests(items []revision.Item) (meant []revision.Item
 }
 
 // unknown returns an error if no revision, and no annotation of one, has the name.
-func (o *rollbackOptions) unknown(items []revision.Item, results []revision.Result) error {
+func (o *rollbackOptions) unknown(items []decision.Item, results []revision.Result) error {
 	for _, r := range results {
-		if r.Reason != revision.ReasonSourceGone || len(results) > 1 {
+		if r.Reason != decision.ReasonSourceGone || len(results) > 1 {
 			continue
 		}
 		var known []string
@@ -238,7 +240,7 @@ func completeRevisions(a *frame.App) cobra.CompletionFunc {
 				return nil, err
 			}
 			var names []string
-			_, err = s.scanEach(ctx, func(i revision.Item) {
+			_, err = s.scanEach(ctx, func(i decision.Item) {
 				if i.Replacement != "" {
 					names = append(names, i.Name)
 				}

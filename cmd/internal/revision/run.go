@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -105,7 +107,7 @@ type run struct {
 	*runOptions
 	*pass
 	steps *steps
-	items []revision.Item // for the confirmation, or for a dry run
+	items []decision.Item // for the confirmation, or for a dry run
 	began time.Time
 }
 
@@ -121,7 +123,7 @@ func (o *runOptions) plan(ctx context.Context) (frame.Change, error) {
 		return nil, err
 	}
 	r.pass = &pass{session: s, remedies: o.Remedies()}
-	r.inventory, err = s.scanEach(ctx, func(i revision.Item) {
+	r.inventory, err = s.scanEach(ctx, func(i decision.Item) {
 		r.pass.plan(i)
 		if o.change.Asks() || !o.change.Writes() {
 			r.items = append(r.items, i)
@@ -167,7 +169,7 @@ func (r *run) End(ctx context.Context) error {
 }
 
 // sayDryRun prints what a run would do.
-func (o *runOptions) sayDryRun(p *pass, items []revision.Item) error {
+func (o *runOptions) sayDryRun(p *pass, items []decision.Item) error {
 	p.tally()
 	r := p.report()
 	err := frame.WriteDocument(o.Streams.Out, o.output, r, r.Items.Names(), func(w io.Writer) error {

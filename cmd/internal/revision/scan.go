@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -39,7 +41,7 @@ func connect(ctx context.Context, a *frame.App, p permission.Command, scope *sel
 
 // sayUnknownStorageVersions says to which version this release upgrades if the CRDs store a
 // version that it does not know.
-func sayUnknownStorageVersions(a *frame.App, d revision.Description, crds map[schema.GroupResource]revision.CRD) {
+func sayUnknownStorageVersions(a *frame.App, d decision.Description, crds map[schema.GroupResource]decision.CRD) {
 	if unknown := revision.UnknownStorageVersions(d, crds); len(unknown) > 0 {
 		older := slices.DeleteFunc(slices.Clone(d.Versions), func(v string) bool { return slices.Contains(d.Targets, v) })
 		a.Console.Printf("! the CRDs store %s; this release of godwit converts %s to %s and upgrades to that; a later release may convert to %[1]s\n",
@@ -47,7 +49,7 @@ func sayUnknownStorageVersions(a *frame.App, d revision.Description, crds map[sc
 	}
 }
 
-func (s *session) checkCRDs(crds map[schema.GroupResource]revision.CRD, target string) error {
+func (s *session) checkCRDs(crds map[schema.GroupResource]decision.CRD, target string) error {
 	known := slices.SortedFunc(maps.Keys(crds), func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) })
 	found := false
 	for _, r := range known {
@@ -73,16 +75,16 @@ func (s *session) checkCRDs(crds map[schema.GroupResource]revision.CRD, target s
 
 // scan returns the item of every revision in scope and, if the scope is the whole cluster, the
 // inventory.
-func (s *session) scan(ctx context.Context) ([]revision.Item, *revision.Inventory, error) {
-	var items []revision.Item
-	inventory, err := s.scanEach(ctx, func(i revision.Item) { items = append(items, i) })
+func (s *session) scan(ctx context.Context) ([]decision.Item, *revision.Inventory, error) {
+	var items []decision.Item
+	inventory, err := s.scanEach(ctx, func(i decision.Item) { items = append(items, i) })
 	return items, inventory, err
 }
 
 // scanEach calls each with every item, and keeps none.
-func (s *session) scanEach(ctx context.Context, each func(revision.Item)) (*revision.Inventory, error) {
+func (s *session) scanEach(ctx context.Context, each func(decision.Item)) (*revision.Inventory, error) {
 	if s.scope.whole() {
-		inventory, err := s.InventoryEach(ctx, func(i revision.Item) error {
+		inventory, err := s.InventoryEach(ctx, func(i decision.Item) error {
 			each(i)
 			return nil
 		})

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -15,7 +17,7 @@ import (
 )
 
 // Families by name.
-var Families = map[string]revision.Family{kubevirt.Name: kubevirt.Family{}}
+var Families = map[string]decision.Family{kubevirt.Name: kubevirt.Family{}}
 
 // software that a family belongs to, for messages.
 var software = map[string]string{kubevirt.Name: "KubeVirt"}
@@ -104,12 +106,12 @@ func (o *policyFlags) addTo(c *cobra.Command) {
 }
 
 func (o *policyFlags) addOnRunning(c *cobra.Command) {
-	o.onRunning = frame.Choice{Value: string(revision.Defer), Allowed: []string{string(revision.Defer), string(revision.Hold)}, Kind: "string"}
+	o.onRunning = frame.Choice{Value: string(decision.Defer), Allowed: []string{string(decision.Defer), string(decision.Hold)}, Kind: "string"}
 	o.onRunning.AddTo(c, "on-running", "", "virtual machines that run; Defer: upgrade after they stop; Hold: upgrade now, and keep the old revision until they stop")
 }
 
-func (o *policyFlags) policy() revision.Policy {
-	return revision.Policy{Target: o.target, OnRunning: revision.OnRunning(o.onRunning.Value), AllowLosses: o.losses.Value == lossAllow}
+func (o *policyFlags) policy() decision.Policy {
+	return decision.Policy{Target: o.target, OnRunning: decision.OnRunning(o.onRunning.Value), AllowLosses: o.losses.Value == lossAllow}
 }
 
 // purposeOf names the permissions that a revision command needs, and their scope.

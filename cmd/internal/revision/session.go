@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +23,7 @@ import (
 type session struct {
 	*frame.Connection
 	*revision.Upgrader
-	family revision.Family
+	family decision.Family
 	scope  *selection
 	// clusterFlags are those of printed commands.
 	clusterFlags string
@@ -52,7 +54,7 @@ func (s *session) served(ctx context.Context, group string) bool {
 // permission to set the owner's finalizers. The run meets every other answer again.
 func (s *session) enforced(ctx context.Context, namespace string, p permission.Permission) bool {
 	owners := s.family.Describe().Owners
-	at := slices.IndexFunc(owners, func(o revision.OwnerType) bool { return o.Group == p.Resource.Group })
+	at := slices.IndexFunc(owners, func(o decision.OwnerType) bool { return o.Group == p.Resource.Group })
 	block := true
 	body, err := json.Marshal(&appsv1.ControllerRevision{
 		TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "ControllerRevision"},

@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -52,7 +54,7 @@ func statusCommand(a *frame.App) *cobra.Command {
 }
 
 func (o *statusOptions) run(ctx context.Context) error {
-	s, err := connect(ctx, o.App, revisionpermission.Status, &o.selection, revision.Options{Policy: revision.Policy{Retention: o.retention.duration()}})
+	s, err := connect(ctx, o.App, revisionpermission.Status, &o.selection, revision.Options{Policy: decision.Policy{Retention: o.retention.duration()}})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/vbauerster/mpb/v8"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -65,7 +67,7 @@ func (s *steps) moved(r revision.Result) {
 	before := s.reached[key]
 	now := before &^ failing
 	switch {
-	case r.Reason == revision.ReasonUnanswered:
+	case r.Reason == decision.ReasonUnanswered:
 		now |= failing
 	case r.Phase == revision.Created && r.Reason == nil:
 		now |= made

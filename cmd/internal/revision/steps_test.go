@@ -3,6 +3,8 @@ package revision
 import (
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/revision"
@@ -12,7 +14,7 @@ import (
 // upgrades, and what was counted stays counted.
 func TestProgressNeverRunsBackwards(t *testing.T) {
 	at := func(name string, p revision.Phase, reason *godwit.Reason) revision.Result {
-		return revision.Result{Item: revision.Item{Namespace: "shop", Name: name, Reason: reason}, Phase: p}
+		return revision.Result{Item: decision.Item{Namespace: "shop", Name: name, Reason: reason}, Phase: p}
 	}
 	s := &steps{console: &frame.Console{}}
 	s.begin("advancing", 0)
@@ -21,13 +23,13 @@ func TestProgressNeverRunsBackwards(t *testing.T) {
 		result revision.Result
 		want   string
 	}{
-		{at("a", revision.Converted, revision.ReasonUnanswered), "0 of 2 upgrades, 1 failed"},
+		{at("a", revision.Converted, decision.ReasonUnanswered), "0 of 2 upgrades, 1 failed"},
 		{at("a", revision.Created, nil), "0 of 2 upgrades, 1 made"},
 		{at("b", revision.Created, nil), "0 of 2 upgrades, 2 made"},
-		{at("a", revision.Repointed, revision.ReasonUnanswered), "0 of 2 upgrades, 2 made, 1 failed"},
-		{at("a", revision.Retained, revision.ReasonRetained), "1 of 2 upgrades, 1 made"},
-		{at("a", revision.Retained, revision.ReasonRetained), "1 of 2 upgrades, 1 made"},
-		{at("b", revision.Failed, revision.ReasonRefused), "2 of 2 upgrades, 1 failed"},
+		{at("a", revision.Repointed, decision.ReasonUnanswered), "0 of 2 upgrades, 2 made, 1 failed"},
+		{at("a", revision.Retained, decision.ReasonRetained), "1 of 2 upgrades, 1 made"},
+		{at("a", revision.Retained, decision.ReasonRetained), "1 of 2 upgrades, 1 made"},
+		{at("b", revision.Failed, decision.ReasonRefused), "2 of 2 upgrades, 1 failed"},
 		{at("a", revision.Succeeded, nil), "2 of 2 upgrades, 1 failed"},
 		{at("c", revision.Created, nil), "2 of 3 upgrades, 1 made, 1 failed"},
 	} {

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/examples/demo/stage"
-	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
@@ -120,10 +121,10 @@ func (d *demo) endRetention(ctx context.Context) error {
 		return stage.Wrong("list controllerrevisions: %w", err)
 	}
 	for _, r := range revisions.Items {
-		if r.Annotations[revision.UnreferencedAnnotation] == "" {
+		if r.Annotations[decision.UnreferencedAnnotation] == "" {
 			continue
 		}
-		if err := d.shop.SetUnreferenced(ctx, r.Name, time.Now().Add(-revision.DefaultRetention)); err != nil {
+		if err := d.shop.SetUnreferenced(ctx, r.Name, time.Now().Add(-decision.DefaultRetention)); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +19,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
@@ -142,7 +143,7 @@ func (n Namespace) CreateSnapshot(ctx context.Context, of, name string, fixtures
 // SetUnreferenced writes since when a revision is unreferenced.
 func (n Namespace) SetUnreferenced(ctx context.Context, name string, since time.Time) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-		revision.UnreferencedAnnotation: since.UTC().Format(time.RFC3339),
+		decision.UnreferencedAnnotation: since.UTC().Format(time.RFC3339),
 	}}})
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,13 +55,13 @@ func TestRefusedUntilBothAreUpgraded(t *testing.T) {
 	y.machine("web", both, instancetype, preference)
 	y.deny(`object.spec.instancetype.revisionName.contains("v1beta1") == object.spec.preference.revisionName.contains("v1beta1")`)
 	source := instancetype.RevisionName("web")
-	r := y.advance(revision.Policy{}, revision.Request{Name: source})
-	if r.Phase != revision.Failed || r.Reason != revision.ReasonRefused || !strings.Contains(r.Message, "the machine is locked") {
+	r := y.advance(decision.Policy{}, revision.Request{Name: source})
+	if r.Phase != revision.Failed || r.Reason != decision.ReasonRefused || !strings.Contains(r.Message, "the machine is locked") {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
-	results := y.run(revision.Policy{})
-	y.mustBe(results, source, revision.Retained, revision.ReasonRetained)
-	y.mustBe(results, preference.RevisionName("web"), revision.Retained, revision.ReasonRetained)
+	results := y.run(decision.Policy{})
+	y.mustBe(results, source, revision.Retained, decision.ReasonRetained)
+	y.mustBe(results, preference.RevisionName("web"), revision.Retained, decision.ReasonRetained)
 	y.retire()
 	y.mustHave("web"+instancetypeTail, "web"+preferenceTail)
 	y.mustResolve()
@@ -75,13 +77,13 @@ func TestRepointThatIsRefusedEachTime(t *testing.T) {
 	source := instancetype.RevisionName("web")
 	before := y.revisions()[source]
 	for range 3 {
-		r := y.mustBe(y.run(revision.Policy{}), source, revision.Failed, revision.ReasonRefused)
+		r := y.mustBe(y.run(decision.Policy{}), source, revision.Failed, decision.ReasonRefused)
 		for _, want := range []string{"VirtualMachine web", inSpec, "the machine is locked"} {
 			if !strings.Contains(r.Message, want) {
 				t.Errorf("%q does not say %s", r.Message, want)
 			}
 		}
-		y.later(2 * revision.DefaultRetention)
+		y.later(2 * decision.DefaultRetention)
 	}
 	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: source})
 	if after := y.revisions()[source]; after.ResourceVersion != before.ResourceVersion {

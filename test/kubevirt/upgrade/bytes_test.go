@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,7 +67,7 @@ func TestDataAsOthersWriteThem(t *testing.T) {
 		"relabel": func(y *testNamespace) {
 			f := asWritten(t, fixture.Find("F3/VirtualMachineClusterInstancetype/unlabelled"))
 			r := y.createAsWritten(f.Revision(y.create(fixture.VirtualMachine(y.namespace, "web", both, f))))
-			y.mustBe(y.run(revision.Policy{}), r.Name, revision.Succeeded, nil)
+			y.mustBe(y.run(decision.Policy{}), r.Name, revision.Succeeded, nil)
 			if got := y.revisions()[r.Name].Labels["instancetype.kubevirt.io/object-version"]; got != "v1beta1" {
 				y.t.Errorf("its version is labelled %q", got)
 			}
@@ -74,10 +76,10 @@ func TestDataAsOthersWriteThem(t *testing.T) {
 		"upgrade, pinned again, removed": func(y *testNamespace) {
 			f := asWritten(t, instancetype)
 			r := y.createAsWritten(f.Revision(y.create(fixture.VirtualMachine(y.namespace, "web", both, f))))
-			y.mustBe(y.run(revision.Policy{}), r.Name, revision.Retained, revision.ReasonRetained)
+			y.mustBe(y.run(decision.Policy{}), r.Name, revision.Retained, decision.ReasonRetained)
 			y.mustStore(r.Name, f.Data)
 			y.change(machines, "web", "", set(r.Name, "spec", "instancetype", "revisionName"))
-			y.mustBe(y.run(revision.Policy{}), r.Name, revision.Retained, revision.ReasonRetained)
+			y.mustBe(y.run(decision.Policy{}), r.Name, revision.Retained, decision.ReasonRetained)
 			y.mustStore(r.Name, f.Data)
 			y.retire()
 			y.mustHave("web" + instancetypeTail)
@@ -85,9 +87,9 @@ func TestDataAsOthersWriteThem(t *testing.T) {
 		"rollback": func(y *testNamespace) {
 			f := asWritten(t, instancetype)
 			r := y.createAsWritten(f.Revision(y.create(fixture.VirtualMachine(y.namespace, "web", both, f))))
-			y.run(revision.Policy{})
-			back := y.advance(revision.Policy{}, revision.Request{Name: r.Name, Rollback: true})
-			y.mustBe(map[string]revision.Result{r.Name: back}, r.Name, revision.RolledBack, revision.ReasonRetained)
+			y.run(decision.Policy{})
+			back := y.advance(decision.Policy{}, revision.Request{Name: r.Name, Rollback: true})
+			y.mustBe(map[string]revision.Result{r.Name: back}, r.Name, revision.RolledBack, decision.ReasonRetained)
 			y.mustRefer(machines, "web", map[string]string{inSpec: r.Name, inStatus: r.Name})
 			y.mustStore(r.Name, f.Data)
 		},
@@ -98,8 +100,8 @@ func TestDataAsOthersWriteThem(t *testing.T) {
 			made := virtController{y}.compose(r, f)
 			made.Namespace, made.Data.Raw = y.namespace, []byte(spaced(y.t, string(made.Data.Raw)))
 			y.createAsWritten(made)
-			y.mustBe(y.run(revision.Policy{}), r.Name, revision.Retained, revision.ReasonRetained)
-			if y.revisions()[made.Name].Annotations[revision.FromAnnotation] != r.Name {
+			y.mustBe(y.run(decision.Policy{}), r.Name, revision.Retained, decision.ReasonRetained)
+			if y.revisions()[made.Name].Annotations[decision.FromAnnotation] != r.Name {
 				y.t.Error("the replacement does not say where it comes from")
 			}
 			y.mustStore(made.Name, string(made.Data.Raw))
@@ -126,8 +128,8 @@ func TestRemedyOfDataAsOthersWriteThem(t *testing.T) {
 	r := f.Revision(vm)
 	r.OwnerReferences[0].APIVersion, r.OwnerReferences[0].Kind, r.OwnerReferences[0].Name = "apps/v1", "StatefulSet", "other"
 	y.createAsWritten(r)
-	if i := y.plan(revision.Policy{})[r.Name]; i.Reason != revision.ReasonUnexpectedOwner {
-		t.Errorf("it is %s (%s), want %s", i.Action, i.Reason, revision.ReasonUnexpectedOwner)
+	if i := y.plan(decision.Policy{})[r.Name]; i.Reason != decision.ReasonUnexpectedOwner {
+		t.Errorf("it is %s (%s), want %s", i.Action, i.Reason, decision.ReasonUnexpectedOwner)
 	}
 
 	_, err := y.core.AppsV1().ControllerRevisions(y.namespace).Patch(t.Context(), r.Name, types.MergePatchType,
@@ -138,7 +140,7 @@ func TestRemedyOfDataAsOthersWriteThem(t *testing.T) {
 	key := types.NamespacedName{Namespace: y.namespace, Name: r.Name}
 	correction := revision.Correction{Owner: reference.Owner{Kind: "VirtualMachine", Name: "web"}, Labels: map[string]string{"a": "b"}}
 	for _, want := range []bool{true, false} { // the second time nothing is left to write
-		if written, err := y.upgrader(revision.Policy{}).Fix(t.Context(), key, correction); err != nil || written != want {
+		if written, err := y.upgrader(decision.Policy{}).Fix(t.Context(), key, correction); err != nil || written != want {
 			t.Fatalf("Fix() = %t, %v; want %t", written, err, want)
 		}
 	}
@@ -147,7 +149,7 @@ func TestRemedyOfDataAsOthersWriteThem(t *testing.T) {
 	if owner := metav1.GetControllerOf(fixed); owner == nil || owner.UID != vm.GetUID() || len(fixed.OwnerReferences) != 1 || fixed.Labels["a"] != "b" {
 		t.Errorf("its owners are %v, its labels %v", fixed.OwnerReferences, fixed.Labels)
 	}
-	y.mustBe(y.run(revision.Policy{}), r.Name, revision.Retained, revision.ReasonRetained)
+	y.mustBe(y.run(decision.Policy{}), r.Name, revision.Retained, decision.ReasonRetained)
 }
 
 // TestFixLeavesOtherFamilies: a StatefulSet's revision is not written.
@@ -156,9 +158,9 @@ func TestFixLeavesOtherFamilies(t *testing.T) {
 	y := newNamespace(t)
 	start := fixture.StartRevision(y.create(fixture.VirtualMachine(y.namespace, "web", both)))
 	y.createAsWritten(start)
-	_, err := y.upgrader(revision.Policy{}).Fix(t.Context(), types.NamespacedName{Namespace: y.namespace, Name: start.Name},
+	_, err := y.upgrader(decision.Policy{}).Fix(t.Context(), types.NamespacedName{Namespace: y.namespace, Name: start.Name},
 		revision.Correction{Labels: map[string]string{"a": "b"}})
-	if !errors.Is(err, revision.ErrNotInFamily) {
-		t.Errorf("Fix() = %v, want %v", err, revision.ErrNotInFamily)
+	if !errors.Is(err, decision.ErrNotInFamily) {
+		t.Errorf("Fix() = %v, want %v", err, decision.ErrNotInFamily)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/test/fault"
 )
@@ -45,14 +47,14 @@ func (y *testNamespace) disturb(at int, one fault.Fault) *fault.Transport {
 	virtController{y}.snapshot("web", "nightly")
 	w := &fault.Transport{At: at, Fault: one}
 	pass := func() {
-		u := y.disturbed(w, revision.Policy{})
+		u := y.disturbed(w, decision.Policy{})
 		w.Run(y.t.Context(), func(ctx context.Context) { _, _ = u.Run(ctx, revision.Scope{Namespace: y.namespace}, nil) })
 	}
 	pass()
-	y.run(revision.Policy{}) // the next client, undisturbed
-	y.later(revision.DefaultRetention)
+	y.run(decision.Policy{}) // the next client, undisturbed
+	y.later(decision.DefaultRetention)
 	pass()
-	y.run(revision.Policy{})
+	y.run(decision.Policy{})
 	return w
 }
 
@@ -67,7 +69,7 @@ func TestNameIsTakenByAnother(t *testing.T) {
 	y := newNamespace(t)
 	y.machine("web", both, instancetype)
 	source := instancetype.RevisionName("web")
-	result := y.pass(y.disturbed(&fault.Transport{Fault: other}, revision.Policy{}))[source]
+	result := y.pass(y.disturbed(&fault.Transport{Fault: other}, decision.Policy{}))[source]
 	if result.Phase != revision.Retained || !strings.HasPrefix(result.Replacement, "web"+instancetypeTail+"-") {
 		t.Errorf("%s (%s: %s), replacement %s", result.Phase, result.Reason, result.Message, result.Replacement)
 	}
@@ -89,7 +91,7 @@ func TestBothNamesAreTaken(t *testing.T) {
 		taken.Name = name
 		y.createRevision(taken)
 	}
-	y.mustBe(y.run(revision.Policy{}), source, revision.Failed, revision.ReasonNameTaken)
+	y.mustBe(y.run(decision.Policy{}), source, revision.Failed, decision.ReasonNameTaken)
 	y.mustHave(source, "web"+instancetypeTail, suffixed)
 	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: source})
 	y.mustResolve()
@@ -103,12 +105,12 @@ func (y *testNamespace) dryName(vm string) string {
 	first.Name = vm + instancetypeTail
 	y.createRevision(first)
 	source := instancetype.RevisionName(vm)
-	name := y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained).Replacement
+	name := y.mustBe(y.run(decision.Policy{}), source, revision.Retained, decision.ReasonRetained).Replacement
 	for range 2 {
-		if r := y.advance(revision.Policy{}, revision.Request{Name: source, Rollback: true}); r.Phase != revision.RolledBack {
+		if r := y.advance(decision.Policy{}, revision.Request{Name: source, Rollback: true}); r.Phase != revision.RolledBack {
 			y.t.Fatalf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 		}
-		y.later(revision.DefaultRetention)
+		y.later(decision.DefaultRetention)
 	}
 	y.removeRevision(first.Name)
 	return name

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -114,8 +116,8 @@ func TestMachineDeletedDuringARun(t *testing.T) {
 				if !s.acted {
 					break
 				}
-				for _, i := range y.plan(revision.Policy{}) {
-					if i.Action == revision.Blocked {
+				for _, i := range y.plan(decision.Policy{}) {
+					if i.Action == decision.Blocked {
 						t.Errorf("deleted before number %d of what it %s, the plan says %+v", nth, name, i)
 					}
 				}
@@ -149,13 +151,13 @@ func TestMachineIsDeletedAfterItsRevisions(t *testing.T) {
 	y.createRevisions(vm, instancetype)
 	source := instancetype.RevisionName("web")
 	s := &seen{pick: readsARevision, nth: 1, act: func() { y.collect("web") }}
-	y.mustBe(y.pass(y.watched(s, slowClock{y.clock})), source, revision.Skipped, revision.ReasonTerminating)
-	i := y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonTerminating)
+	y.mustBe(y.pass(y.watched(s, slowClock{y.clock})), source, revision.Skipped, decision.ReasonTerminating)
+	i := y.mustPlan(decision.Policy{}, source, decision.Deferred, decision.ReasonTerminating)
 	if !strings.Contains(i.Message, "VirtualMachine web") {
 		t.Errorf("%q does not say what is being deleted", i.Message)
 	}
 	y.must(y.dynamic.Resource(machines).Namespace(y.namespace).Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}))
-	if left := y.plan(revision.Policy{}); len(left) > 0 {
+	if left := y.plan(decision.Policy{}); len(left) > 0 {
 		t.Errorf("the machine is gone, and the plan has %v", left)
 	}
 }
@@ -167,7 +169,7 @@ func TestStartRevisionOfAMachineThatIsGone(t *testing.T) {
 	vm := y.create(fixture.Running(fixture.VirtualMachine(y.namespace, "web", both, instancetype)))
 	y.createRevision(fixture.StartRevision(vm))
 	y.remove(machines, "web")
-	if left := y.plan(revision.Policy{}); len(left) > 0 {
+	if left := y.plan(decision.Policy{}); len(left) > 0 {
 		t.Errorf("the plan has %v", left)
 	}
 }
@@ -180,20 +182,20 @@ func TestNamespaceIsBeingDeleted(t *testing.T) {
 	y.machine("db", both, preference)
 	y.must(nil, y.core.CoreV1().Namespaces().Delete(t.Context(), y.namespace, metav1.DeleteOptions{}))
 	y.removeRevision(preference.RevisionName("db"))
-	i := y.mustPlan(revision.Policy{}, preference.RevisionName("db"), revision.Deferred, revision.ReasonTerminating)
+	i := y.mustPlan(decision.Policy{}, preference.RevisionName("db"), decision.Deferred, decision.ReasonTerminating)
 	if !strings.Contains(i.Message, "namespace "+y.namespace) {
 		t.Errorf("%q does not say what is being deleted", i.Message)
 	}
 	var result revision.Result
-	report, err := y.upgrader(revision.Policy{}).Run(t.Context(), revision.Scope{Namespace: y.namespace}, func(r revision.Result) { result = r })
+	report, err := y.upgrader(decision.Policy{}).Run(t.Context(), revision.Scope{Namespace: y.namespace}, func(r revision.Result) { result = r })
 	y.must(nil, err)
 	if c := report.Counts; c.Deferred != 2 || c.Failed+c.Blocked+c.Pending > 0 {
 		t.Errorf("%+v, %v", c, report.Failures)
 	}
-	if result.Reason != revision.ReasonTerminating || !strings.Contains(result.Message, "namespace "+y.namespace) {
+	if result.Reason != decision.ReasonTerminating || !strings.Contains(result.Message, "namespace "+y.namespace) {
 		t.Errorf("%s (%s: %s)", result.Phase, result.Reason, result.Message)
 	}
-	if r := y.advance(revision.Policy{}, revision.Request{Name: preference.RevisionName("db")}); r.Phase != revision.Skipped || r.Reason != revision.ReasonTerminating {
+	if r := y.advance(decision.Policy{}, revision.Request{Name: preference.RevisionName("db")}); r.Phase != revision.Skipped || r.Reason != decision.ReasonTerminating {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 }
@@ -209,21 +211,21 @@ func TestPoolOfARunningMachine(t *testing.T) {
 	vm := fixture.Running(fixture.VirtualMachine(y.namespace, "fleet-0", both, preference))
 	vm.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(pool, pool.GroupVersionKind())})
 	y.createRevisions(y.create(vm), preference)
-	i := y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonRunning)
+	i := y.mustPlan(decision.Policy{}, source, decision.Deferred, decision.ReasonRunning)
 	for _, part := range []string{"VirtualMachine fleet-0", "VirtualMachinePool fleet"} {
 		if !strings.Contains(i.Message, part) {
 			t.Errorf("%q does not say %s", i.Message, part)
 		}
 	}
-	y.run(revision.Policy{})
+	y.run(decision.Policy{})
 	y.mustRefer(pools, "fleet", map[string]string{pinned: source})
 
 	y.stop("fleet-0")
 	y.change(machines, "fleet-0", "status", set("nightly", "status", "restoreInProgress"))
-	y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonReferrerNotReady)
-	y.mustPlan(revision.Policy{OnRunning: revision.Hold}, source, revision.Deferred, revision.ReasonReferrerNotReady)
+	y.mustPlan(decision.Policy{}, source, decision.Deferred, decision.ReasonReferrerNotReady)
+	y.mustPlan(decision.Policy{OnRunning: decision.Hold}, source, decision.Deferred, decision.ReasonReferrerNotReady)
 	y.change(machines, "fleet-0", "status", set(nil, "status", "restoreInProgress"))
-	y.run(revision.Policy{})
+	y.run(decision.Policy{})
 	y.mustRefer(pools, "fleet", map[string]string{pinned: "golden" + instancetypeTail})
 }
 
@@ -235,6 +237,6 @@ func TestPoolOfARunningMachineWithHold(t *testing.T) {
 	vm := fixture.Running(fixture.VirtualMachine(y.namespace, "fleet-0", both, preference))
 	vm.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(pool, pool.GroupVersionKind())})
 	y.createRevisions(y.create(vm), preference)
-	y.run(revision.Policy{OnRunning: revision.Hold})
+	y.run(decision.Policy{OnRunning: decision.Hold})
 	y.mustRefer(pools, "fleet", map[string]string{"/spec/virtualMachineTemplate/spec/instancetype/revisionName": "golden" + instancetypeTail})
 }

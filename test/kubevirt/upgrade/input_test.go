@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,21 +28,21 @@ func TestBadInput(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		spoil   func(*appsv1.ControllerRevision)
-		policy  revision.Policy
+		policy  decision.Policy
 		reason  *godwit.Reason
 		message []string // what it has to say
 	}{
-		"of no family":                {spoil: data(`{"spec":{"template":{"$patch":"replace"}}}`), reason: revision.ReasonNotInFamily, message: []string{"VirtualMachine web", inSpec, "correct the reference"}},
-		"of another owner":            {spoil: func(r *appsv1.ControllerRevision) { r.OwnerReferences = []metav1.OwnerReference{other} }, reason: revision.ReasonUnexpectedOwner, message: []string{"StatefulSet web", "VirtualMachine web"}},
-		"of another kind":             {spoil: replaced(`"VirtualMachineClusterInstancetype"`, `"VirtualMachineClone"`), reason: revision.ReasonUndecodable, message: []string{"VirtualMachineClone"}},
-		"of the other role":           {spoil: func(r *appsv1.ControllerRevision) { r.Data.Raw = []byte(preference.Data) }, reason: revision.ReasonUndecodable, message: []string{"VirtualMachinePreference", "correct the reference"}},
-		"of a later version":          {spoil: replaced(`/v1alpha2"`, `/v2"`), reason: revision.ReasonUnknownVersion, message: []string{"v2", "v1beta1"}},
-		"1 MiB":                       {spoil: replaced(`"guest":"4Gi"`, `"guest":"`+strings.Repeat("9", 1<<20)+`"`), reason: revision.ReasonUndecodable, message: []string{"bytes", "more than the 524288"}},
-		"deep":                        {spoil: replaced(`"guest":"4Gi"`, `"guest":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)), reason: revision.ReasonUndecodable, message: []string{"64 levels deep"}},
-		"a key twice":                 {spoil: replaced(`"guest":"4Gi"`, `"guest":"4Gi","guest":"8Gi"`), reason: revision.ReasonUndecodable, message: []string{`"spec.memory.guest"`, "twice"}},
-		"a wrong type":                {spoil: replaced(`"guest":"4Gi"`, `"guest":true`), reason: revision.ReasonUndecodable, message: []string{`"spec.memory.guest"`}},
-		"an unknown field":            {spoil: replaced(`"guest":"4Gi"`, `"guest":"4Gi","ballast":"1Gi"`), reason: revision.ReasonLossy, message: []string{"spec.memory.ballast"}},
-		"a target that is not served": {policy: revision.Policy{Target: "v1"}, reason: revision.ReasonTargetNotServed, message: []string{"virtualmachineclusterinstancetypes.instancetype.kubevirt.io", "v1beta1"}},
+		"of no family":                {spoil: data(`{"spec":{"template":{"$patch":"replace"}}}`), reason: decision.ReasonNotInFamily, message: []string{"VirtualMachine web", inSpec, "correct the reference"}},
+		"of another owner":            {spoil: func(r *appsv1.ControllerRevision) { r.OwnerReferences = []metav1.OwnerReference{other} }, reason: decision.ReasonUnexpectedOwner, message: []string{"StatefulSet web", "VirtualMachine web"}},
+		"of another kind":             {spoil: replaced(`"VirtualMachineClusterInstancetype"`, `"VirtualMachineClone"`), reason: decision.ReasonUndecodable, message: []string{"VirtualMachineClone"}},
+		"of the other role":           {spoil: func(r *appsv1.ControllerRevision) { r.Data.Raw = []byte(preference.Data) }, reason: decision.ReasonUndecodable, message: []string{"VirtualMachinePreference", "correct the reference"}},
+		"of a later version":          {spoil: replaced(`/v1alpha2"`, `/v2"`), reason: decision.ReasonUnknownVersion, message: []string{"v2", "v1beta1"}},
+		"1 MiB":                       {spoil: replaced(`"guest":"4Gi"`, `"guest":"`+strings.Repeat("9", 1<<20)+`"`), reason: decision.ReasonUndecodable, message: []string{"bytes", "more than the 524288"}},
+		"deep":                        {spoil: replaced(`"guest":"4Gi"`, `"guest":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)), reason: decision.ReasonUndecodable, message: []string{"64 levels deep"}},
+		"a key twice":                 {spoil: replaced(`"guest":"4Gi"`, `"guest":"4Gi","guest":"8Gi"`), reason: decision.ReasonUndecodable, message: []string{`"spec.memory.guest"`, "twice"}},
+		"a wrong type":                {spoil: replaced(`"guest":"4Gi"`, `"guest":true`), reason: decision.ReasonUndecodable, message: []string{`"spec.memory.guest"`}},
+		"an unknown field":            {spoil: replaced(`"guest":"4Gi"`, `"guest":"4Gi","ballast":"1Gi"`), reason: decision.ReasonLossy, message: []string{"spec.memory.ballast"}},
+		"a target that is not served": {policy: decision.Policy{Target: "v1"}, reason: decision.ReasonTargetNotServed, message: []string{"virtualmachineclusterinstancetypes.instancetype.kubevirt.io", "v1beta1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,11 +85,11 @@ func TestRequestForAnotherControllerRevision(t *testing.T) {
 		reason  *godwit.Reason
 		message string
 	}{
-		"a name of nothing":     {revision.Request{Name: "nothing-is-called-so"}, revision.Failed, revision.ReasonSourceGone, "kubectl get controllerrevisions -n " + y.namespace},
-		"what was there once":   {revision.Request{Name: "nothing-is-called-so", UID: start.UID}, revision.Skipped, revision.ReasonSourceGone, "no object refers to it"},
-		"what stores no object": {revision.Request{Name: start.Name}, revision.Failed, revision.ReasonNotInFamily, "godwit revision plan -n " + y.namespace},
+		"a name of nothing":     {revision.Request{Name: "nothing-is-called-so"}, revision.Failed, decision.ReasonSourceGone, "kubectl get controllerrevisions -n " + y.namespace},
+		"what was there once":   {revision.Request{Name: "nothing-is-called-so", UID: start.UID}, revision.Skipped, decision.ReasonSourceGone, "no object refers to it"},
+		"what stores no object": {revision.Request{Name: start.Name}, revision.Failed, decision.ReasonNotInFamily, "godwit revision plan -n " + y.namespace},
 	} {
-		if r := y.advance(revision.Policy{}, test.request); r.Phase != test.want || r.Reason != test.reason || !strings.Contains(r.Message, test.message) {
+		if r := y.advance(decision.Policy{}, test.request); r.Phase != test.want || r.Reason != test.reason || !strings.Contains(r.Message, test.message) {
 			t.Errorf("%s: %s (%s: %s), want %s (%s: %s)", name, r.Phase, r.Reason, r.Message, test.want, test.reason, test.message)
 		}
 	}
@@ -104,11 +106,11 @@ func TestOneNameForBothRoles(t *testing.T) {
 	y.machine("web", fixture.InSpec, bare)
 	source := bare.RevisionName("web")
 	y.change(machines, "web", "", set(map[string]any{"name": bare.Object, "revisionName": source}, "spec", "preference"))
-	i := y.mustPlan(revision.Policy{}, source, revision.Blocked, revision.ReasonConflictingTypes)
+	i := y.mustPlan(decision.Policy{}, source, decision.Blocked, decision.ReasonConflictingTypes)
 	if !strings.Contains(i.Message, "VirtualMachineClusterInstancetype") || !strings.Contains(i.Message, "VirtualMachineClusterPreference") {
 		t.Errorf("%q does not say what it is taken for", i.Message)
 	}
-	y.run(revision.Policy{})
+	y.run(decision.Policy{})
 	y.mustHave(source)
 	// With one reference less it is clear what it is.
 	y.change(machines, "web", "", set(nil, "spec", "preference"))
@@ -125,7 +127,7 @@ func TestWrongLabelsAreCorrected(t *testing.T) {
 	r := instancetype.Revision(vm)
 	r.Labels["instancetype.kubevirt.io/object-version"] = "v1beta1"
 	y.createRevision(r)
-	y.mustPlan(revision.Policy{}, r.Name, revision.Upgrade, nil)
+	y.mustPlan(decision.Policy{}, r.Name, decision.Upgrade, nil)
 	y.retire()
 	y.mustHave("web" + instancetypeTail)
 	y.mustResolve()
@@ -140,7 +142,7 @@ func TestSiblingThatCannotBeUpgraded(t *testing.T) {
 	broken := preference.Revision(vm)
 	broken.Data.Raw = []byte(strings.Replace(preference.Data, `"spec":{`, `"spec":{"cpu":7,"was":{`, 1) + "}")
 	y.createRevision(broken)
-	y.mustPlan(revision.Policy{}, broken.Name, revision.Blocked, revision.ReasonUndecodable)
+	y.mustPlan(decision.Policy{}, broken.Name, decision.Blocked, decision.ReasonUndecodable)
 	y.retire()
 	y.mustHave("web"+instancetypeTail, broken.Name)
 	y.mustRefer(machines, "web", map[string]string{
@@ -154,7 +156,7 @@ func TestUnreferencedIsReportedAndKept(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	y.createRevisions(y.create(fixture.VirtualMachine(y.namespace, "web", both)), instancetype)
-	i := y.mustPlan(revision.Policy{}, instancetype.RevisionName("web"), revision.Unreferenced, nil)
+	i := y.mustPlan(decision.Policy{}, instancetype.RevisionName("web"), decision.Unreferenced, nil)
 	if !strings.Contains(i.Message, "v1alpha2") {
 		t.Errorf("%q does not say which version it holds", i.Message)
 	}
@@ -179,5 +181,5 @@ func TestHostileRevisionDoesNotStopTheOthers(t *testing.T) {
 			t.Fatal("the API server takes no such depth")
 		}
 	}
-	y.mustBe(y.run(revision.Policy{}), instancetype.RevisionName("web"), revision.Retained, revision.ReasonRetained)
+	y.mustBe(y.run(decision.Policy{}), instancetype.RevisionName("web"), revision.Retained, decision.ReasonRetained)
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -104,17 +106,17 @@ func TestEveryFixtureReferredToInEveryWay(t *testing.T) {
 			if way == "running" {
 				y.staysWhileRunning(all, before)
 			}
-			results := y.run(revision.Policy{})
+			results := y.run(decision.Policy{})
 			for _, m := range all {
 				t.Run(m.owner, func(t *testing.T) { m.led(t, y, before, results[m.source()]) })
 			}
-			y.later(revision.DefaultRetention - time.Second)
-			y.run(revision.Policy{})
+			y.later(decision.DefaultRetention - time.Second)
+			y.run(decision.Policy{})
 			if n := len(y.revisions()); n < len(before) {
 				t.Errorf("%d revisions a second before the retention ends, at first there were %d", n, len(before))
 			}
 			y.later(time.Second)
-			results = y.run(revision.Policy{})
+			results = y.run(decision.Policy{})
 			after := y.revisions()
 			for _, m := range all {
 				if m.upgraded() && (after[m.source()] != nil || results[m.source()].Phase != revision.Succeeded) {
@@ -135,21 +137,21 @@ func (y *testNamespace) staysWhileRunning(all []move, before map[string]*appsv1.
 	y.t.Helper()
 	for _, m := range all {
 		if m.upgraded() {
-			y.mustPlan(revision.Policy{}, m.source(), revision.Deferred, revision.ReasonRunning)
+			y.mustPlan(decision.Policy{}, m.source(), decision.Deferred, decision.ReasonRunning)
 			break // one plan is for all
 		}
 	}
-	y.run(revision.Policy{})
-	hold := revision.Policy{OnRunning: revision.Hold}
+	y.run(decision.Policy{})
+	hold := decision.Policy{OnRunning: decision.Hold}
 	for range 2 {
 		results := y.run(hold)
 		for _, m := range all {
 			if m.upgraded() {
-				y.mustBe(results, m.source(), revision.InUse, revision.ReasonReferenced)
+				y.mustBe(results, m.source(), revision.InUse, decision.ReasonReferenced)
 				y.mustRefer(machines, m.fixture.VM, m.references())
 			}
 		}
-		y.later(2 * revision.DefaultRetention)
+		y.later(2 * decision.DefaultRetention)
 	}
 	for name := range before {
 		if y.revisions()[name] == nil {

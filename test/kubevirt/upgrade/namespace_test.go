@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -91,7 +93,7 @@ func (y *testNamespace) must(_ any, err error) {
 }
 
 // disturbed is an upgrader whose writes go by a transport.
-func (y *testNamespace) disturbed(w *fault.Transport, p revision.Policy) *revision.Upgrader {
+func (y *testNamespace) disturbed(w *fault.Transport, p decision.Policy) *revision.Upgrader {
 	y.t.Helper()
 	w.After = y.referenceLog.ours
 	u, err := revision.New(w.Config(shared.Config()), kubevirt.Family{}, revision.Options{Policy: p, Clock: y.clock})
@@ -99,14 +101,14 @@ func (y *testNamespace) disturbed(w *fault.Transport, p revision.Policy) *revisi
 	return u
 }
 
-func (y *testNamespace) upgrader(p revision.Policy) *revision.Upgrader {
+func (y *testNamespace) upgrader(p decision.Policy) *revision.Upgrader {
 	y.t.Helper()
 	return y.disturbed(&fault.Transport{}, p)
 }
 
 // run makes one pass, and returns what became of each revision that was not at the
 // target.
-func (y *testNamespace) run(p revision.Policy) map[string]revision.Result {
+func (y *testNamespace) run(p decision.Policy) map[string]revision.Result {
 	y.t.Helper()
 	return y.pass(y.upgrader(p))
 }
@@ -120,16 +122,16 @@ func (y *testNamespace) pass(u *revision.Upgrader) map[string]revision.Result {
 }
 
 // advance takes one revision further, as the manager does.
-func (y *testNamespace) advance(p revision.Policy, w revision.Request) revision.Result {
+func (y *testNamespace) advance(p decision.Policy, w revision.Request) revision.Result {
 	y.t.Helper()
 	results, err := y.upgrader(p).Advance(y.t.Context(), y.namespace, []revision.Request{w})
 	y.must(results, err)
 	return results[0]
 }
 
-func (y *testNamespace) plan(p revision.Policy) map[string]revision.Item {
+func (y *testNamespace) plan(p decision.Policy) map[string]decision.Item {
 	y.t.Helper()
-	items := map[string]revision.Item{}
+	items := map[string]decision.Item{}
 	for i, err := range y.upgrader(p).Plan(y.t.Context(), revision.Scope{Namespace: y.namespace}) {
 		y.must(i, err)
 		items[i.Name] = i
@@ -142,9 +144,9 @@ func (y *testNamespace) later(d time.Duration) { y.clock.SetTime(y.clock.Now().A
 // retire takes the testNamespace past the retention, and removes what is to go.
 func (y *testNamespace) retire() map[string]revision.Result {
 	y.t.Helper()
-	y.run(revision.Policy{})
-	y.later(revision.DefaultRetention)
-	return y.run(revision.Policy{})
+	y.run(decision.Policy{})
+	y.later(decision.DefaultRetention)
+	return y.run(decision.Policy{})
 }
 
 func (y *testNamespace) create(o *unstructured.Unstructured) *unstructured.Unstructured {
@@ -260,7 +262,7 @@ func (y *testNamespace) mustBe(results map[string]revision.Result, name string, 
 	return r
 }
 
-func (y *testNamespace) mustPlan(p revision.Policy, name string, want revision.Action, reason *godwit.Reason) revision.Item {
+func (y *testNamespace) mustPlan(p decision.Policy, name string, want decision.Action, reason *godwit.Reason) decision.Item {
 	y.t.Helper()
 	i, ok := y.plan(p)[name]
 	if !ok {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -37,11 +39,11 @@ func TestInventoryOfManyPages(t *testing.T) {
 	y.build(work)
 	seen := map[string]int{}
 	selector := labels.SelectorFromSet(labels.Set{"inventory": "yes"})
-	for i, err := range y.upgrader(revision.Policy{}).Plan(t.Context(), revision.Scope{Selector: selector}) {
+	for i, err := range y.upgrader(decision.Policy{}).Plan(t.Context(), revision.Scope{Selector: selector}) {
 		y.must(i, err)
 		vm := i.Owner.Name
 		seen[i.Namespace+"/"+vm]++
-		if i.Action != revision.Upgrade || len(i.References) != 1 || i.References[0].Name != vm || i.References[0].Namespace != i.Namespace || !strings.HasPrefix(i.Name, vm+"-") {
+		if i.Action != decision.Upgrade || len(i.References) != 1 || i.References[0].Name != vm || i.References[0].Namespace != i.Namespace || !strings.HasPrefix(i.Name, vm+"-") {
 			t.Fatalf("%+v", i)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit/revision"
@@ -45,7 +47,7 @@ func (y *testNamespace) race(at fixture.Fields, before []int) {
 			steps[taken]()
 			taken++
 		}
-	}}, revision.Policy{}))
+	}}, decision.Policy{}))
 	for _, step := range steps[taken:] {
 		step()
 	}
@@ -72,9 +74,9 @@ func TestKubeVirtDeletedWhatAPinNames(t *testing.T) {
 		step()
 	}
 	source := instancetype.RevisionName("web")
-	y.mustPlan(revision.Policy{}, source, revision.Blocked, revision.ReasonSourceGone)
-	r := y.advance(revision.Policy{}, revision.Request{Name: source})
-	if r.Phase != revision.Failed || r.Reason != revision.ReasonSourceGone {
+	y.mustPlan(decision.Policy{}, source, decision.Blocked, decision.ReasonSourceGone)
+	r := y.advance(decision.Policy{}, revision.Request{Name: source})
+	if r.Phase != revision.Failed || r.Reason != decision.ReasonSourceGone {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: "web" + instancetypeTail})
@@ -85,7 +87,7 @@ func TestStatusFollowsSpec(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	y.machine("web", fixture.InSpec, instancetype)
-	y.pass(y.disturbed(&fault.Transport{Before: func(int) { virtController{y}.mirror("web") }}, revision.Policy{}))
+	y.pass(y.disturbed(&fault.Transport{Before: func(int) { virtController{y}.mirror("web") }}, decision.Policy{}))
 	virtController{y}.mirror("web")
 	y.retire()
 	y.mustResolve()
@@ -144,7 +146,7 @@ func TestMachineChangesMidway(t *testing.T) {
 					if n == at {
 						test.change(y)
 					}
-				}}, revision.Policy{}))
+				}}, decision.Policy{}))
 				y.retire()
 				y.mustResolve()
 				y.mustRefer(machines, "web", test.want)
@@ -168,8 +170,8 @@ func TestGitOpsRevertsAgainAndAgain(t *testing.T) {
 		virtController{y}.mirror("web")
 	}
 	for range 3 {
-		y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
-		y.later(2 * revision.DefaultRetention)
+		y.mustBe(y.run(decision.Policy{}), source, revision.Retained, decision.ReasonRetained)
+		y.later(2 * decision.DefaultRetention)
 		revert()
 		y.mustResolve()
 	}
@@ -178,8 +180,8 @@ func TestGitOpsRevertsAgainAndAgain(t *testing.T) {
 		if n >= 2 {
 			revert()
 		}
-	}}, revision.Policy{}))
-	y.mustBe(results, source, revision.InUse, revision.ReasonChanged)
+	}}, decision.Policy{}))
+	y.mustBe(results, source, revision.InUse, decision.ReasonChanged)
 	if y.revisions()[source] == nil {
 		t.Error("the source is gone, and a client pins it again and again")
 	}
@@ -194,7 +196,7 @@ func TestTwoUpgradersAtOnce(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	y.machine("web", both, instancetype, preference)
-	y.pass(y.disturbed(&fault.Transport{Before: func(int) { y.run(revision.Policy{}) }}, revision.Policy{}))
+	y.pass(y.disturbed(&fault.Transport{Before: func(int) { y.run(decision.Policy{}) }}, decision.Policy{}))
 	y.retire()
 	y.mustHave("web"+instancetypeTail, "web"+preferenceTail)
 	y.mustResolve()
@@ -211,7 +213,7 @@ func TestSnapshotTakenMidway(t *testing.T) {
 			if n == at {
 				virtController{y}.snapshot("web", "nightly")
 			}
-		}}, revision.Policy{}))
+		}}, decision.Policy{}))
 		y.mustResolve()
 		y.retire()
 		y.mustResolve()
@@ -234,11 +236,11 @@ func TestMachineDeletedMidway(t *testing.T) {
 			if n == at {
 				y.remove(machines, "web")
 			}
-		}}, revision.Policy{}))
+		}}, decision.Policy{}))
 		y.create(fixture.VirtualMachine(y.namespace, "web", fixture.InSpec, instancetype))
 		source := instancetype.RevisionName("web")
-		r := y.advance(revision.Policy{}, revision.Request{Name: source})
-		if r.Phase != revision.Failed || r.Reason != revision.ReasonOwnerGone {
+		r := y.advance(decision.Policy{}, revision.Request{Name: source})
+		if r.Phase != revision.Failed || r.Reason != decision.ReasonOwnerGone {
 			t.Errorf("deleted before write %d: %s (%s: %s)", at, r.Phase, r.Reason, r.Message)
 		}
 		y.mustRefer(machines, "web", map[string]string{inSpec: source})
@@ -259,17 +261,17 @@ func TestMachineIsCopiedMeanwhile(t *testing.T) {
 		y.machine("web", both, instancetype)
 		source := instancetype.RevisionName("web")
 		y.change(machines, "web", "status", set("nightly", "status", field))
-		y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonReferrerNotReady)
-		y.run(revision.Policy{})
+		y.mustPlan(decision.Policy{}, source, decision.Deferred, decision.ReasonReferrerNotReady)
+		y.run(decision.Policy{})
 		y.mustHave(source)
 		y.change(machines, "web", "status", set(nil, "status", field))
-		y.run(revision.Policy{})
-		y.later(revision.DefaultRetention)
+		y.run(decision.Policy{})
+		y.later(decision.DefaultRetention)
 		y.change(machines, "web", "status", set("nightly", "status", field))
-		y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonReferrerNotReady)
+		y.mustBe(y.run(decision.Policy{}), source, revision.Retained, decision.ReasonReferrerNotReady)
 		y.mustHave(source, "web"+instancetypeTail)
 		y.change(machines, "web", "status", set(nil, "status", field))
-		y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, nil)
+		y.mustBe(y.run(decision.Policy{}), source, revision.Succeeded, nil)
 	}
 }
 
@@ -279,7 +281,7 @@ func TestEmptyPinIsNone(t *testing.T) {
 	y := newNamespace(t)
 	y.machine("web", fixture.InStatus, instancetype)
 	vm := y.change(machines, "web", "", set("", "spec", "instancetype", "revisionName"))
-	y.run(revision.Policy{})
+	y.run(decision.Policy{})
 	y.mustRefer(machines, "web", map[string]string{inStatus: "web" + instancetypeTail})
 	if now := y.read(machines, "web"); now.GetGeneration() != vm.GetGeneration() {
 		t.Errorf("the spec was written: %v", must(unstructured.NestedFieldNoCopy(now.Object, "spec", "instancetype")))

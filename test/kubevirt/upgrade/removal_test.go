@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit/revision"
@@ -25,8 +27,8 @@ func due(t *testing.T, n int) *testNamespace {
 	for i := range n {
 		y.machine(fmt.Sprintf("vm-%d", i), fixture.InSpec, instancetype)
 	}
-	y.run(revision.Policy{})
-	y.later(revision.DefaultRetention)
+	y.run(decision.Policy{})
+	y.later(decision.DefaultRetention)
 	return y
 }
 
@@ -112,9 +114,9 @@ func TestMadeAgainWhileSourcesAreRemoved(t *testing.T) {
 			})
 		}
 	}}
-	y.mustBe(y.pass(y.paced(walk.Limits{MaxInFlight: 1}, w, func() {})), source, revision.InUse, revision.ReasonReferenced)
+	y.mustBe(y.pass(y.paced(walk.Limits{MaxInFlight: 1}, w, func() {})), source, revision.InUse, decision.ReasonReferenced)
 	y.mustRefer(machines, "late", map[string]string{inSpec: source})
-	y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
+	y.mustBe(y.run(decision.Policy{}), source, revision.Retained, decision.ReasonRetained)
 	y.mustResolve()
 	if data := string(y.revisions()[y.refers(machines, "late")[inSpec]].Data.Raw); !strings.Contains(data, restored) {
 		t.Errorf("the machine refers to what holds %s, want %s", data, restored)
@@ -132,7 +134,7 @@ func TestSourceIsNotRemovedByAnOldScan(t *testing.T) {
 		y.later(time.Minute)
 	}))
 	y.mustBe(results, instancetype.RevisionName("vm-0"), revision.Succeeded, nil)
-	y.mustBe(results, source, revision.InUse, revision.ReasonReferenced)
+	y.mustBe(results, source, revision.InUse, decision.ReasonReferenced)
 	y.mustResolve()
 }
 
@@ -145,9 +147,9 @@ func TestLastReferrersAreReadBeforeARemoval(t *testing.T) {
 	results := y.pass(y.paced(walk.Limits{MaxInFlight: 1}, &fault.Transport{}, func() {
 		y.change(machines, "vm-1", "", set(source, "spec", "instancetype", "revisionName"))
 	}))
-	y.mustBe(results, source, revision.InUse, revision.ReasonReferenced)
+	y.mustBe(results, source, revision.InUse, decision.ReasonReferenced)
 	y.mustResolve()
-	y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
+	y.mustBe(y.run(decision.Policy{}), source, revision.Retained, decision.ReasonRetained)
 }
 
 // TestOwnerIsReadBeforeARemoval: the scan is a moment old, and the machine that owns the
@@ -159,9 +161,9 @@ func TestOwnerIsReadBeforeARemoval(t *testing.T) {
 	results := y.pass(y.paced(walk.Limits{MaxInFlight: 1}, &fault.Transport{}, func() {
 		y.change(machines, "vm-1", "status", set("back", "status", "restoreInProgress"))
 	}))
-	y.mustBe(results, source, revision.Retained, revision.ReasonReferrerNotReady)
+	y.mustBe(results, source, revision.Retained, decision.ReasonReferrerNotReady)
 	y.change(machines, "vm-1", "status", set(nil, "status", "restoreInProgress"))
-	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, nil)
+	y.mustBe(y.run(decision.Policy{}), source, revision.Succeeded, nil)
 }
 
 // TestRestoreKeepsWhatItMayRead: a VirtualMachineRestore that is not complete may still
@@ -212,12 +214,12 @@ func TestRestoreKeepsWhatItMayRead(t *testing.T) {
 			t.Parallel()
 			y, _ := snapshotted(t)
 			y.names("shares", instancetype.RevisionName("web"), false)
-			y.run(revision.Policy{})
-			y.later(revision.DefaultRetention)
+			y.run(decision.Policy{})
+			y.later(decision.DefaultRetention)
 			test.begin(y)
-			y.mustBe(y.run(revision.Policy{}), test.kept, revision.Retained, revision.ReasonReferrerNotReady)
+			y.mustBe(y.run(decision.Policy{}), test.kept, revision.Retained, decision.ReasonReferrerNotReady)
 			test.end(y)
-			y.mustBe(y.run(revision.Policy{}), test.kept, revision.Succeeded, nil)
+			y.mustBe(y.run(decision.Policy{}), test.kept, revision.Succeeded, nil)
 		})
 	}
 }
@@ -227,13 +229,13 @@ func TestRestoreKeepsWhatItMayRead(t *testing.T) {
 func TestReferenceThatCannotBeRepointed(t *testing.T) {
 	t.Parallel()
 	y := due(t, 1)
-	y.run(revision.Policy{})
+	y.run(decision.Policy{})
 	source := instancetype.RevisionName("vm-0")
 	y.names("late", source, true)
-	r := y.mustBe(y.run(revision.Policy{}), source, revision.Failed, revision.ReasonDangling)
+	r := y.mustBe(y.run(decision.Policy{}), source, revision.Failed, decision.ReasonDangling)
 	for _, word := range []string{"VirtualMachine late", inSpec, "vm-0" + instancetypeTail, "is running"} {
 		mustSay(t, r.Message, word)
 	}
-	y.mustBe(y.run(revision.Policy{OnRunning: revision.Hold}), source, revision.Succeeded, nil)
+	y.mustBe(y.run(decision.Policy{OnRunning: decision.Hold}), source, revision.Succeeded, nil)
 	y.mustResolve()
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -51,10 +53,10 @@ func TestSnapshotFromBeforeThatWasNotUpgraded(t *testing.T) {
 	}
 	ready(false)
 	source, copied := instancetype.RevisionName("web"), instancetype.RevisionName("nightly")
-	if i := y.mustPlan(revision.Policy{}, copied, revision.Deferred, revision.ReasonReferrerNotReady); !strings.Contains(i.Message, "vmsnapshot-content-nightly") {
+	if i := y.mustPlan(decision.Policy{}, copied, decision.Deferred, decision.ReasonReferrerNotReady); !strings.Contains(i.Message, "vmsnapshot-content-nightly") {
 		t.Errorf("%q does not say what is to be waited for", i.Message)
 	}
-	held := y.mustBe(y.retire(), source, revision.InUse, revision.ReasonNeededForRestore)
+	held := y.mustBe(y.retire(), source, revision.InUse, decision.ReasonNeededForRestore)
 	for _, part := range []string{"vmsnapshot-content-nightly", "VirtualMachine web", source} {
 		if !strings.Contains(held.Message, part) {
 			t.Errorf("%q does not say %s", held.Message, part)
@@ -83,7 +85,7 @@ func TestSnapshotThatNamesTheMachinesRevision(t *testing.T) {
 	content := fixture.SnapshotContent(vm, "nightly", fixture.InSpec)
 	set(false, "status", "readyToUse")(content.Object)
 	y.create(content)
-	y.mustPlan(revision.Policy{}, instancetype.RevisionName("web"), revision.Deferred, revision.ReasonReferrerNotReady)
+	y.mustPlan(decision.Policy{}, instancetype.RevisionName("web"), decision.Deferred, decision.ReasonReferrerNotReady)
 	y.change(contents, "vmsnapshot-content-nightly", "status", set(true, "status", "readyToUse"))
 	y.retire()
 	y.mustHave("web" + instancetypeTail)
@@ -128,8 +130,8 @@ func TestLateRestoreFromABackup(t *testing.T) {
 	restored.OwnerReferences = nil
 	y.createRevision(restored)
 	source := instancetype.RevisionName("web")
-	y.mustPlan(revision.Policy{}, source, revision.Upgrade, nil)
-	y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
+	y.mustPlan(decision.Policy{}, source, decision.Upgrade, nil)
+	y.mustBe(y.run(decision.Policy{}), source, revision.Retained, decision.ReasonRetained)
 	want := *metav1.NewControllerRef(vm, vm.GroupVersionKind())
 	if owner := metav1.GetControllerOf(y.revisions()["web"+instancetypeTail]); owner == nil || owner.UID != want.UID || owner.Kind != want.Kind || owner.APIVersion != want.APIVersion {
 		t.Errorf("it belongs to %v, want %v", owner, want)
@@ -149,8 +151,8 @@ func TestRevisionWithoutAnOwner(t *testing.T) {
 	r.OwnerReferences, r.Name = nil, "other-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1"
 	y.createRevision(r)
 	y.change(machines, "web", "", set(r.Name, "spec", "instancetype", "revisionName"))
-	y.mustPlan(revision.Policy{}, r.Name, revision.Blocked, revision.ReasonNoController)
-	y.run(revision.Policy{})
+	y.mustPlan(decision.Policy{}, r.Name, decision.Blocked, decision.ReasonNoController)
+	y.run(decision.Policy{})
 	y.mustHave(r.Name)
 }
 
@@ -163,8 +165,8 @@ func TestMachineThatComesBackWithAnOldName(t *testing.T) {
 	y.retire()
 	source := instancetype.RevisionName("web")
 	y.change(machines, "web", "", set(source, "spec", "instancetype", "revisionName"))
-	y.mustPlan(revision.Policy{}, source, revision.Upgrade, revision.ReasonSourceGone)
-	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, nil)
+	y.mustPlan(decision.Policy{}, source, decision.Upgrade, decision.ReasonSourceGone)
+	y.mustBe(y.run(decision.Policy{}), source, revision.Succeeded, nil)
 	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
 	y.mustResolve()
 }
@@ -176,11 +178,11 @@ func TestReplacementIsDeleted(t *testing.T) {
 	for _, f := range []fixture.Fixture{instancetype, fixture.Find("F0/VirtualMachineClusterInstancetype/empty")} {
 		y := newNamespace(t)
 		y.machine("web", both, f)
-		y.run(revision.Policy{})
-		y.later(2 * revision.DefaultRetention)
+		y.run(decision.Policy{})
+		y.later(2 * decision.DefaultRetention)
 		y.removeRevision("web" + instancetypeTail)
-		y.mustPlan(revision.Policy{}, "web"+instancetypeTail, revision.Deferred, revision.ReasonSourceGone)
-		y.run(revision.Policy{})
+		y.mustPlan(decision.Policy{}, "web"+instancetypeTail, decision.Deferred, decision.ReasonSourceGone)
+		y.run(decision.Policy{})
 		y.mustResolve()
 		y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
 	}
@@ -200,7 +202,7 @@ func TestTwoSourcesOfOneReplacement(t *testing.T) {
 		y.createRevision(second)
 		y.change(machines, "web", "status", set(second.Name, "status", "instancetypeRef", "controllerRevisionRef", "name"))
 		w := &fault.Transport{At: at, Fault: fault.All()["killed before the write"]}
-		u := y.disturbed(w, revision.Policy{})
+		u := y.disturbed(w, decision.Policy{})
 		w.Run(t.Context(), func(ctx context.Context) { _, _ = u.Run(ctx, revision.Scope{Namespace: y.namespace}, nil) })
 		y.retire()
 		y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
@@ -249,7 +251,7 @@ func TestLongNames(t *testing.T) {
 	r.Name, r.Labels = name, nil
 	r.Data.Raw = []byte(strings.NewReplacer(`"u1.medium"`, `"`+object+`"`, `"generation":1`, `"generation":12345678`).Replace(instancetype.Data))
 	y.createRevision(r)
-	result := y.mustBe(y.run(revision.Policy{}), name, revision.Retained, revision.ReasonRetained)
+	result := y.mustBe(y.run(decision.Policy{}), name, revision.Retained, decision.ReasonRetained)
 	y.mustRefer(machines, machine, map[string]string{inStatus: result.Replacement})
 	if n := len(result.Replacement); n > 253 || !strings.HasPrefix(result.Replacement, machine+"-"+object+"-") {
 		t.Errorf("the replacement is called %s, of %d characters", result.Replacement, n)
@@ -268,8 +270,8 @@ func TestRollback(t *testing.T) {
 	t.Parallel()
 	y, _ := snapshotted(t)
 	source := instancetype.RevisionName("web")
-	y.run(revision.Policy{})
-	if r := y.advance(revision.Policy{}, revision.Request{Name: source, Rollback: true}); r.Phase != revision.RolledBack {
+	y.run(decision.Policy{})
+	if r := y.advance(decision.Policy{}, revision.Request{Name: source, Rollback: true}); r.Phase != revision.RolledBack {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: source})
@@ -277,7 +279,7 @@ func TestRollback(t *testing.T) {
 	y.mustHave(source, "web"+instancetypeTail, instancetype.RevisionName("nightly"), "nightly"+instancetypeTail)
 	y.mustResolve()
 	y.retire()
-	if r := y.advance(revision.Policy{}, revision.Request{Name: source, Rollback: true}); r.Phase != revision.Failed || r.Reason != revision.ReasonIrreversible {
+	if r := y.advance(decision.Policy{}, revision.Request{Name: source, Rollback: true}); r.Phase != revision.Failed || r.Reason != decision.ReasonIrreversible {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 	y.mustResolve()
@@ -295,27 +297,27 @@ func TestSourceThatOnlyReferencesExplain(t *testing.T) {
 	back := revision.Request{Name: source, Rollback: true}
 	kept := func() {
 		t.Helper()
-		y.mustBe(y.run(revision.Policy{}), source, revision.Retained, revision.ReasonRetained)
+		y.mustBe(y.run(decision.Policy{}), source, revision.Retained, decision.ReasonRetained)
 		y.mustHave(source, replacement)
 	}
 	kept()
-	if i := y.mustPlan(revision.Policy{}, source, revision.Upgrade, revision.ReasonRetained); i.Version != "v1alpha1" || i.Replacement != replacement {
+	if i := y.mustPlan(decision.Policy{}, source, decision.Upgrade, decision.ReasonRetained); i.Version != "v1alpha1" || i.Replacement != replacement {
 		t.Errorf("the plan does not say what holds v1alpha1, nor who took over: %+v", i)
 	}
-	y.later(revision.DefaultRetention - time.Second)
+	y.later(decision.DefaultRetention - time.Second)
 	kept()
-	if r := y.advance(revision.Policy{}, back); r.Phase != revision.RolledBack {
+	if r := y.advance(decision.Policy{}, back); r.Phase != revision.RolledBack {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: source})
 	y.mustHave(source, replacement)
-	y.mustPlan(revision.Policy{}, source, revision.Upgrade, revision.ReasonRolledBack)
+	y.mustPlan(decision.Policy{}, source, decision.Upgrade, decision.ReasonRolledBack)
 	kept()
-	y.later(revision.DefaultRetention)
-	y.mustBe(y.run(revision.Policy{}), source, revision.Succeeded, nil)
+	y.later(decision.DefaultRetention)
+	y.mustBe(y.run(decision.Policy{}), source, revision.Succeeded, nil)
 	y.mustHave(replacement)
 	y.mustRefer(machines, "web", map[string]string{inSpec: replacement, inStatus: replacement})
-	if r := y.advance(revision.Policy{}, back); r.Phase != revision.Failed || r.Reason != revision.ReasonIrreversible {
+	if r := y.advance(decision.Policy{}, back); r.Phase != revision.Failed || r.Reason != decision.ReasonIrreversible {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 }
@@ -333,6 +335,6 @@ func TestMachineAlreadyTerminating(t *testing.T) {
 	y.mustResolve()
 	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
 	y.must(y.dynamic.Resource(machines).Namespace(y.namespace).Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}))
-	y.run(revision.Policy{})
+	y.run(decision.Policy{})
 	y.mustHave("web" + instancetypeTail) // which the garbage collector takes
 }

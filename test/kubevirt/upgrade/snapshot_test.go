@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,8 +47,8 @@ func TestRestoreAfterARunWithARunningMachine(t *testing.T) {
 	source, copied := instancetype.RevisionName("web"), instancetype.RevisionName("nightly")
 	y.change(machines, "web", "status", set(true, "status", "created"))
 	y.createRevision(fixture.StartRevision(y.read(machines, "web")))
-	y.mustPlan(revision.Policy{}, source, revision.Deferred, revision.ReasonRunning)
-	y.mustBe(y.run(revision.Policy{}), copied, revision.Retained, revision.ReasonRetained)
+	y.mustPlan(decision.Policy{}, source, decision.Deferred, decision.ReasonRunning)
+	y.mustBe(y.run(decision.Policy{}), copied, revision.Retained, decision.ReasonRetained)
 	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: source})
 	y.mustRefer(contents, "vmsnapshot-content-nightly", map[string]string{contentPin: "nightly" + instancetypeTail})
 
@@ -77,9 +79,9 @@ func TestRestoreAfterASelectiveRun(t *testing.T) {
 			y.change(test.selected.resource, test.selected.name, "", set("a", "metadata", "labels", "zone"))
 			scope := revision.Scope{Namespace: y.namespace, Selector: labels.SelectorFromSet(labels.Set{"zone": "a"})}
 			for range 2 {
-				_, err := y.upgrader(revision.Policy{}).Run(t.Context(), scope, nil)
+				_, err := y.upgrader(decision.Policy{}).Run(t.Context(), scope, nil)
 				y.must(nil, err)
-				y.later(revision.DefaultRetention)
+				y.later(decision.DefaultRetention)
 			}
 			y.mustRefer(machines, "web", map[string]string{inSpec: test.want, inStatus: test.want})
 			y.mustRefer(contents, "vmsnapshot-content-nightly", map[string]string{contentPin: "nightly" + instancetypeTail})
@@ -105,10 +107,10 @@ func TestRestoreAfterARollback(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			y, _ := snapshotted(t)
-			y.run(revision.Policy{})
+			y.run(decision.Policy{})
 			for range 2 { // the second time, what a first look kept may go
 				for _, one := range test.back {
-					if r := y.advance(revision.Policy{}, revision.Request{Name: one, Rollback: true}); r.Phase != revision.RolledBack && r.Phase != revision.Skipped {
+					if r := y.advance(decision.Policy{}, revision.Request{Name: one, Rollback: true}); r.Phase != revision.RolledBack && r.Phase != revision.Skipped {
 						t.Errorf("%s is %s (%s: %s)", one, r.Phase, r.Reason, r.Message)
 					}
 				}
@@ -130,7 +132,7 @@ func TestRollbackMeetsAnotherWriter(t *testing.T) {
 	}
 	for at := 0; ; at++ {
 		y, _ := snapshotted(t)
-		y.run(revision.Policy{})
+		y.run(decision.Policy{})
 		conflicts := 0
 		w := &fault.Transport{At: at, After: y.referenceLog.ours}
 		w.Fault = func(next http.RoundTripper, req *http.Request, _ func()) (*http.Response, error) {
@@ -165,9 +167,9 @@ func TestRollbackOfASnapshotWhoseMachineGoesOn(t *testing.T) {
 	t.Parallel()
 	y, _ := snapshotted(t)
 	source, copied := instancetype.RevisionName("web"), instancetype.RevisionName("nightly")
-	y.run(revision.Policy{})
+	y.run(decision.Policy{})
 	y.removeRevision(source)
-	if r := y.advance(revision.Policy{}, revision.Request{Name: copied, Rollback: true}); r.Phase != revision.RolledBack {
+	if r := y.advance(decision.Policy{}, revision.Request{Name: copied, Rollback: true}); r.Phase != revision.RolledBack {
 		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 	}
 	y.mustRefer(contents, "vmsnapshot-content-nightly", map[string]string{contentPin: copied})
@@ -194,7 +196,7 @@ func TestRestoreThatWaitsForARevision(t *testing.T) {
 			waits := "web" + instancetypeTail
 			if test.upgraded {
 				y.change(machines, "web", "status", set(true, "status", "created"))
-				y.run(revision.Policy{})
+				y.run(decision.Policy{})
 				y.stop("web")
 				if y.revisions()[waits] != nil {
 					y.removeRevision(waits)
@@ -211,17 +213,17 @@ func TestRestoreThatWaitsForARevision(t *testing.T) {
 			before := y.read(machines, "web")
 			switch {
 			case test.advance:
-				y.mustPlan(revision.Policy{}, waits, revision.Upgrade, revision.ReasonNeededForRestore)
-				if r := y.advance(revision.Policy{}, revision.Request{Name: waits}); r.Phase != revision.Succeeded {
+				y.mustPlan(decision.Policy{}, waits, decision.Upgrade, decision.ReasonNeededForRestore)
+				if r := y.advance(decision.Policy{}, revision.Request{Name: waits}); r.Phase != revision.Succeeded {
 					t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
 				}
-				if r := y.advance(revision.Policy{}, revision.Request{Name: waits}); r.Phase != revision.Succeeded {
+				if r := y.advance(decision.Policy{}, revision.Request{Name: waits}); r.Phase != revision.Succeeded {
 					t.Errorf("looked at again: %s (%s: %s)", r.Phase, r.Reason, r.Message)
 				}
 			case test.upgraded:
-				y.mustBe(y.run(revision.Policy{}), waits, revision.Succeeded, revision.ReasonNeededForRestore)
+				y.mustBe(y.run(decision.Policy{}), waits, revision.Succeeded, decision.ReasonNeededForRestore)
 			default:
-				y.run(revision.Policy{})
+				y.run(decision.Policy{})
 			}
 			if now := y.read(machines, "web"); now.GetResourceVersion() != before.GetResourceVersion() {
 				t.Error("a machine that is being restored was written")
@@ -244,9 +246,9 @@ func TestRestoreOfAMachineThatIsGone(t *testing.T) {
 	y, _ := snapshotted(t)
 	y.remove(machines, "web")
 	y.removeRevision(instancetype.RevisionName("web"))
-	y.run(revision.Policy{})
-	y.later(revision.DefaultRetention)
-	y.run(revision.Policy{})
+	y.run(decision.Policy{})
+	y.later(decision.DefaultRetention)
+	y.run(decision.Policy{})
 	y.mustHave("nightly" + instancetypeTail)
 	y.mustRestore("nightly", "web", "web"+instancetypeTail)
 	y.mustRestore("nightly", "web", "web"+instancetypeTail)
@@ -289,7 +291,7 @@ func TestRestoreWithLongNames(t *testing.T) {
 			y.createRevision(r)
 			virtController{y}.snapshot(test.machine, test.snapshot)
 			y.change(machines, test.machine, "status", set(true, "status", "created"))
-			y.run(revision.Policy{})
+			y.run(decision.Policy{})
 			content := y.refers(contents, "vmsnapshot-content-"+test.snapshot)[contentPin]
 			if !strings.Contains(content, "-v1beta1-") && content == strings.Replace(source, test.machine, test.snapshot, 1) {
 				t.Errorf("the content refers to the old %s", content)
@@ -310,7 +312,7 @@ func TestSnapshotThatWaitsIsDeleted(t *testing.T) {
 	y, _ := snapshotted(t)
 	source := instancetype.RevisionName("web")
 	y.change(contents, "vmsnapshot-content-nightly", "status", set(false, "status", "readyToUse"))
-	y.mustBe(y.retire(), source, revision.InUse, revision.ReasonNeededForRestore)
+	y.mustBe(y.retire(), source, revision.InUse, decision.ReasonNeededForRestore)
 	y.remove(contents, "vmsnapshot-content-nightly")
 	y.removeRevision(instancetype.RevisionName("nightly")) // as the garbage collector does
 	y.mustBe(y.retire(), source, revision.Succeeded, nil)
@@ -326,7 +328,7 @@ func TestSnapshotInConflictIsReplaced(t *testing.T) {
 	other.Name = "web" + instancetypeTail
 	y.createRevision(other)
 	copied := instancetype.RevisionName("nightly")
-	y.mustBe(y.run(revision.Policy{}), copied, revision.Failed, revision.ReasonRestoreConflict)
+	y.mustBe(y.run(decision.Policy{}), copied, revision.Failed, decision.ReasonRestoreConflict)
 	kubeVirt.snapshot("web", "weekly")
 	y.remove(contents, "vmsnapshot-content-nightly")
 	y.removeRevision(copied)
@@ -346,17 +348,17 @@ func TestRestoreWouldReplaceARevision(t *testing.T) {
 	other.Name = taken
 	y.createRevision(other)
 	for range 2 {
-		results := y.run(revision.Policy{})
-		y.later(revision.DefaultRetention)
-		held := y.mustBe(results, copied, revision.Failed, revision.ReasonRestoreConflict)
+		results := y.run(decision.Policy{})
+		y.later(decision.DefaultRetention)
+		held := y.mustBe(results, copied, revision.Failed, decision.ReasonRestoreConflict)
 		if !strings.Contains(held.Message, taken) || !strings.Contains(held.Message, "vmsnapshot-content-nightly") {
 			t.Errorf("%q does not say what is in the way of what", held.Message)
 		}
-		y.mustBe(results, source, revision.InUse, revision.ReasonNeededForRestore)
+		y.mustBe(results, source, revision.InUse, decision.ReasonNeededForRestore)
 	}
 	y.mustRefer(contents, "vmsnapshot-content-nightly", map[string]string{contentPin: copied})
 	y.removeRevision(taken) // which is what the remedy says
-	y.run(revision.Policy{})
+	y.run(decision.Policy{})
 	y.mustRestore("nightly", "web", taken)
 }
 

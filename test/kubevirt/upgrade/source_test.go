@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -53,8 +55,8 @@ func TestSourcesAreListedOnce(t *testing.T) {
 				u = y.watched(reads, slowClock{y.clock})
 			}
 			results := y.pass(u)
-			y.mustBe(results, instancetype.RevisionName("web"), revision.Retained, revision.ReasonRetained)
-			y.mustBe(results, preference.RevisionName("web"), revision.Retained, revision.ReasonRetained)
+			y.mustBe(results, instancetype.RevisionName("web"), revision.Retained, decision.ReasonRetained)
+			y.mustBe(results, preference.RevisionName("web"), revision.Retained, decision.ReasonRetained)
 			if reads.count != test.want {
 				t.Errorf("%d live reads of revisions, want %d", reads.count, test.want)
 			}
@@ -74,7 +76,7 @@ func TestOneAmongManyRevisionsIsReadLive(t *testing.T) {
 		y.createRevision(&appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("of-a-statefulset-%d", i)}, Data: runtime.RawExtension{Raw: []byte("{}")}})
 	}
 	reads := &seen{pick: readsARevision}
-	y.mustBe(y.pass(y.watched(reads, y.clock)), instancetype.RevisionName("web"), revision.Retained, revision.ReasonRetained)
+	y.mustBe(y.pass(y.watched(reads, y.clock)), instancetype.RevisionName("web"), revision.Retained, decision.ReasonRetained)
 	if reads.count != 2 {
 		t.Errorf("%d live reads of revisions, want 2", reads.count)
 	}
@@ -105,16 +107,16 @@ func TestUpgradedAndRolledBackMidway(t *testing.T) {
 					if n != at {
 						return
 					}
-					y.run(revision.Policy{})
+					y.run(decision.Policy{})
 					for _, r := range requests {
 						r.Rollback = true
-						if got := y.advance(revision.Policy{}, r); got.Phase != revision.RolledBack {
+						if got := y.advance(decision.Policy{}, r); got.Phase != revision.RolledBack {
 							t.Errorf("the rollback of %s is %s (%s: %s)", r.Name, got.Phase, got.Reason, got.Message)
 						}
 					}
 				}}
-				for _, r := range pass(y, y.disturbed(w, revision.Policy{})) {
-					if y.revisions()[r.Name].Annotations[revision.RolledBackAnnotation] == "" {
+				for _, r := range pass(y, y.disturbed(w, decision.Policy{})) {
+					if y.revisions()[r.Name].Annotations[decision.RolledBackAnnotation] == "" {
 						t.Errorf("before write %d: %s is %s (%s: %s), and not rolled back any more", at, r.Name, r.Phase, r.Reason, r.Message)
 					}
 				}
@@ -151,7 +153,7 @@ func TestSourceIsMadeAgainMidway(t *testing.T) {
 			y.createRevision(again)
 			y.change(machines, "web", "", set("yes", "metadata", "labels", "restored"))
 		}}
-		y.mustBe(y.pass(y.disturbed(w, revision.Policy{})), source, revision.InUse, revision.ReasonReferenced)
+		y.mustBe(y.pass(y.disturbed(w, decision.Policy{})), source, revision.InUse, decision.ReasonReferenced)
 		y.mustRefer(machines, "web", map[string]string{
 			inSpec: source, inStatus: source, "/spec/preference/revisionName": "web" + preferenceTail, "/status/preferenceRef/controllerRevisionRef/name": "web" + preferenceTail,
 		})
@@ -175,8 +177,8 @@ func TestSourceIsGoneBeforeItIsRetained(t *testing.T) {
 			y.removeRevision(source)
 		}
 	}}
-	y.mustBe(y.pass(y.disturbed(w, revision.Policy{})), source, revision.Succeeded, nil)
-	if left := y.plan(revision.Policy{}); left[source].Name != "" {
+	y.mustBe(y.pass(y.disturbed(w, decision.Policy{})), source, revision.Succeeded, nil)
+	if left := y.plan(decision.Policy{}); left[source].Name != "" {
 		t.Errorf("the plan has %+v", left[source])
 	}
 	y.mustResolve()

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,11 +40,11 @@ func retainedUpgrade(t *testing.T, i int) *v1alpha1.ControllerRevisionUpgrade {
 	upgrade.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "godwit", Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1",
 		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:conditions":{` + strings.Repeat(`"k:{\"type\":\"Ready\"}":{},`, 20) + `".":{}}}}`)}}}
 	r := revision.Result{
-		Item: revision.Item{
-			Namespace: "edge", Name: name, UID: c.uid, Version: "v1alpha1", Form: "Object", Target: "v1beta1", Reason: revision.ReasonRetained,
+		Item: decision.Item{
+			Namespace: "edge", Name: name, UID: c.uid, Version: "v1alpha1", Form: "Object", Target: "v1beta1", Reason: decision.ReasonRetained,
 			Message: "no object refers to it any more, since another revision has replaced it",
 			Until:   time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Replacement: name + "-v1beta1",
-			References: []revision.ReferenceStatus{
+			References: []decision.ReferenceStatus{
 				{Kind: "VirtualMachine", Namespace: "edge", Name: fmt.Sprintf("vm-%05d", i), Path: "/spec/instancetype/revisionName", State: "New"},
 				{Kind: "VirtualMachine", Namespace: "edge", Name: fmt.Sprintf("vm-%05d", i), Path: "/status/instancetypeRef/controllerRevisionRef/name", State: "New"},
 			},
@@ -107,7 +109,7 @@ func TestDecisionsFromTheCache(t *testing.T) {
 		return u
 	}
 	summary := func(u *v1alpha1.ControllerRevisionUpgrade, phase revision.Phase, reason *godwit.Reason) {
-		r := revision.Result{Phase: phase, Item: revision.Item{Reason: reason, Message: "the answer of a webhook"}}
+		r := revision.Result{Phase: phase, Item: decision.Item{Reason: reason, Message: "the answer of a webhook"}}
 		u.Status.Phase = v1alpha1.UpgradePhase(phase)
 		summaryOf(r).Apply(u)
 	}
@@ -127,13 +129,13 @@ func TestDecisionsFromTheCache(t *testing.T) {
 			summary(u, revision.Succeeded, nil)
 			u.Status.Replacement = nil
 		}),
-		"refused": with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.Failed, revision.ReasonRefused) }),
-		"lossy":   with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.Failed, revision.ReasonLossy) }),
+		"refused": with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.Failed, decision.ReasonRefused) }),
+		"lossy":   with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.Failed, decision.ReasonLossy) }),
 		"deferred": with(func(u *v1alpha1.ControllerRevisionUpgrade) {
-			summary(u, revision.Converted, revision.ReasonRunning)
+			summary(u, revision.Converted, decision.ReasonRunning)
 		}),
 		"in use": with(func(u *v1alpha1.ControllerRevisionUpgrade) {
-			summary(u, revision.InUse, revision.ReasonReferenced)
+			summary(u, revision.InUse, decision.ReasonReferenced)
 		}),
 		"rolled back": with(func(u *v1alpha1.ControllerRevisionUpgrade) { summary(u, revision.RolledBack, nil) }),
 		"rolled back, ended": with(func(u *v1alpha1.ControllerRevisionUpgrade) {
@@ -209,7 +211,7 @@ func TestStatusOfACachedUpgrade(t *testing.T) {
 	cached := reduced.(*v1alpha1.ControllerRevisionUpgrade)
 	u := c.upgrades()
 	want := c.upgrade(t, server)
-	r := revision.Result{Phase: revision.Succeeded, Item: revision.Item{Name: server.Spec.TargetName, Replacement: server.Status.Replacement.Name}}
+	r := revision.Result{Phase: revision.Succeeded, Item: decision.Item{Name: server.Spec.TargetName, Replacement: server.Status.Replacement.Name}}
 	done, err := u.record(t.Context(), cached, r)
 	if err != nil {
 		t.Fatal(err)
@@ -242,7 +244,7 @@ func TestFirstStatusNeedsNoRead(t *testing.T) {
 	server := retainedUpgrade(t, 7)
 	server.Status = v1alpha1.ControllerRevisionUpgradeStatus{}
 	c := newFakeServer(t, server)
-	r := revision.Result{Phase: revision.Created, Item: revision.Item{Name: server.Spec.TargetName}}
+	r := revision.Result{Phase: revision.Created, Item: decision.Item{Name: server.Spec.TargetName}}
 	if _, err := c.upgrades().record(t.Context(), c.upgrade(t, server), r); err != nil || c.reads != 0 || c.patches != 1 {
 		t.Errorf("%d reads, %d patches, %v", c.reads, c.patches, err)
 	}

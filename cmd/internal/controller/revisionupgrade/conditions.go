@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,16 +27,16 @@ func summaryOf(r revision.Result) status.Summary {
 	case r.Phase == revision.Failed:
 		s.State = status.StateStalled
 		s.Message += advice(r.Item)
-	case r.Reason == revision.ReasonForbidden:
+	case r.Reason == decision.ReasonForbidden:
 		s.State = status.StateStalled
-	case r.Reason == revision.ReasonRunning: // waiting helps, and so does the user
+	case r.Reason == decision.ReasonRunning: // waiting helps, and so does the user
 		s.Message += "; " + remedy.Manager.Text(r.Fix())
 	}
 	return s
 }
 
 // advice is what to do about a revision that needs user action: its fix, or else that of its reason.
-func advice(i revision.Item) string {
+func advice(i decision.Item) string {
 	switch fix := i.Fix(); {
 	case i.Reason == nil || !i.Reason.UserAction:
 		return ""
@@ -50,10 +52,10 @@ func errorSummary(err error) status.Summary {
 		return s
 	}
 	if apierrors.IsForbidden(err) {
-		return status.Summary{State: status.StateStalled, Reason: revision.ReasonForbidden.Name,
+		return status.Summary{State: status.StateStalled, Reason: decision.ReasonForbidden.Name,
 			Message: err.Error() + "; grant it: godwit rbac --controller=revisionUpgrader | kubectl apply -f -"}
 	}
-	return status.Summary{State: status.StateReconciling, Reason: revision.ReasonUnanswered.Name, Message: err.Error()}
+	return status.Summary{State: status.StateReconciling, Reason: decision.ReasonUnanswered.Name, Message: err.Error()}
 }
 
 // upgrading is the Summary of a trigger whose upgrades are created or under way.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +15,7 @@ import (
 )
 
 func TestFillKeepsWhatIsNoLongerFound(t *testing.T) {
-	item := revision.Item{UID: "a", Version: "v1alpha1", Form: "Object", Target: "v1beta1", Replacement: "new"}
+	item := decision.Item{UID: "a", Version: "v1alpha1", Form: "Object", Target: "v1beta1", Replacement: "new"}
 	first := revision.Result{Item: item, Phase: revision.Created, ResourceVersion: "7", Hash: "old", ReplacementUID: "b", ReplacementHash: "new"}
 	source := v1alpha1.RevisionSource{UID: "a", Version: "v1alpha1", Form: "Object", Hash: "old", ResourceVersion: "7"}
 	replacement := v1alpha1.RevisionReplacement{Name: "new", UID: "b", Version: "v1beta1", Hash: "new"}
@@ -41,12 +43,12 @@ func TestFillKeepsWhatIsNoLongerFound(t *testing.T) {
 		},
 		"the source is deleted": {
 			"users compare it with a backup",
-			revision.Result{Item: revision.Item{Replacement: "new"}, Phase: revision.Succeeded, ReplacementUID: "b", ReplacementHash: "new"},
+			revision.Result{Item: decision.Item{Replacement: "new"}, Phase: revision.Succeeded, ReplacementUID: "b", ReplacementHash: "new"},
 			with(func(s *v1alpha1.ControllerRevisionUpgradeStatus) { s.Phase = "Succeeded" }),
 		},
 		"not read": {
 			"without an answer nothing is known about the phase",
-			revision.Result{Item: revision.Item{Reason: revision.ReasonUnanswered}, Phase: revision.Analyzing}, began,
+			revision.Result{Item: decision.Item{Reason: decision.ReasonUnanswered}, Phase: revision.Analyzing}, began,
 		},
 		"a referrer runs by now": {
 			"the source names the replacement, and the pass read no more of it",
@@ -76,19 +78,19 @@ func TestFillKeepsWhatIsNoLongerFound(t *testing.T) {
 // scanned.
 func TestIncompleteScanIsNotDiscovered(t *testing.T) {
 	f := &findings{}
-	f.add(revision.Item{Action: revision.Blocked, Reason: revision.ReasonSourceGone})
+	f.add(decision.Item{Action: decision.Blocked, Reason: decision.ReasonSourceGone})
 	trigger := &v1alpha1.ControllerRevisionUpgradeTrigger{}
 	setInventory(trigger, f)
 	if known := trigger.Status.Conditions; !meta.IsStatusConditionTrue(known, v1alpha1.ConditionDiscovered) {
 		t.Errorf("%+v, want Discovered", known)
 	}
-	if !f.add(revision.Item{Action: revision.Deferred, Reason: revision.ReasonUnconfirmed}) {
+	if !f.add(decision.Item{Action: decision.Deferred, Reason: decision.ReasonUnconfirmed}) {
 		t.Error("the revision gets no upgrade, which reads it again")
 	}
 	setInventory(trigger, f)
 	now := meta.FindStatusCondition(trigger.Status.Conditions, v1alpha1.ConditionDiscovered)
-	if now.Status != metav1.ConditionFalse || now.Reason != revision.ReasonUnconfirmed.Name || !strings.Contains(now.Message, "did not find 1 revision") {
-		t.Errorf("%+v, want it False (%s)", now, revision.ReasonUnconfirmed)
+	if now.Status != metav1.ConditionFalse || now.Reason != decision.ReasonUnconfirmed.Name || !strings.Contains(now.Message, "did not find 1 revision") {
+		t.Errorf("%+v, want it False (%s)", now, decision.ReasonUnconfirmed)
 	}
 	if f.counts.Deferred != 1 {
 		t.Errorf("%+v, want 1 Deferred, so that the trigger is not Ready", f.counts)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -115,7 +117,7 @@ func (e *ensurer) create(ctx context.Context, upgrade *v1alpha1.ControllerRevisi
 		if other.Spec.TargetName == upgrade.Spec.TargetName && sourceUID(other) == sourceUID(upgrade) && !spent(other) {
 			return nil
 		}
-		upgrade.Name = revision.WithSuffix(upgrade.Spec.TargetName, cmp.Or(upgrade.Spec.TargetUID, "gone-"+upgrade.Labels[TriggerLabel]), validation.DNS1123SubdomainMaxLength)
+		upgrade.Name = decision.WithSuffix(upgrade.Spec.TargetName, cmp.Or(upgrade.Spec.TargetUID, "gone-"+upgrade.Labels[TriggerLabel]), validation.DNS1123SubdomainMaxLength)
 		err = e.client.Create(ctx, upgrade)
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -146,5 +148,5 @@ func UpgradeName(name string, uid types.UID) string {
 	if uid != "" {
 		tail = string(uid[:min(len(uid), 8)])
 	}
-	return revision.WithSuffix(name, tail, validation.DNS1123SubdomainMaxLength)
+	return decision.WithSuffix(name, tail, validation.DNS1123SubdomainMaxLength)
 }

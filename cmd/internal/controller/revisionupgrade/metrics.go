@@ -3,6 +3,8 @@ package revisionupgrade
 import (
 	"context"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -84,7 +86,7 @@ func Stalled(cache client.Reader) func(context.Context) ([]stalled.Object, error
 		var all []stalled.Object
 		for i := range upgrades.Items {
 			one := &upgrades.Items[i]
-			if reason := readyReason(one); phaseOf(one) == revision.Failed || reason == revision.ReasonForbidden.Name {
+			if reason := readyReason(one); phaseOf(one) == revision.Failed || reason == decision.ReasonForbidden.Name {
 				all = append(all, stalled.Object{Namespace: one.Namespace, Reason: reason})
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
@@ -21,7 +23,7 @@ func TestOccurrencesOfReasons(t *testing.T) {
 	source := sourceOf(t, "../../../../revision")
 	reasons := map[string]*godwit.Reason{}
 	for _, m := range declaration.FindAllStringSubmatch(source, -1) {
-		reasons[m[1]] = revision.Reasons.Find(m[2])
+		reasons[m[1]] = decision.Reasons.Find(m[2])
 	}
 	phases := map[string]revision.Phase{"Blocked": revision.Failed, "Deferred": revision.Converted, "": revision.Retained}
 	for _, p := range []revision.Phase{
@@ -38,7 +40,7 @@ func TestOccurrencesOfReasons(t *testing.T) {
 		}
 		found++
 		reason := reasons[m[2]]
-		s := summaryOf(revision.Result{Item: revision.Item{Reason: reason}, Phase: phase})
+		s := summaryOf(revision.Result{Item: decision.Item{Reason: reason}, Phase: phase})
 		if want := (status.Occurrence{Condition: string(s.State), EventType: s.EventType()}); !slices.Contains(Occurrences(reason), want) {
 			t.Errorf("%s: package revision sets it with the phase %s, and %+v is not among its occurrences %+v", reason, phase, want, Occurrences(reason))
 		}
@@ -46,8 +48,8 @@ func TestOccurrencesOfReasons(t *testing.T) {
 	if found < 40 {
 		t.Errorf("found %d places that set a reason, want at least 40", found)
 	}
-	for _, r := range revision.Reasons.Reasons() {
-		if len(Occurrences(r)) == 0 && r != revision.ReasonRollbackPending {
+	for _, r := range decision.Reasons.Reasons() {
+		if len(Occurrences(r)) == 0 && r != decision.ReasonRollbackPending {
 			t.Errorf("%s occurs in no condition", r)
 		}
 	}

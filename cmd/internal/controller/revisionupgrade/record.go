@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/maphash"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
@@ -77,14 +79,14 @@ func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevision
 
 // refuse writes that a newer release wrote an upgrade.
 func (u *Upgrades) refuse(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade) error {
-	if observed(one) && readyReason(one) == revision.ReasonNewerFormat.Name {
+	if observed(one) && readyReason(one) == decision.ReasonNewerFormat.Name {
 		return nil
 	}
 	full, err := u.full(ctx, one)
 	if err != nil || full == nil {
 		return err
 	}
-	s := status.Summary{State: status.StateStalled, Reason: revision.ReasonNewerFormat.Name, Message: newerFormat(one).Error()}
+	s := status.Summary{State: status.StateStalled, Reason: decision.ReasonNewerFormat.Name, Message: newerFormat(one).Error()}
 	if err := status.NewWriter(u.Client, u.Reader, full).Write(ctx, func(now *v1alpha1.ControllerRevisionUpgrade) { s.Apply(now) }); err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,8 +81,8 @@ func requestFor(upgrade *v1alpha1.ControllerRevisionUpgrade) revision.Request {
 	}
 }
 
-func policy(target string, running v1alpha1.OnRunning, losses v1alpha1.LossPolicy, r *v1alpha1.Retention) revision.Policy {
-	p := revision.Policy{Target: target, OnRunning: revision.OnRunning(running), AllowLosses: losses == v1alpha1.LossAllow}
+func policy(target string, running v1alpha1.OnRunning, losses v1alpha1.LossPolicy, r *v1alpha1.Retention) decision.Policy {
+	p := decision.Policy{Target: target, OnRunning: decision.OnRunning(running), AllowLosses: losses == v1alpha1.LossAllow}
 	if r != nil {
 		p.Retain = r.Policy == v1alpha1.RetentionRetain
 		if r.TTL != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,9 +38,9 @@ type candidate struct {
 	pending         string // why a rollback has not ended; empty if it has
 }
 
-func candidateFor(i revision.Item) candidate {
-	c := candidate{namespace: i.Namespace, name: i.Name, uid: i.UID, retained: i.Reason == revision.ReasonRetained, rolledBack: !i.RolledBack.IsZero()}
-	if i.Reason == revision.ReasonRollbackPending {
+func candidateFor(i decision.Item) candidate {
+	c := candidate{namespace: i.Namespace, name: i.Name, uid: i.UID, retained: i.Reason == decision.ReasonRetained, rolledBack: !i.RolledBack.IsZero()}
+	if i.Reason == decision.ReasonRollbackPending {
 		c.pending = i.Message
 	}
 	return c
@@ -46,24 +48,24 @@ func candidateFor(i revision.Item) candidate {
 
 // add counts a revision. It reports whether the revision needs an upgrade. A source that is retained is not discovered: its
 // replacement is counted.
-func (f *findings) add(i revision.Item) bool {
+func (f *findings) add(i decision.Item) bool {
 	switch i.Action {
-	case revision.Unreferenced, revision.Unmanaged:
+	case decision.Unreferenced, decision.Unmanaged:
 		return false
-	case revision.UpToDate:
+	case decision.UpToDate:
 		f.counts.Discovered++
 		f.counts.UpToDate++
 		return false
-	case revision.Deferred:
+	case decision.Deferred:
 		f.counts.Deferred++
-		if i.Reason == revision.ReasonUnconfirmed {
+		if i.Reason == decision.ReasonUnconfirmed {
 			f.unconfirmed++
 		}
-	case revision.Blocked:
+	case decision.Blocked:
 		f.counts.Blocked++
 		f.failures = appendFailure(f.failures, i.Namespace, i.Name, i.Reason.String(), i.Message)
 	default:
-		if i.Reason == revision.ReasonRetained {
+		if i.Reason == decision.ReasonRetained {
 			return true
 		}
 		if !i.RolledBack.IsZero() {
@@ -81,7 +83,7 @@ func setInventory(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, f *finding
 	i := f.inventory
 	complete, reason, message := true, ReasonScanned, "every revision in scope was scanned"
 	if f.unconfirmed > 0 {
-		complete, reason = false, revision.ReasonUnconfirmed
+		complete, reason = false, decision.ReasonUnconfirmed
 		message = fmt.Sprintf("the scan is incomplete: it did not find %d revisions that references name, and did not read them again", f.unconfirmed)
 	}
 	if len(i.UnknownStorageVersions) > 0 {
@@ -111,7 +113,7 @@ func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 	}
 	f := &findings{}
 	checked := t.Clock.Now()
-	take := func(i revision.Item) error {
+	take := func(i decision.Item) error {
 		if t.Clock.Since(checked) >= status.Interval {
 			if err := t.requireActive(ctx, trigger); err != nil {
 				return err
@@ -135,7 +137,7 @@ func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 	return f, nil
 }
 
-func takeEach(ctx context.Context, u *revision.Upgrader, scope revision.Scope, take func(revision.Item) error) error {
+func takeEach(ctx context.Context, u *revision.Upgrader, scope revision.Scope, take func(decision.Item) error) error {
 	for i, err := range u.Plan(ctx, scope) {
 		if err != nil {
 			return fmt.Errorf("scan for revisions: %w", err)
@@ -161,7 +163,7 @@ func requireCRD(ctx context.Context, u *revision.Upgrader) error {
 		names = append(names, resource.String())
 	}
 	slices.Sort(names)
-	return status.NewStalledError(revision.ReasonCRDNotFound.Name, "the cluster has none of the CRDs "+strings.Join(names, ", ")+": install those of KubeVirt, or delete the trigger")
+	return status.NewStalledError(decision.ReasonCRDNotFound.Name, "the cluster has none of the CRDs "+strings.Join(names, ", ")+": install those of KubeVirt, or delete the trigger")
 }
 
 // errInactive ends the pass of a trigger that was suspended or deleted meanwhile.

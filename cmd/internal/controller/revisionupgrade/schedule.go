@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
@@ -50,7 +52,7 @@ func (s *schedule) Take(namespace string, open []*v1alpha1.ControllerRevisionUpg
 		switch {
 		case observed(one) && last.next.After(now):
 			wait = sooner(wait, last.next.Sub(now))
-			if phaseOf(one) == revision.Failed && readyReason(one) == revision.ReasonRefused.Name {
+			if phaseOf(one) == revision.Failed && readyReason(one) == decision.ReasonRefused.Name {
 				refused = append(refused, one)
 			}
 		case len(turn) < turnUpgrades:
@@ -114,15 +116,15 @@ func pauseAfter(scan time.Duration) time.Duration { return min(max(retryLater, 1
 // other objects.
 func nextVisit(r revision.Result, now time.Time, pause time.Duration) time.Duration {
 	switch {
-	case r.Phase == revision.InUse && r.Reason == revision.ReasonChanged:
+	case r.Phase == revision.InUse && r.Reason == decision.ReasonChanged:
 		return pause // other clients keep changing it
-	case r.Reason == revision.ReasonUnanswered, r.Reason == revision.ReasonChanged, r.Reason == revision.ReasonUnconfirmed:
+	case r.Reason == decision.ReasonUnanswered, r.Reason == decision.ReasonChanged, r.Reason == decision.ReasonUnconfirmed:
 		return retrySoon
-	case r.Reason == revision.ReasonForbidden:
+	case r.Reason == decision.ReasonForbidden:
 		return retryRarely
-	case r.Reason == revision.ReasonDangling:
+	case r.Reason == decision.ReasonDangling:
 		return retryLater // the virtual machine may stop
-	case r.Reason == revision.ReasonRetained:
+	case r.Reason == decision.ReasonRetained:
 		if left := r.Until.Sub(now); left > 0 {
 			return left + dateResolution
 		}

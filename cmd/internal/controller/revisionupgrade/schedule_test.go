@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 
@@ -43,7 +45,7 @@ func TestSchedule(t *testing.T) {
 	clock.SetTime(clock.Now().Add(time.Minute))
 	take(turnUpgrades, time.Millisecond)
 	take(50, time.Minute)
-	status.Summary{State: status.StateStalled, Reason: revision.ReasonRefused.Name}.Apply(open[9])
+	status.Summary{State: status.StateStalled, Reason: decision.ReasonRefused.Name}.Apply(open[9])
 	open[9].Status.Phase = v1alpha1.UpgradePhase(revision.Failed)
 	take(0, time.Minute)
 	open[7].Generation++
@@ -68,7 +70,7 @@ func TestSchedule(t *testing.T) {
 // second until then.
 func TestNextVisitWithASkewedClock(t *testing.T) {
 	server := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	r := revision.Result{Phase: revision.Retained, Item: revision.Item{Reason: revision.ReasonRetained, Until: server.Add(2 * time.Minute)}}
+	r := revision.Result{Phase: revision.Retained, Item: decision.Item{Reason: decision.ReasonRetained, Until: server.Add(2 * time.Minute)}}
 	if got := nextVisit(r, server.Add(5*time.Minute), retryLater); got != retryLater {
 		t.Errorf("the node is 5 min ahead, and the next visit is in %v, want %v", got, retryLater)
 	}
@@ -80,24 +82,24 @@ func TestNextVisitWithASkewedClock(t *testing.T) {
 func TestNextVisit(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(p revision.Phase, reason *godwit.Reason, until time.Time) revision.Result {
-		return revision.Result{Phase: p, Item: revision.Item{Reason: reason, Until: until}}
+		return revision.Result{Phase: p, Item: decision.Item{Reason: reason, Until: until}}
 	}
 	for name, test := range map[string]struct {
 		result revision.Result
 		want   time.Duration
 	}{
-		"retained":                  {at(revision.Retained, revision.ReasonRetained, now.Add(time.Hour)), time.Hour + time.Second},
-		"the retention has ended":   {at(revision.Retained, revision.ReasonRetained, now.Add(-time.Minute)), retryLater},
-		"retained permanently":      {at(revision.Retained, revision.ReasonKept, time.Time{}), retryRarely},
-		"a referrer is not ready":   {at(revision.Retained, revision.ReasonReferrerNotReady, now.Add(-time.Minute)), retryLater},
-		"it could not be deleted":   {at(revision.Retained, revision.ReasonUnanswered, now.Add(-time.Minute)), retrySoon},
-		"another client changed it": {at(revision.Repointed, revision.ReasonChanged, time.Time{}), retrySoon},
-		"a virtual machine runs":    {at(revision.Converted, revision.ReasonRunning, time.Time{}), retryLater},
-		"no answer":                 {at(revision.Analyzing, revision.ReasonUnanswered, time.Time{}), retrySoon},
-		"user action is required":   {at(revision.Failed, revision.ReasonLossy, time.Time{}), retryRarely},
-		"a write was refused":       {at(revision.Failed, revision.ReasonRefused, time.Time{}), retryRarely},
-		"a read was refused":        {at(revision.Analyzing, revision.ReasonForbidden, time.Time{}), retryRarely},
-		"others keep changing it":   {at(revision.InUse, revision.ReasonChanged, time.Time{}), retryLater},
+		"retained":                  {at(revision.Retained, decision.ReasonRetained, now.Add(time.Hour)), time.Hour + time.Second},
+		"the retention has ended":   {at(revision.Retained, decision.ReasonRetained, now.Add(-time.Minute)), retryLater},
+		"retained permanently":      {at(revision.Retained, decision.ReasonKept, time.Time{}), retryRarely},
+		"a referrer is not ready":   {at(revision.Retained, decision.ReasonReferrerNotReady, now.Add(-time.Minute)), retryLater},
+		"it could not be deleted":   {at(revision.Retained, decision.ReasonUnanswered, now.Add(-time.Minute)), retrySoon},
+		"another client changed it": {at(revision.Repointed, decision.ReasonChanged, time.Time{}), retrySoon},
+		"a virtual machine runs":    {at(revision.Converted, decision.ReasonRunning, time.Time{}), retryLater},
+		"no answer":                 {at(revision.Analyzing, decision.ReasonUnanswered, time.Time{}), retrySoon},
+		"user action is required":   {at(revision.Failed, decision.ReasonLossy, time.Time{}), retryRarely},
+		"a write was refused":       {at(revision.Failed, decision.ReasonRefused, time.Time{}), retryRarely},
+		"a read was refused":        {at(revision.Analyzing, decision.ReasonForbidden, time.Time{}), retryRarely},
+		"others keep changing it":   {at(revision.InUse, decision.ReasonChanged, time.Time{}), retryLater},
 		"it succeeded":              {at(revision.Succeeded, nil, time.Time{}), 0},
 	} {
 		if got := nextVisit(test.result, now, retryLater); got != test.want {

@@ -4,6 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/revision"
@@ -34,7 +36,7 @@ func (l *tally) add(one *v1alpha1.ControllerRevisionUpgrade) {
 	case phase == revision.RolledBack:
 		l.addRolledBack(one.Namespace, one.Spec.TargetName, "")
 	case newerFormat(one) != nil: // only a user can have it continue
-		l.failures = appendFailure(l.failures, one.Namespace, one.Spec.TargetName, revision.ReasonNewerFormat.Name, newerFormat(one).Error())
+		l.failures = appendFailure(l.failures, one.Namespace, one.Spec.TargetName, decision.ReasonNewerFormat.Name, newerFormat(one).Error())
 		c.Failed++
 	case phase == revision.InUse:
 		c.InUse++
@@ -56,11 +58,11 @@ func (l *tally) add(one *v1alpha1.ControllerRevisionUpgrade) {
 func (l *tally) addRolledBack(namespace, name, pending string) {
 	l.counts.Blocked++
 	if pending != "" {
-		again := advice(revision.Item{Namespace: namespace, Name: name, Reason: revision.ReasonRollbackPending})
-		l.failures = appendFailure(l.failures, namespace, name, revision.ReasonRollbackPending.Name, pending+again)
+		again := advice(decision.Item{Namespace: namespace, Name: name, Reason: decision.ReasonRollbackPending})
+		l.failures = appendFailure(l.failures, namespace, name, decision.ReasonRollbackPending.Name, pending+again)
 		return
 	}
-	l.failures = appendFailure(l.failures, namespace, name, revision.ReasonRolledBack.Name, "references were repointed to it. "+remedy.Manager.Sentence(revision.ReasonRolledBack.Fix))
+	l.failures = appendFailure(l.failures, namespace, name, decision.ReasonRolledBack.Name, "references were repointed to it. "+remedy.Manager.Sentence(decision.ReasonRolledBack.Fix))
 }
 
 func appendFailure(all []v1alpha1.Failure, namespace, name, reason, message string) []v1alpha1.Failure {
@@ -78,9 +80,9 @@ func retainsSource(one *v1alpha1.ControllerRevisionUpgrade) bool {
 
 // blockedReasons are the reasons of failures for which nothing was tried.
 var blockedReasons = map[string]bool{
-	revision.ReasonConflictingTypes.Name: true, revision.ReasonLossy.Name: true, revision.ReasonTargetNotServed.Name: true,
-	revision.ReasonCRDNotFound.Name: true, revision.ReasonNoController.Name: true,
+	decision.ReasonConflictingTypes.Name: true, decision.ReasonLossy.Name: true, decision.ReasonTargetNotServed.Name: true,
+	decision.ReasonCRDNotFound.Name: true, decision.ReasonNoController.Name: true,
 }
 
 // deferredReasons are the reasons that end without user action.
-var deferredReasons = map[string]bool{revision.ReasonRunning.Name: true, revision.ReasonReferrerNotReady.Name: true, revision.ReasonTerminating.Name: true}
+var deferredReasons = map[string]bool{decision.ReasonRunning.Name: true, decision.ReasonReferrerNotReady.Name: true, decision.ReasonTerminating.Name: true}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
@@ -15,7 +17,7 @@ import (
 
 // TestPendingRollbackIsNoRollback: the failure of a rollback that has not ended says what it waits for, and how to end it.
 func TestPendingRollbackIsNoRollback(t *testing.T) {
-	i := revision.Item{Namespace: "shop", Name: "old", RolledBack: time.Unix(1, 0), Reason: revision.ReasonRollbackPending, Message: "VirtualMachine web refers to new"}
+	i := decision.Item{Namespace: "shop", Name: "old", RolledBack: time.Unix(1, 0), Reason: decision.ReasonRollbackPending, Message: "VirtualMachine web refers to new"}
 	l := tally{}
 	l.addRolledBack("shop", "old", candidateFor(i).pending)
 	if l.counts.Blocked != 1 || len(l.failures) != 1 {
@@ -42,7 +44,7 @@ func TestUpgradeOfANewerReleaseNeedsAUser(t *testing.T) {
 			t.Errorf("in phase %q: %+v, %+v, want %+v", phase, l.counts, l.failures, want)
 		}
 		for _, f := range l.failures {
-			if want := `controllerrevisionupgrade shop/one has format "2"`; f.Name != "old" || f.Reason != revision.ReasonNewerFormat.Name || !strings.Contains(f.Message, want) || !strings.HasSuffix(f.Message, format.Do) {
+			if want := `controllerrevisionupgrade shop/one has format "2"`; f.Name != "old" || f.Reason != decision.ReasonNewerFormat.Name || !strings.Contains(f.Message, want) || !strings.HasSuffix(f.Message, format.Do) {
 				t.Errorf("in phase %q: %+v does not say %s", phase, f, want)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -123,7 +125,7 @@ func advance(ctx context.Context, upgrader *revision.Upgrader, namespace string,
 	}
 	why := errorSummary(err)
 	for _, r := range requests {
-		results = append(results, revision.Result{Item: revision.Item{Name: r.Name, Reason: revision.Reasons.Find(why.Reason), Message: why.Message}, Phase: revision.Analyzing})
+		results = append(results, revision.Result{Item: decision.Item{Name: r.Name, Reason: decision.Reasons.Find(why.Reason), Message: why.Message}, Phase: revision.Analyzing})
 	}
 	return results, err
 }

@@ -3,7 +3,7 @@ package planreport
 import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
-	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // RevisionRow is the row of a scan of the whole cluster. Revisions without anything to do are only
@@ -56,7 +56,7 @@ func revisionObject(p revisionreport.Plan, hint Hint) Object {
 
 // RevisionState maps the state of a revision.
 func RevisionState(p revisionreport.Plan) State {
-	if p.Reason == revision.ReasonUnconfirmed.Name {
+	if p.Reason == decision.ReasonUnconfirmed.Name {
 		return Unknown
 	}
 	switch p.State {

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/revision/decision"
+
+	storagedecision "github.com/godwit-dev/godwit/internal/storageversion/decision"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -64,7 +66,7 @@ func TestCRDRow(t *testing.T) {
 // TestRescueIsTheNextCommand: objects at a version that the CRD lacks have a command of their own.
 func TestRescueIsTheNextCommand(t *testing.T) {
 	plans := crds("Clean", "Blocked")
-	plans[1].Blockers = []render.Problem{{Reason: decision.ReasonStoredVersionNotInSpec.Name}}
+	plans[1].Blockers = []render.Problem{{Reason: storagedecision.ReasonStoredVersionNotInSpec.Name}}
 	if r := planreport.CRDRow(plans, hint); r.Next != hint("crd rescue crd1") {
 		t.Errorf("the next command is %q, want a rescue", r.Next)
 	}
@@ -104,7 +106,7 @@ func TestRevisionRow(t *testing.T) {
 			t.Errorf("%s: the row is %s with %d objects, want %s with 1", state, r.State, r.Counts.Total(), want)
 		}
 	}
-	missing := revisionreport.PlanList{Items: []revisionreport.Plan{{State: revisionreport.StateUpToDate, Problem: render.Problem{Reason: revision.ReasonUnconfirmed.Name}}}}
+	missing := revisionreport.PlanList{Items: []revisionreport.Plan{{State: revisionreport.StateUpToDate, Problem: render.Problem{Reason: decision.ReasonUnconfirmed.Name}}}}
 	if r := planreport.RevisionRow(missing, hint); r.State != planreport.Unknown {
 		t.Errorf("a revision that was not read again is %s, want Unknown", r.State)
 	}
@@ -239,7 +241,7 @@ func TestReferenceRow(t *testing.T) {
 // TestInterrupted: an interrupted rescue and an interrupted run are never clean, and have their command.
 func TestInterrupted(t *testing.T) {
 	plans := crds("Blocked", "Ready")
-	plans[0].Blockers = []render.Problem{{Reason: decision.ReasonRescueInterrupted.Name}}
+	plans[0].Blockers = []render.Problem{{Reason: storagedecision.ReasonRescueInterrupted.Name}}
 	rescued := planreport.CRDRow(plans, hint)
 	if diff := cmp.Diff(summary{planreport.Blocked, hint("crd rescue crd0"), planreport.Counts{Ready: 1, Blocked: 1}}, of(rescued)); diff != "" {
 		t.Errorf("a rescue (-want +got):\n%s", diff)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
@@ -47,9 +49,9 @@ type Plan struct {
 	Version    string                     `json:"version"`
 	Form       string                     `json:"form"`
 	Target     string                     `json:"target"`
-	Action     revision.Action            `json:"action"`
+	Action     decision.Action            `json:"action"`
 	State      State                      `json:"state"`
-	References []revision.ReferenceStatus `json:"references"`
+	References []decision.ReferenceStatus `json:"references"`
 	Losses     []string                   `json:"losses"`
 	render.Problem
 	// Replacement is the new revision, and empty before it is created.
@@ -95,7 +97,7 @@ func NewRun(one revision.Result, w remedy.Writer) Run {
 	return r
 }
 
-func problemOf(i revision.Item, w remedy.Writer) render.Problem {
+func problemOf(i decision.Item, w remedy.Writer) render.Problem {
 	return render.NewProblem(godwit.Finding{Reason: i.Reason, Message: i.Message, Fix: i.Fix()}, w)
 }
 
@@ -108,14 +110,14 @@ func (r Run) remedied() bool {
 // its retention or the policy.
 func (r Run) overdue() bool {
 	switch r.Reason {
-	case "", revision.ReasonRetained.Name, revision.ReasonKept.Name, revision.ReasonRolledBack.Name:
+	case "", decision.ReasonRetained.Name, decision.ReasonKept.Name, decision.ReasonRolledBack.Name:
 		return false
 	}
 	return r.Phase == StateRetained || r.Phase == StateRolledBack
 }
 
 // NewPlanList makes the list of a plan. Without an inventory, it says nothing about versions.
-func NewPlanList(items []revision.Item, inventory *revision.Inventory, w remedy.Writer) PlanList {
+func NewPlanList(items []decision.Item, inventory *revision.Inventory, w remedy.Writer) PlanList {
 	l := PlanList{APIVersion: render.APIVersion, Kind: "RevisionPlanList", Items: []Plan{}, VersionCounts: versionCounts(items)}
 	for _, i := range items {
 		l.Items = append(l.Items, Plan{
@@ -181,7 +183,7 @@ func (r Run) ResourceName() string { return resourceName(r.Name) }
 func resourceName(revision string) string { return "controllerrevision.apps/" + revision }
 
 // versionCounts counts the revisions with a known version.
-func versionCounts(items []revision.Item) []revision.VersionCount {
+func versionCounts(items []decision.Item) []revision.VersionCount {
 	counts := map[revision.VersionCount]int64{}
 	for _, i := range items {
 		if i.Version != "" {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/render/rendertest"
 	"github.com/godwit-dev/godwit/revision"
@@ -16,7 +18,7 @@ import (
 var (
 	fullPlan = Plan{
 		Namespace: "shop", Name: "web-u1", UID: "1-2", Owner: reference.Owner{Kind: "VirtualMachine", Name: "web"}, Version: "v1", Form: "Object", Target: "v2",
-		Action: revision.Deferred, State: StateDeferred, References: []revision.ReferenceStatus{{Kind: "VirtualMachine", Namespace: "shop", Name: "web", Path: "/spec/a", State: revision.ReferenceOld}},
+		Action: decision.Deferred, State: StateDeferred, References: []decision.ReferenceStatus{{Kind: "VirtualMachine", Namespace: "shop", Name: "web", Path: "/spec/a", State: decision.ReferenceOld}},
 		Losses: []string{"spec.b"}, Problem: render.Problem{Reason: "Running", Message: "it runs", Remedy: "stop it"}, Replacement: "web-u2",
 	}
 	fullRun = Run{

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/reference"
@@ -39,7 +41,7 @@ var planTable = render.Table[Plan]{
 func WritePlan(w io.Writer, s render.Style, l PlanList) error {
 	var text strings.Builder
 	text.WriteString(versionTable.Text(s, l.VersionCounts))
-	shown := slices.DeleteFunc(slices.Clone(l.Items), func(p Plan) bool { return p.Action == revision.UpToDate && !s.Wide })
+	shown := slices.DeleteFunc(slices.Clone(l.Items), func(p Plan) bool { return p.Action == decision.UpToDate && !s.Wide })
 	if len(shown) > 0 && len(l.VersionCounts) > 0 {
 		text.WriteString("\n")
 	}
@@ -61,11 +63,11 @@ func writePlans(text *strings.Builder, s render.Style, items []Plan) {
 	})
 	text.WriteString(planTable.Text(s, items))
 	for _, p := range items {
-		if p.Reason == "" || p.Reason == revision.ReasonRetained.Name && p.RetainedUntil != nil {
+		if p.Reason == "" || p.Reason == decision.ReasonRetained.Name && p.RetainedUntil != nil {
 			continue
 		}
 		mark := render.MarkAttention
-		if p.Action == revision.Blocked {
+		if p.Action == decision.Blocked {
 			mark = render.MarkBad
 		}
 		text.WriteString(render.Below(render.ObjectName(p.Namespace, p.Name), p.Lines(s, mark)))
@@ -112,7 +114,7 @@ func ownerCell(o reference.Owner) render.Cell {
 	return render.TextCell(o.Kind + "/" + o.Name)
 }
 
-func referencesText(references []revision.ReferenceStatus) []string {
+func referencesText(references []decision.ReferenceStatus) []string {
 	text := make([]string, len(references))
 	for i, r := range references {
 		text[i] = r.Kind + "/" + r.Name + r.Path

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/render/rendertest"
@@ -18,23 +20,23 @@ import (
 func TestRevisionText(t *testing.T) {
 	vm := reference.Owner{Kind: "VirtualMachine", Name: "web"}
 	until := time.Date(2026, 1, 2, 3, 4, 5, 999, time.UTC)
-	items := []revision.Item{
-		{Namespace: "shop", Name: "a", Owner: vm, Version: "v2", Form: "Object", Target: "v2", Action: revision.UpToDate},
-		{Namespace: "shop", Name: "b", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Upgrade},
-		{Namespace: "shop", Name: "c", Version: "v1", Form: "Spec", Target: "v2", Action: revision.Unreferenced},
-		{Namespace: "shop", Name: "d", Owner: vm, Action: revision.Blocked, Reason: revision.ReasonSourceGone, Message: "it is gone"},
-		{Namespace: "shop", Name: "e", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Upgrade, Reason: revision.ReasonRetained, Replacement: "e2", Until: until},
+	items := []decision.Item{
+		{Namespace: "shop", Name: "a", Owner: vm, Version: "v2", Form: "Object", Target: "v2", Action: decision.UpToDate},
+		{Namespace: "shop", Name: "b", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: decision.Upgrade},
+		{Namespace: "shop", Name: "c", Version: "v1", Form: "Spec", Target: "v2", Action: decision.Unreferenced},
+		{Namespace: "shop", Name: "d", Owner: vm, Action: decision.Blocked, Reason: decision.ReasonSourceGone, Message: "it is gone"},
+		{Namespace: "shop", Name: "e", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: decision.Upgrade, Reason: decision.ReasonRetained, Replacement: "e2", Until: until},
 		{
-			Namespace: "shop", Name: "f", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Upgrade, Replacement: "f2",
-			References: []revision.ReferenceStatus{{Kind: "ControllerRevision", Name: "start", Path: "/data", State: revision.ReferenceFixed}},
+			Namespace: "shop", Name: "f", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: decision.Upgrade, Replacement: "f2",
+			References: []decision.ReferenceStatus{{Kind: "ControllerRevision", Name: "start", Path: "/data", State: decision.ReferenceFixed}},
 		},
-		{Namespace: "shop", Name: "g", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: revision.Deferred, Reason: revision.ReasonRunning, Message: "it runs"},
+		{Namespace: "shop", Name: "g", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: decision.Deferred, Reason: decision.ReasonRunning, Message: "it runs"},
 	}
 	inventory := &revision.Inventory{Droppable: []string{"v0"}, InUse: []revision.VersionUse{{Version: "v1", UsedBy: []string{"controllerrevision shop/b"}, Count: 6}}}
 	ran := reportOf([]revision.Result{
 		{Item: items[4], Phase: revision.Retained},
 		{Item: items[3]},
-		{Item: revision.Item{Namespace: "shop", Name: "b", Owner: vm, Reason: revision.ReasonRefused, Message: "denied", Action: revision.Upgrade}, Phase: revision.Failed},
+		{Item: decision.Item{Namespace: "shop", Name: "b", Owner: vm, Reason: decision.ReasonRefused, Message: "denied", Action: decision.Upgrade}, Phase: revision.Failed},
 	})
 	ran.Counts = revision.Counts{Discovered: 7, Retained: 1, Blocked: 1, Failed: 1, UpToDate: 1}
 	cases := map[string]struct {
@@ -117,7 +119,7 @@ RESULT       NAMESPACE   OWNER                REASON     REVISION   NEW REVISION
 			reason: "a retained revision has a row and a remedy if it is kept for another reason than its retention",
 			write: func(w io.Writer) error {
 				late := items[4]
-				late.Reason, late.Message = revision.ReasonRateLimited, "its retention is over"
+				late.Reason, late.Message = decision.ReasonRateLimited, "its retention is over"
 				r := reportOf([]revision.Result{{Item: items[4], Phase: revision.Retained}, {Item: late, Phase: revision.Retained}})
 				r.Counts = revision.Counts{Discovered: 2, Retained: 2}
 				return WriteRun(w, render.Style{}, r)
@@ -147,37 +149,37 @@ shop/e
 // TestRevisionState: a plan, which knows no phase, and a run have the same word for the same
 // state.
 func TestRevisionState(t *testing.T) {
-	upgrade, replaced := revision.Item{Action: revision.Upgrade}, revision.Item{Action: revision.Upgrade, Replacement: "new"}
-	retained := revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRetained, Replacement: "new"}
-	running := revision.Item{Action: revision.Deferred, Reason: revision.ReasonRunning}
-	blocked := revision.Item{Action: revision.Blocked, Reason: revision.ReasonLossy}
+	upgrade, replaced := decision.Item{Action: decision.Upgrade}, decision.Item{Action: decision.Upgrade, Replacement: "new"}
+	retained := decision.Item{Action: decision.Upgrade, Reason: decision.ReasonRetained, Replacement: "new"}
+	running := decision.Item{Action: decision.Deferred, Reason: decision.ReasonRunning}
+	blocked := decision.Item{Action: decision.Blocked, Reason: decision.ReasonLossy}
 	cases := map[string]struct {
 		result revision.Result
 		want   State
 	}{
-		"up to date":                          {revision.Result{Item: revision.Item{Action: revision.UpToDate}}, StateUpToDate},
-		"no reference":                        {revision.Result{Item: revision.Item{Action: revision.Unreferenced}}, StateUnreferenced},
+		"up to date":                          {revision.Result{Item: decision.Item{Action: decision.UpToDate}}, StateUpToDate},
+		"no reference":                        {revision.Result{Item: decision.Item{Action: decision.Unreferenced}}, StateUnreferenced},
 		"to be begun":                         {revision.Result{Item: upgrade}, StateUpgrade},
 		"not read":                            {revision.Result{Item: upgrade, Phase: revision.Analyzing}, StateUpgrade},
 		"nothing written":                     {revision.Result{Item: upgrade, Phase: revision.Converted}, StateUpgrade},
 		"not come to":                         {revision.Result{Item: upgrade, Phase: revision.Pending}, StateUpgrade},
-		"to be labelled":                      {revision.Result{Item: revision.Item{Action: revision.Relabel}}, StateRelabel},
-		"could not be labelled":               {revision.Result{Item: revision.Item{Action: revision.Relabel}, Phase: revision.Pending}, StateRelabel},
+		"to be labelled":                      {revision.Result{Item: decision.Item{Action: decision.Relabel}}, StateRelabel},
+		"could not be labelled":               {revision.Result{Item: decision.Item{Action: decision.Relabel}, Phase: revision.Pending}, StateRelabel},
 		"begun, and a reference is left":      {revision.Result{Item: replaced}, StateInUse},
 		"interrupted":                         {revision.Result{Item: replaced, Phase: revision.Created}, StateInUse},
 		"in use":                              {revision.Result{Item: replaced, Phase: revision.InUse}, StateInUse},
-		"begun, and now the machine runs":     {revision.Result{Item: revision.Item{Action: revision.Deferred, Replacement: "new"}}, StateInUse},
+		"begun, and now the machine runs":     {revision.Result{Item: decision.Item{Action: decision.Deferred, Replacement: "new"}}, StateInUse},
 		"no reference is left":                {revision.Result{Item: retained}, StateRetained},
 		"retained by this run":                {revision.Result{Item: retained, Phase: revision.Retained}, StateRetained},
 		"not noted that no reference is left": {revision.Result{Item: replaced, Phase: revision.Repointed}, StateRetained},
 		"a machine runs":                      {revision.Result{Item: running}, StateDeferred},
 		"a machine has begun to run":          {revision.Result{Item: running, Phase: revision.Converted}, StateDeferred},
-		"a rollback waits for a machine":      {revision.Result{Item: revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRunning, Replacement: "new"}, Phase: revision.Pending}, StateDeferred},
+		"a rollback waits for a machine":      {revision.Result{Item: decision.Item{Action: decision.Upgrade, Reason: decision.ReasonRunning, Replacement: "new"}, Phase: revision.Pending}, StateDeferred},
 		"to be repaired":                      {revision.Result{Item: blocked}, StateBlocked},
 		"found to be repaired":                {revision.Result{Item: blocked, Phase: revision.Failed}, StateBlocked},
 		"refused":                             {revision.Result{Item: upgrade, Phase: revision.Failed}, StateFailed},
 		"rolled back":                         {revision.Result{Item: upgrade, Phase: revision.RolledBack}, StateRolledBack},
-		"was rolled back":                     {revision.Result{Item: revision.Item{Action: revision.Upgrade, Reason: revision.ReasonRolledBack, Replacement: "new"}}, StateRolledBack},
+		"was rolled back":                     {revision.Result{Item: decision.Item{Action: decision.Upgrade, Reason: decision.ReasonRolledBack, Replacement: "new"}}, StateRolledBack},
 		"removed":                             {revision.Result{Item: retained, Phase: revision.Succeeded}, StateSucceeded},
 	}
 	for name, tc := range cases {
@@ -200,8 +202,8 @@ func TestReportIsEncodedItemByItem(t *testing.T) {
 	t.Parallel()
 	for name, results := range map[string][]revision.Result{
 		"none": nil,
-		"one":  {{Item: revision.Item{Namespace: "shop", Name: "a", Message: `a "b" <c> & [] "items": []`}, Phase: revision.InUse}},
-		"two":  {{Item: revision.Item{Namespace: "shop", Name: "a"}, Phase: revision.Succeeded}, {Item: revision.Item{Namespace: "shop", Name: "b"}, Phase: revision.Failed}},
+		"one":  {{Item: decision.Item{Namespace: "shop", Name: "a", Message: `a "b" <c> & [] "items": []`}, Phase: revision.InUse}},
+		"two":  {{Item: decision.Item{Namespace: "shop", Name: "a"}, Phase: revision.Succeeded}, {Item: decision.Item{Namespace: "shop", Name: "b"}, Phase: revision.Failed}},
 	} {
 		r := reportOf(results)
 		r.DroppableVersions, r.DurationSeconds = []string{"v1"}, 1.5

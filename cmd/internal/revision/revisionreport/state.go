@@ -3,6 +3,7 @@ package revisionreport
 import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // State is the state of the upgrade of one revision. `revision plan`, `run`, `rollback` and
@@ -67,7 +68,7 @@ func (p Plan) UnderWay() bool {
 
 // Waits reports whether a rollback waits for a referrer.
 func Waits(r revision.Result) bool {
-	return r.Phase == revision.Pending && (r.Reason == revision.ReasonRunning || r.Reason == revision.ReasonReferrerNotReady)
+	return r.Phase == revision.Pending && (r.Reason == decision.ReasonRunning || r.Reason == decision.ReasonReferrerNotReady)
 }
 
 // stateOf returns the state of a revision of a plan, which has no phase, or of a run.
@@ -78,20 +79,20 @@ func stateOf(r revision.Result) State {
 	case revision.Repointed:
 		return StateRetained
 	case revision.Failed:
-		if r.Action != revision.Blocked {
+		if r.Action != decision.Blocked {
 			return StateFailed
 		}
 	}
 	switch {
-	case r.Reason == revision.ReasonRetained:
+	case r.Reason == decision.ReasonRetained:
 		return StateRetained
-	case r.Reason == revision.ReasonRollbackPending:
+	case r.Reason == decision.ReasonRollbackPending:
 		return StateDeferred
-	case r.Reason == revision.ReasonRolledBack && r.Phase == "":
+	case r.Reason == decision.ReasonRolledBack && r.Phase == "":
 		return StateRolledBack
 	case Waits(r): // a rollback
 		return StateDeferred
-	case r.Action == revision.Upgrade && r.Replacement != "", r.Action == revision.Deferred && r.Replacement != "", r.Action == "":
+	case r.Action == decision.Upgrade && r.Replacement != "", r.Action == decision.Deferred && r.Replacement != "", r.Action == "":
 		return StateInUse
 	}
 	return State(r.Action)

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwit-dev/godwit/revision/decision"
+
 	"github.com/godwit-dev/godwit/cmd/internal/render"
-	"github.com/godwit-dev/godwit/revision"
 )
 
 var statusTable = render.Table[Plan]{
@@ -54,9 +55,9 @@ func WriteStatus(w io.Writer, s render.Style, l PlanList) error {
 
 func whyFixed(state string) string {
 	switch state {
-	case revision.ReferenceFixed:
+	case decision.ReferenceFixed:
 		return "; the reference ends when the virtual machine stops"
-	case revision.ReferenceImplied:
+	case decision.ReferenceImplied:
 		return "; the snapshot names a copy, and a restore reads this revision"
 	}
 	return ""

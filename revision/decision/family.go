@@ -1,4 +1,4 @@
-package revision
+package decision
 
 import (
 	"errors"
@@ -94,12 +94,13 @@ type OwnerType struct {
 	Versions []string
 }
 
-func (o OwnerType) groupResource() schema.GroupResource {
+// GroupResource is the resource of the type.
+func (o OwnerType) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: o.Group, Resource: o.Resource}
 }
 
-// allTypes are the types of objects that a scan reads.
-func (d Description) allTypes() []reference.Type { return slices.Concat(d.Referrers, d.Readers) }
+// AllTypes are the types of objects that a scan reads.
+func (d Description) AllTypes() []reference.Type { return slices.Concat(d.Referrers, d.Readers) }
 
 // StoredObject is an object in a revision.
 type StoredObject struct {

@@ -1,4 +1,4 @@
-package revision
+package decision
 
 import (
 	"slices"
@@ -249,7 +249,8 @@ type Policy struct {
 	Retention time.Duration
 }
 
-func (p Policy) retention() time.Duration {
+// EffectiveRetention is Retention with its default and its minimum.
+func (p Policy) EffectiveRetention() time.Duration {
 	if p.Retention == 0 {
 		return DefaultRetention
 	}
@@ -265,8 +266,8 @@ type CRD struct {
 	StoredVersions []string
 }
 
-// crdOf says what upgrades need to know of a CRD; nil is one that is not installed.
-func crdOf(crd *apiextensionsv1.CustomResourceDefinition) CRD {
+// CRDOf says what upgrades need to know of a CRD; nil is one that is not installed.
+func CRDOf(crd *apiextensionsv1.CustomResourceDefinition) CRD {
 	if crd == nil {
 		return CRD{}
 	}
@@ -318,8 +319,8 @@ const (
 	ReferenceImplied = "Implied"
 )
 
-// referenceStatuses are references for people, of which target is what they are to name.
-func referenceStatuses(references []reference.Reference, target string) []ReferenceStatus {
+// ReferenceStatuses are references as reports print them. A reference that names target needs no write.
+func ReferenceStatuses(references []reference.Reference, target string) []ReferenceStatus {
 	var all []ReferenceStatus
 	for _, r := range references {
 		state := ReferenceOld
@@ -375,10 +376,11 @@ type Item struct {
 // superseded is one text for all sources: a cluster has tens of thousands, and what replaced each is in Replacement.
 const superseded = "no object refers to it any more, since another revision has replaced it"
 
-// markSuperseded is the item of a source that no object refers to, since it was replaced.
-func (i Item) markSuperseded(replacement string) Item {
+// MarkSuperseded is the item of a source that no object refers to, since it was replaced.
+func (i Item) MarkSuperseded(replacement string) Item {
 	i.Action, i.Reason, i.Replacement, i.Message = Upgrade, ReasonRetained, replacement, superseded
 	return i
 }
 
-func byName(a, b Item) int { return strings.Compare(a.Name, b.Name) }
+// ByName compares two items by the names of their revisions.
+func ByName(a, b Item) int { return strings.Compare(a.Name, b.Name) }

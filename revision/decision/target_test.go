@@ -1,10 +1,7 @@
-package revision
+package decision
 
 import (
-	"slices"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestTarget(t *testing.T) {
@@ -30,22 +27,5 @@ func TestTarget(t *testing.T) {
 		if got := test.crd.target(test.asked, test.version, known); got != test.want {
 			t.Errorf("%s: %q, want %q: %s", name, got, test.want, test.reason)
 		}
-	}
-	crds := map[schema.GroupResource]CRD{
-		{Resource: "a"}: {Found: true, StorageVersion: "v1"}, {Resource: "b"}: {Found: true, StorageVersion: "v1beta1"}, {Resource: "c"}: {Found: true, StorageVersion: "v1"}, {Resource: "d"}: {},
-	}
-	if got := UnknownStorageVersions(known, crds); !slices.Equal(got, []string{"v1"}) {
-		t.Errorf("ahead are %v, want v1 once, and nothing of what is not installed", got)
-	}
-}
-
-// TestWhatUpgradesAimAtIsNotDroppable, though nothing is left at it before the first one.
-func TestWhatUpgradesAimAtIsNotDroppable(t *testing.T) {
-	t.Parallel()
-	s := newInventoryBuilder([]string{"v1alpha1", "v1beta1"})
-	s.item(Item{Namespace: "shop", Name: "web", Version: "v1alpha1", Target: "v1beta1"})
-	s.crds(map[schema.GroupResource]CRD{{Resource: "a"}: {Found: true, StorageVersion: "v1", StoredVersions: []string{"v1"}}})
-	if got := s.end(); len(got.Droppable) > 0 || len(got.InUse) != 1 || got.InUse[0].Version != "v1alpha1" {
-		t.Errorf("droppable are %v, held %v; want v1alpha1 held, and v1beta1 neither", got.Droppable, got.InUse)
 	}
 }

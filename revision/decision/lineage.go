@@ -1,4 +1,4 @@
-package revision
+package decision
 
 import (
 	appsv1 "k8s.io/api/apps/v1"

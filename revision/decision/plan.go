@@ -1,4 +1,4 @@
-package revision
+package decision
 
 import (
 	"errors"
@@ -18,91 +18,94 @@ import (
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
-// facts are all that decide about one revision.
-type facts struct {
-	family   Family
-	policy   Policy
-	crds     map[schema.GroupResource]CRD
-	revision *appsv1.ControllerRevision
-	// references to it that count.
-	references []reference.Reference
-	// ownerGone: the revision's controller would have been found, and was not.
-	ownerGone bool
-	// replacement that says it comes from this revision; empty if there is none.
-	replacement string
+// Facts are all that decide about one revision.
+type Facts struct {
+	Family Family
+	Policy Policy
+	// CRDs has those of the stored objects' resources.
+	CRDs     map[schema.GroupResource]CRD
+	Revision *appsv1.ControllerRevision
+	// References are those to the revision that count.
+	References []reference.Reference
+	// OwnerGone means that the scan would have found the revision's controller, and did not.
+	OwnerGone bool
+	// Replacement is the revision that says it comes from this one; empty if there is none.
+	Replacement string
 }
 
-// decision is an item with what an upgrade needs to continue.
-type decision struct {
+// Decision is an item with what an upgrade needs to continue.
+type Decision struct {
 	Item
-	converted     StoredObject
-	replacement   *appsv1.ControllerRevision // as it is to be created, or as labels are to be
-	newController *reference.Referrer        // to own the replacement of a revision without a controller
+	converted StoredObject
+	// Composed is the replacement to be created, or, for Relabel, the revision with the right labels.
+	Composed *appsv1.ControllerRevision
+	// NewController is to own the replacement of a revision without a controller.
+	NewController *reference.Referrer
 }
 
-// decide decides about one revision. It sends nothing and changes nothing.
-func decide(f facts) decision {
-	r := f.revision
-	j := decision{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, References: referenceStatuses(f.references, ""), Replacement: f.replacement, RolledBack: lineage.RolledBackAt(r)}}
+// For decides about one revision. It sends nothing and changes nothing.
+func For(f Facts) Decision {
+	r := f.Revision
+	j := Decision{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, References: ReferenceStatuses(f.References, ""), Replacement: f.Replacement, RolledBack: lineage.RolledBackAt(r)}}
 	if owner := metav1.GetControllerOfNoCopy(r); owner != nil {
 		j.Owner = reference.Owner{Kind: owner.Kind, Name: owner.Name}
 	}
 	if err := cluster.CheckFormat(r); err != nil {
 		return j.with(Blocked, ReasonNewerFormat, err.Error())
 	}
-	expected, contradiction := refindex.ExpectedType(f.references)
-	stored, err := f.family.Decode(r, expected)
+	expected, contradiction := refindex.ExpectedType(f.References)
+	stored, err := f.Family.Decode(r, expected)
 	var unexpected *UnexpectedOwnerError
 	j.Version, j.Form, j.Losses = stored.Version, stored.Form, stored.Losses
 	switch {
-	case errors.Is(err, ErrNotInFamily) && len(reference.Explicit(f.references)) == 0:
+	case errors.Is(err, ErrNotInFamily) && len(reference.Explicit(f.References)) == 0:
 		return j.with(Unmanaged, ReasonNotInFamily, fmt.Sprintf("it holds nothing of the family %s: name one that does, as `godwit revision plan -n %s` shows them",
-			f.family.Describe().Name, r.Namespace))
+			f.Family.Describe().Name, r.Namespace))
 	case errors.Is(err, ErrNotInFamily):
-		by := f.references[0]
+		by := f.References[0]
 		return j.with(Blocked, ReasonNotInFamily, fmt.Sprintf("%s %s names it at %s, and it holds nothing of the family %s: correct the reference",
-			by.Referrer.Kind, by.Referrer.Name, by.Path, f.family.Describe().Name))
+			by.Referrer.Kind, by.Referrer.Name, by.Path, f.Family.Describe().Name))
 	case contradiction != "":
 		return j.with(Blocked, ReasonConflictingTypes, contradiction)
 	case err != nil && f.superseded(): // perhaps only a reference told what it is
 		return j.retained(f)
 	case errors.As(err, &unexpected):
 		j.candidates = &candidates{owners: f.owners()}
-		return j.with(Blocked, ReasonUnexpectedOwner, unexpected.Error()+"; "+refindex.Referrers(f.references))
+		return j.with(Blocked, ReasonUnexpectedOwner, unexpected.Error()+"; "+refindex.Referrers(f.References))
 	case err != nil:
 		return j.with(Blocked, ReasonUndecodable, err.Error())
 	}
-	if j = j.aim(f.crds[stored.Resource], stored, f); j.Action != "" {
+	if j = j.aim(f.CRDs[stored.Resource], stored, f); j.Action != "" {
 		return j
 	}
 	return j.convert(f, stored)
 }
 
-func (j decision) with(a Action, reason *godwit.Reason, message string) decision {
+func (j Decision) with(a Action, reason *godwit.Reason, message string) Decision {
 	j.Action, j.Reason, j.Message = a, reason, message
 	return j
 }
 
 // convert compares what is there with what is to be there.
-func (j decision) convert(f facts, s StoredObject) decision {
+func (j Decision) convert(f Facts, s StoredObject) Decision {
 	if f.superseded() {
 		return j.retained(f)
 	}
 	var err error
-	j.converted, err = f.family.Convert(s, j.Target)
+	j.converted, err = f.Family.Convert(s, j.Target)
 	atTarget := s.Version == j.Target
 	switch {
-	case len(f.references) == 0 && !atTarget:
+	case len(f.References) == 0 && !atTarget:
 		return j.with(Unreferenced, nil, "no object refers to it, and it is stored at "+s.Version+": delete it unless a backup restore needs it")
-	case len(f.references) == 0:
+	case len(f.References) == 0:
 		return j.with(Unreferenced, nil, "no object refers to it")
-	case len(reference.Explicit(f.references)) == 0 && (f.ownerGone || j.Owner == reference.Owner{}):
+	case len(reference.Explicit(f.References)) == 0 && (f.OwnerGone || j.Owner == reference.Owner{}):
 		// What a restore looks up besides is made of the copy, for an owner that is there.
 		return j.with(Unreferenced, nil, "no object names it, and it has no owner: delete it if no backup needs it")
 	case err != nil:
 		return j.unconvertible(f, s, err)
 	}
-	j.replacement, err = f.family.Compose(f.revision, j.converted)
+	j.Composed, err = f.Family.Compose(f.Revision, j.converted)
 	switch {
 	case err != nil && atTarget: // there is nothing to make
 		return j.with(UpToDate, nil, "")
@@ -110,8 +113,8 @@ func (j decision) convert(f facts, s StoredObject) decision {
 		return j.unconvertible(f, s, err)
 	}
 	if atTarget {
-		j.References = referenceStatuses(f.references, f.revision.Name)
-		if lineage.HasLabels(f.revision, j.replacement.Labels) {
+		j.References = ReferenceStatuses(f.References, f.Revision.Name)
+		if lineage.HasLabels(f.Revision, j.Composed.Labels) {
 			return j.with(UpToDate, nil, "")
 		}
 		return j.with(Relabel, nil, "its data is at "+j.Target+", its labels say something else")
@@ -120,36 +123,36 @@ func (j decision) convert(f facts, s StoredObject) decision {
 }
 
 // superseded reports whether all references name a replacement.
-func (f facts) superseded() bool {
-	return len(f.references) == 0 && f.replacement != "" && lineage.RolledBackAt(f.revision).IsZero()
+func (f Facts) superseded() bool {
+	return len(f.References) == 0 && f.Replacement != "" && lineage.RolledBackAt(f.Revision).IsZero()
 }
 
 // retained: an upgrade of which only the end is left.
-func (j decision) retained(f facts) decision {
-	if since := lineage.UnreferencedSince(f.revision); !since.IsZero() && !f.policy.Retain {
-		j.Until = since.Add(f.policy.retention())
+func (j Decision) retained(f Facts) Decision {
+	if since := lineage.UnreferencedSince(f.Revision); !since.IsZero() && !f.Policy.Retain {
+		j.Until = since.Add(f.Policy.EffectiveRetention())
 	}
-	j.replacement = &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: f.replacement}}
-	j.Item = j.markSuperseded(f.replacement)
+	j.Composed = &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: f.Replacement}}
+	j.Item = j.MarkSuperseded(f.Replacement)
 	return j
 }
 
 // allow says whether an upgrade may begin now.
-func (j decision) allow(f facts) decision {
-	j.Losses, j.newController = j.converted.Losses, controllerFor(f.revision, f.references, f.family.Describe().Owners)
-	switch running, unready := refindex.InUse(f.references, "this revision"); {
-	case f.revision.DeletionTimestamp != nil:
+func (j Decision) allow(f Facts) Decision {
+	j.Losses, j.NewController = j.converted.Losses, controllerFor(f.Revision, f.References, f.Family.Describe().Owners)
+	switch running, unready := refindex.InUse(f.References, "this revision"); {
+	case f.Revision.DeletionTimestamp != nil:
 		return j.with(Deferred, ReasonTerminating, "it is being deleted")
-	case f.ownerGone:
+	case f.OwnerGone:
 		return j.with(Blocked, ReasonOwnerGone, fmt.Sprintf(
 			"its controller, %s %s, is gone, and it goes along: have %s %s refer to a revision of its own", j.Owner.Kind, j.Owner.Name, j.References[0].Kind, j.References[0].Name))
-	case j.Owner == (reference.Owner{}) && j.newController == nil:
+	case j.Owner == (reference.Owner{}) && j.NewController == nil:
 		return j.unowned(f)
-	case len(j.Losses) > 0 && !f.policy.AllowLosses:
+	case len(j.Losses) > 0 && !f.Policy.AllowLosses:
 		return j.with(Blocked, ReasonLossy, fmt.Sprintf("%s does not know %v; they would be carried along unread", j.Target, j.Losses))
 	case unready != "":
 		return j.with(Deferred, ReasonReferrerNotReady, unready)
-	case running != "" && f.policy.OnRunning != Hold:
+	case running != "" && f.Policy.OnRunning != Hold:
 		return j.with(Deferred, ReasonRunning, running)
 	}
 	j.Item = j.upgradeOrRedo()
@@ -166,21 +169,21 @@ func (i Item) upgradeOrRedo() Item {
 	return i
 }
 
-// rollbackPending is an upgrade whose rollback has not ended: references still name the new
+// RollbackPending is an upgrade whose rollback has not ended: references still name the new
 // revision.
-func (i Item) rollbackPending(left []reference.Reference) Item {
+func (i Item) RollbackPending(left []reference.Reference) Item {
 	i.Action, i.Reason = Upgrade, ReasonRollbackPending
 	i.Message = "a rollback to it was requested at " + i.RolledBack.UTC().Format(time.RFC3339) + ", and " + refindex.Describe(left)
 	return i
 }
 
 // aim finds the target version.
-func (j decision) aim(d CRD, s StoredObject, f facts) decision {
+func (j Decision) aim(d CRD, s StoredObject, f Facts) Decision {
 	if !d.Found {
 		return j.with(Blocked, ReasonCRDNotFound, fmt.Sprintf("CRD %s not found, from which to read a target version", s.Resource))
 	}
-	known := f.family.Describe()
-	j.Target = d.target(f.policy.Target, s.Version, known)
+	known := f.Family.Describe()
+	j.Target = d.target(f.Policy.Target, s.Version, known)
 	if slices.Contains(d.ServedVersions, j.Target) {
 		return j
 	}
@@ -193,11 +196,11 @@ func (j decision) aim(d CRD, s StoredObject, f facts) decision {
 }
 
 // owners are the referrers of a revision that may be its controller.
-func (f facts) owners() []reference.Owner {
+func (f Facts) owners() []reference.Owner {
 	var all []reference.Owner
-	for _, r := range f.references {
+	for _, r := range f.References {
 		one := reference.Owner{Kind: r.Referrer.Kind, Name: r.Referrer.Name}
-		if owns(f.family.Describe().Owners, r.Referrer) && !slices.Contains(all, one) {
+		if owns(f.Family.Describe().Owners, r.Referrer) && !slices.Contains(all, one) {
 			all = append(all, one)
 		}
 	}
@@ -205,27 +208,27 @@ func (f facts) owners() []reference.Owner {
 }
 
 // unowned asks for a controller: a replacement would belong to nothing, and stay for ever.
-func (j decision) unowned(f facts) decision {
+func (j Decision) unowned(f Facts) Decision {
 	j.candidates = &candidates{owners: f.owners()}
-	return j.with(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+refindex.Referrers(f.references))
+	return j.with(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+refindex.Referrers(f.References))
 }
 
 // unconvertible says why an object can't be converted.
-func (j decision) unconvertible(f facts, s StoredObject, err error) decision {
+func (j Decision) unconvertible(f Facts, s StoredObject, err error) Decision {
 	var missing *MissingLabelsError
 	var none *ConversionError
-	known := f.family.Describe()
+	known := f.Family.Describe()
 	switch {
 	case errors.Is(err, ErrNoOwner):
 		return j.unowned(f)
 	case errors.As(err, &missing):
 		j.candidates = &candidates{labels: missing.Labels}
 		return j.with(Blocked, ReasonLabelsMissing, missing.Error())
-	case errors.As(err, &none) && (!slices.Contains(known.Versions, s.Version) || !slices.Contains(known.Targets, j.Target) && f.policy.Target == ""):
+	case errors.As(err, &none) && (!slices.Contains(known.Versions, s.Version) || !slices.Contains(known.Targets, j.Target) && f.Policy.Target == ""):
 		return j.with(Blocked, ReasonUnknownVersion, fmt.Sprintf("it is at %s, the CRD stores %s, and this release converts %s to %s",
-			s.Version, f.crds[s.Resource].StorageVersion, strings.Join(older(known), ", "), strings.Join(known.Targets, ", ")))
+			s.Version, f.CRDs[s.Resource].StorageVersion, strings.Join(older(known), ", "), strings.Join(known.Targets, ", ")))
 	case errors.As(err, &none):
-		j.candidates = &candidates{targets: f.crds[s.Resource].Reachable(known.Targets)}
+		j.candidates = &candidates{targets: f.CRDs[s.Resource].Reachable(known.Targets)}
 	}
 	return j.with(Blocked, ReasonUnconvertible, err.Error())
 }

@@ -1,0 +1,10 @@
+// Package decision decides what to do with one ControllerRevision that stores an object, and does no I/O. [For] makes a
+// [Decision] of [Facts] and a [Policy]; its [Item] is what plans and reports show.
+//
+// [Family] is what the package does not know of the stored objects: their owners, versions, conversions and labels. Package
+// kubevirt has the one of KubeVirt's instance types and preferences.
+//
+// # Reading order
+//
+// family.go, item.go, itemfix.go and lineage.go have the nouns, and plan.go decides. A file uses only files before it.
+package decision

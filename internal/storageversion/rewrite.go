@@ -9,12 +9,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
-	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
 	"github.com/godwit-dev/godwit/internal/storageversion/managedfields"
@@ -167,18 +164,4 @@ func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata
 		return godwit.Failed, err // retried, as a patch would be
 	}
 	return godwit.Deferred, err
-}
-
-// applyManager owns what an apply leaves behind, which is nothing unless an
-// object had no managedFields at all.
-const applyManager = "crdmigrator"
-
-// patchOf is the patch that an object gets by each write but [decision.WriteUpdate].
-func patchOf(w decision.Write, kind schema.GroupVersionKind, o metav1.Object) (request.Patch, error) {
-	if w != decision.WriteApply && w != decision.WriteStatusApply {
-		return request.Patch{Kind: types.MergePatchType, Body: []byte("{}"), Subresource: w.Subresource(), Manager: kube.FieldManager}, nil
-	}
-	p, err := request.EmptyApply(kind, o)
-	p.Subresource, p.Manager = w.Subresource(), applyManager
-	return p, err
 }

@@ -29,7 +29,7 @@ import (
 	ldap "github.com/godwit-dev/godwit/examples/provider-ldap/directory"
 	"github.com/godwit-dev/godwit/examples/provider-ldap/provider"
 	"github.com/godwit-dev/godwit/externalname/crossplane"
-	"github.com/godwit-dev/godwit/externalname/crossplane/conformance"
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/exporttest"
 	"github.com/godwit-dev/godwit/externalname/crossplane/export"
 	imports "github.com/godwit-dev/godwit/externalname/ready"
 	"github.com/godwit-dev/godwit/test/slapd"
@@ -145,7 +145,7 @@ func TestExportConforms(t *testing.T) {
 	want := []string{w.addPerson("Jane", ""), w.addPerson("jane.", "")}
 	group := w.addGroup("admins", "uid=jane,dc=example,dc=org")
 	want = append(want, group, group+"/uid=jane,dc=example,dc=org")
-	conformance.RunExport(t, conformance.Export{
+	exporttest.Run(t, exporttest.Tool{
 		Run: func(ctx context.Context, stdout, stderr io.Writer) error {
 			c := provider.Command(cluster)
 			c.SetArgs([]string{"export", "-n", w.namespace})

@@ -32,6 +32,7 @@ import (
 	ldap "github.com/godwit-dev/godwit/examples/provider-ldap/directory"
 	"github.com/godwit-dev/godwit/externalname"
 	"github.com/godwit-dev/godwit/externalname/crossplane/conformance"
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/exporttest"
 	"github.com/godwit-dev/godwit/test/slapd"
 )
 
@@ -287,7 +288,7 @@ func providerKubernetesCRDs(t *testing.T) []*unstructured.Unstructured {
 		if err != nil {
 			t.Fatal(err)
 		}
-		objects, err := conformance.ReadObjects(opened)
+		objects, err := exporttest.ReadObjects(opened)
 		if err := errors.Join(err, opened.Close()); err != nil {
 			t.Fatal(err)
 		}

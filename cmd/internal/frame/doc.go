@@ -20,8 +20,8 @@
 // exit codes, and app.go is one invocation of the program, whose log is in log.go. commandline.go prints commands to paste,
 // and suggest.go corrects typos. problem.go is an error with its remedy. flag.go has kinds of values, shared.go and policy.go the
 // flags of several commands, and output.go the flag -o. change.go is a command that changes a cluster, and finish.go ends one that
-// failed. connection.go is the connection, says what it is for, and finds missing permissions, explain.go explains errors, and
-// dial.go connects. A file uses only files before it.
+// failed. connection.go is the connection, says what it is for, and finds missing permissions, explain.go explains errors,
+// dial.go connects, and complete.go completes arguments. A file uses only files before it.
 //
 // Package process, below it, has the flags of the commands that run in a cluster until told to stop.
 package frame

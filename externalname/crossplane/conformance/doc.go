@@ -15,7 +15,7 @@
 // NotChecked with what is missing. A check is never Passed because it was not checked. [Run]
 // prints the table of all checks. docs/reference/external-names.md describes them.
 //
-// [RunExport] proves the same of a tool that writes manifests for external resources that exist.
+// Package exporttest proves the same of a tool that writes manifests for external resources that exist.
 //
 // # Reading order
 //
@@ -23,8 +23,7 @@
 // environment.go are what a check works with. manager.go and process.go start providers, and await.go
 // waits for them. check.go says when a check applies, and runs one. The checks are in
 // names.go, create.go, observe.go, update.go, delete.go and crash.go. catalog.go lists them, and run.go
-// runs the list. export.go is [RunExport]. proxy.go is a proxy between a provider and an external system
-// with an HTTP API. A file uses only files before it.
+// runs the list. proxy.go is a proxy between a provider and an external system with an HTTP API. A file uses only files before it.
 package conformance
 
 //go:generate go run ../internal/reference ../../../docs/reference/external-names.md

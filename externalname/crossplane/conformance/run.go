@@ -21,18 +21,19 @@ func Run(t *testing.T, k Kind, h Harness) Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logReport(t, report)
+	report.Log(t)
 	return report
 }
 
-func logReport(t *testing.T, report Report) {
+// Log logs the table, and reports an error to the test for each check that failed.
+func (r Report) Log(t *testing.T) {
 	t.Helper()
 	var table strings.Builder
-	if err := report.Write(&table); err != nil {
+	if err := r.Write(&table); err != nil {
 		t.Fatal(err)
 	}
 	t.Log("\n" + table.String())
-	for _, result := range report.Results {
+	for _, result := range r.Results {
 		if result.State == Failed || result.unprepared {
 			t.Errorf("%s: %s: %s\n%s", result.Check, result.State, result.Detail, result.Rule)
 		}

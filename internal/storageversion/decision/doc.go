@@ -4,6 +4,6 @@
 // # Reading order
 //
 // reason.go and policy.go have the terms, and blocker.go the findings that several files need. unlisted.go classifies a list that
-// failed. facts.go is what a plan decides on, and plan.go decides. report.go is what a run has done, error.go has the errors
-// that it ends with, and next.go decides what follows.
+// failed. facts.go is what a plan decides on, and plan.go decides. error.go has the errors that end a run, report.go is what a
+// run has done, and next.go decides what follows. A file uses only files before it.
 package decision

@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-dev/godwit/externalname/crossplane"
 	"github.com/godwit-dev/godwit/externalname/crossplane/conformance"
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/exporttest"
 )
 
 func main() {
@@ -39,8 +40,8 @@ and a provider of its own. Its result is one of:
 
 `)
 	rules(&b, conformance.Rules())
-	b.WriteString("\n## Checks of conformance.RunExport\n\n")
-	rules(&b, conformance.ExportRules())
+	b.WriteString("\n## Checks of exporttest.Run\n\n")
+	rules(&b, exporttest.Rules())
 	b.WriteString("\n## Metrics of a provider on externalname/crossplane\n\nThe manager of the provider serves them.\n\n| metric | labels | meaning |\n|---|---|---|\n")
 	for _, m := range crossplane.Metrics() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", m.Name, strings.Join(m.Labels, ", "), m.Help)

@@ -1,4 +1,4 @@
-package conformance_test
+package exporttest_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/godwit-dev/godwit/externalname/crossplane/conformance"
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/exporttest"
 )
 
 // exporter writes one manifest for each external name; the bugs are those of tools that exist.
@@ -55,16 +56,16 @@ func TestExportFindsBugs(t *testing.T) {
 		caught   conformance.CheckName
 		evidence string
 	}{
-		"manifests without an external name":        {exporter{withoutName: true}, conformance.ExportNamesResources, "has no external name"},
-		"warnings on the standard output":           {exporter{warnsOnStdout: true}, conformance.ExportWritesYAML, "document 1"},
-		"names that collide":                        {exporter{namesCollide: true}, conformance.ExportedNamesAreUnique, "two objects are names.example.org/v1/Person//jane"},
-		"full management":                           {exporter{fullManagement: true}, conformance.ExportOnlyObserves, "[*]"},
-		"names that differ from one run to another": {exporter{changes: true}, conformance.ExportIsStable, "something else"},
+		"manifests without an external name":        {exporter{withoutName: true}, exporttest.NamesResources, "has no external name"},
+		"warnings on the standard output":           {exporter{warnsOnStdout: true}, exporttest.WritesYAML, "document 1"},
+		"names that collide":                        {exporter{namesCollide: true}, exporttest.NamesAreUnique, "two objects are names.example.org/v1/Person//jane"},
+		"full management":                           {exporter{fullManagement: true}, exporttest.OnlyObserves, "[*]"},
+		"names that differ from one run to another": {exporter{changes: true}, exporttest.IsStable, "something else"},
 	}
 	for bug, tc := range cases {
 		t.Run(bug, func(t *testing.T) {
 			t.Parallel()
-			report, err := conformance.ProveExport(t.Context(), conformance.Export{Run: tc.exporter.run, Names: names})
+			report, err := exporttest.Prove(t.Context(), exporttest.Tool{Run: tc.exporter.run, Names: names})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,12 +86,12 @@ func TestExportFindsBugs(t *testing.T) {
 
 func TestExport(t *testing.T) {
 	t.Parallel()
-	report := conformance.RunExport(t, conformance.Export{Run: (&exporter{}).run, Names: names})
+	report := exporttest.Run(t, exporttest.Tool{Run: (&exporter{}).run, Names: names})
 	if got, want := report.String(), "conformance: 5 passed, 0 failed, 0 do not apply, 1 not checked"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	broken := errors.New("no connection")
-	_, err := conformance.ProveExport(t.Context(), conformance.Export{Run: func(context.Context, io.Writer, io.Writer) error { return broken }})
+	_, err := exporttest.Prove(t.Context(), exporttest.Tool{Run: func(context.Context, io.Writer, io.Writer) error { return broken }})
 	if !errors.Is(err, broken) {
 		t.Errorf("a tool that fails: %v", err)
 	}

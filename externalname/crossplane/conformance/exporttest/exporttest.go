@@ -1,4 +1,10 @@
-package conformance
+// Package exporttest proves that a tool that writes manifests for existing external resources follows the contract of external
+// names: each resource has one manifest with its external name, and applying the manifests only observes.
+//
+//	func TestExport(t *testing.T) {
+//		exporttest.Run(t, exporttest.Tool{Run: run, Names: names, Config: config})
+//	}
+package exporttest
 
 import (
 	"bytes"
@@ -17,11 +23,13 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance"
 )
 
-// Export is a tool that writes manifests for external resources that exist. The external
+// Tool is a tool that writes manifests for external resources that exist. The external
 // system should have resources that the tool warns about, and some with similar names.
-type Export struct {
+type Tool struct {
 	// Run runs the tool once.
 	Run func(ctx context.Context, stdout, stderr io.Writer) error
 	// Names returns the external names of the resources that should be exported.
@@ -34,21 +42,21 @@ type Export struct {
 	Namespace string
 }
 
-// Names of the checks of [RunExport].
+// Names of the checks.
 const (
-	ExportWritesYAML        CheckName = "ExportWritesYAML"
-	ExportNamesResources    CheckName = "ExportNamesResources"
-	ExportedNamesAreUnique  CheckName = "ExportedNamesAreUnique"
-	ExportOnlyObserves      CheckName = "ExportOnlyObserves"
-	ExportIsStable          CheckName = "ExportIsStable"
-	ExportPassesStrictCheck CheckName = "ExportPassesStrictCheck"
+	WritesYAML        conformance.CheckName = "ExportWritesYAML"
+	NamesResources    conformance.CheckName = "ExportNamesResources"
+	NamesAreUnique    conformance.CheckName = "ExportedNamesAreUnique"
+	OnlyObserves      conformance.CheckName = "ExportOnlyObserves"
+	IsStable          conformance.CheckName = "ExportIsStable"
+	PassesStrictCheck conformance.CheckName = "ExportPassesStrictCheck"
 )
 
-// exportCheck is one rule for the output of a tool.
-type exportCheck struct {
-	name  CheckName
+// check is one rule for the output of a tool.
+type check struct {
+	name  conformance.CheckName
 	rule  string
-	prove func(ctx context.Context, e Export, out exported) error
+	prove func(ctx context.Context, e Tool, out exported) error
 }
 
 // exported is what the tool has written.
@@ -59,52 +67,52 @@ type exported struct {
 	unreadable error
 }
 
-var exportCatalog = []exportCheck{
-	{ExportWritesYAML, "The standard output has manifests and nothing else.", func(_ context.Context, _ Export, out exported) error { return out.unreadable }},
-	{ExportNamesResources, "Each external resource has one manifest, with its external name.", exportNamesResources},
-	{ExportedNamesAreUnique, "The names of the objects are unique, and valid for Kubernetes.", exportedNamesAreUnique},
-	{ExportOnlyObserves, "Exported objects have the policy Observe.", exportOnlyObserves},
-	{ExportIsStable, "A second run writes the same bytes.", exportIsStable},
-	{ExportPassesStrictCheck, "The API server accepts each manifest in a strict dry run.", exportPassesStrictCheck},
+var catalog = []check{
+	{WritesYAML, "The standard output has manifests and nothing else.", func(_ context.Context, _ Tool, out exported) error { return out.unreadable }},
+	{NamesResources, "Each external resource has one manifest, with its external name.", namesResources},
+	{NamesAreUnique, "The names of the objects are unique, and valid for Kubernetes.", namesAreUnique},
+	{OnlyObserves, "Exported objects have the policy Observe.", onlyObserves},
+	{IsStable, "A second run writes the same bytes.", isStable},
+	{PassesStrictCheck, "The API server accepts each manifest in a strict dry run.", passesStrictCheck},
 }
 
-// ExportRules lists the checks of [RunExport], for documentation.
-func ExportRules() []Rule {
-	list := make([]Rule, len(exportCatalog))
-	for i, c := range exportCatalog {
-		list[i] = Rule{Check: c.name, Rule: c.rule}
+// Rules lists the checks of [Run], for documentation.
+func Rules() []conformance.Rule {
+	list := make([]conformance.Rule, len(catalog))
+	for i, c := range catalog {
+		list[i] = conformance.Rule{Check: c.name, Rule: c.rule}
 	}
 	return list
 }
 
-// RunExport proves the output of a tool, logs the table, and reports an error to the test for
+// Run proves the output of a tool, logs the table, and reports an error to the test for
 // each check that failed.
-func RunExport(t *testing.T, e Export) Report {
+func Run(t *testing.T, e Tool) conformance.Report {
 	t.Helper()
-	report, err := ProveExport(t.Context(), e)
+	report, err := Prove(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	logReport(t, report)
+	report.Log(t)
 	return report
 }
 
-// ProveExport runs the checks of an export outside a test. It returns an error if the tool
+// Prove runs the checks outside a test. It returns an error if the tool
 // fails.
-func ProveExport(ctx context.Context, e Export) (Report, error) {
+func Prove(ctx context.Context, e Tool) (conformance.Report, error) {
 	out, err := e.run(ctx)
 	if err != nil {
-		return Report{}, err
+		return conformance.Report{}, err
 	}
-	var report Report
-	for _, c := range exportCatalog {
-		result := Result{Check: c.name, Rule: c.rule, State: Passed}
+	var report conformance.Report
+	for _, c := range catalog {
+		result := conformance.Result{Check: c.name, Rule: c.rule, State: conformance.Passed}
 		switch {
-		case c.name == ExportPassesStrictCheck && e.Config == nil:
-			result.State, result.Detail = NotChecked, "Export.Config is not set"
+		case c.name == PassesStrictCheck && e.Config == nil:
+			result.State, result.Detail = conformance.NotChecked, "Tool.Config is not set"
 		default:
 			if err := c.prove(ctx, e, out); err != nil {
-				result.State, result.Detail = Failed, err.Error()
+				result.State, result.Detail = conformance.Failed, err.Error()
 			}
 		}
 		report.Results = append(report.Results, result)
@@ -112,7 +120,7 @@ func ProveExport(ctx context.Context, e Export) (Report, error) {
 	return report, nil
 }
 
-func (e Export) run(ctx context.Context) (exported, error) {
+func (e Tool) run(ctx context.Context) (exported, error) {
 	var stdout, stderr bytes.Buffer
 	if err := e.Run(ctx, &stdout, &stderr); err != nil {
 		return exported{}, fmt.Errorf("export: %w\n%s", err, stderr.String())
@@ -153,7 +161,7 @@ func ReadObjects(r io.Reader) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-func exportNamesResources(ctx context.Context, e Export, out exported) error {
+func namesResources(ctx context.Context, e Tool, out exported) error {
 	want, err := e.Names(ctx)
 	if err != nil {
 		return fmt.Errorf("list the external resources: %w", err)
@@ -176,7 +184,7 @@ func exportNamesResources(ctx context.Context, e Export, out exported) error {
 	return errors.Join(all...)
 }
 
-func exportedNamesAreUnique(_ context.Context, _ Export, out exported) error {
+func namesAreUnique(_ context.Context, _ Tool, out exported) error {
 	seen := map[string]bool{}
 	var all []error
 	for _, o := range out.objects {
@@ -192,7 +200,7 @@ func exportedNamesAreUnique(_ context.Context, _ Export, out exported) error {
 	return errors.Join(all...)
 }
 
-func exportOnlyObserves(_ context.Context, _ Export, out exported) error {
+func onlyObserves(_ context.Context, _ Tool, out exported) error {
 	var all []error
 	for _, o := range out.objects {
 		policies, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "managementPolicies")
@@ -203,7 +211,7 @@ func exportOnlyObserves(_ context.Context, _ Export, out exported) error {
 	return errors.Join(all...)
 }
 
-func exportIsStable(ctx context.Context, e Export, out exported) error {
+func isStable(ctx context.Context, e Tool, out exported) error {
 	again, err := e.run(ctx)
 	if err == nil && again.text != out.text {
 		err = errors.New("a second run has written something else")
@@ -211,7 +219,7 @@ func exportIsStable(ctx context.Context, e Export, out exported) error {
 	return err
 }
 
-func exportPassesStrictCheck(ctx context.Context, e Export, out exported) error {
+func passesStrictCheck(ctx context.Context, e Tool, out exported) error {
 	c, err := client.New(e.Config, client.Options{})
 	if err != nil {
 		return err

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // VersionCount is how many objects are stored at a version, in one form.

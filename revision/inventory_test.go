@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // Users of a version are named in the same order each time: a trigger's condition

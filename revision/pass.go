@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/godwit-dev/godwit/revision/decision"
-
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"

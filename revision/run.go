@@ -5,9 +5,8 @@ import (
 	"context"
 	"sync"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // Counts is an exact tally of the revisions of a scope.

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/walk"
 )
 

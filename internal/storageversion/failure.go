@@ -7,12 +7,11 @@ import (
 	"net"
 	"time"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/internal/storageversion/managedfields"
 	"github.com/godwit-dev/godwit/walk"
 )

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit/internal/quicklist"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // Surroundings are what the facts about all CRDs of a cluster have in common. A plan of many CRDs

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // Compose is the revision that KubeVirt ≥ 1.3 would make of the object for the owner

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // Convert converts an object from v1alpha1 or v1alpha2 to v1beta1, as KubeVirt v1.6.3

@@ -3,12 +3,11 @@ package kubevirt_test
 import (
 	"fmt"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/revision/reference"
 )

@@ -3,9 +3,9 @@ package kubevirt
 import (
 	"strings"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // Group is the API group of instance types and preferences.

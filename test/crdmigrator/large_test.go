@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // bloat makes an object with managedFields as large as etcd takes it from us,

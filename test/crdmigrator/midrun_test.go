@@ -7,11 +7,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // halt is a point at which a run waits until the test releases it.

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // TestReconcileReportsOnceThatItDoesNotConverge: another client writes an object all the

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/test/fault"
 )
 

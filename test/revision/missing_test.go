@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // maxConfirmed is how many missing revisions a scan reads again.

@@ -9,14 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/test/fault"
 )
 

@@ -8,11 +8,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // startingServer answers 403 to the first request of each kind, as an API server does that has

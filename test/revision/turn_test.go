@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // slowClock runs 3 s further each time that it is read, as if requests waited for a crowded

@@ -3,10 +3,9 @@ package crd
 import (
 	"slices"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // passage is how a plan was carried out: the report of the last pass over the objects,

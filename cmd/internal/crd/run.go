@@ -5,8 +5,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
@@ -14,6 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
 )
 

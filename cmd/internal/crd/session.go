@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/walk"
 )
 

@@ -6,12 +6,12 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 func TestWorst(t *testing.T) {

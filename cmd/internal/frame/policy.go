@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // SettleFlag is a duration. Its zero means no wait, and the zero of storageversion.Policy

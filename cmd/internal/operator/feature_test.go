@@ -3,9 +3,8 @@ package operator
 import (
 	"testing"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // TestManagerWithTheFeatureOffMigratesNothing: neither a CRD in scope nor one that a

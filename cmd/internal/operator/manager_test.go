@@ -4,12 +4,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/crdmigration"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // TestCRDInScopeIsMigratedByItself: from the flip of the storage version to a

@@ -6,12 +6,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // TestNewCRDIsNoErrorOfTheManager: the manager learns of a CRD, and of a CRDMigration

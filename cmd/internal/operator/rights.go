@@ -3,13 +3,12 @@ package operator
 import (
 	"slices"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // Rights says whom the manager runs as, and what it takes care of.

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/spf13/cobra"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -23,6 +21,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/resource"
 	"github.com/godwit-dev/godwit/cmd/internal/revision"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 const (

@@ -6,10 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
-	storagedecision "github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/godwit-dev/godwit"
 	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
@@ -31,8 +27,10 @@ import (
 	"github.com/godwit-dev/godwit/externalname/fieldmigration"
 	"github.com/godwit-dev/godwit/externalname/fleet"
 	"github.com/godwit-dev/godwit/externalname/ready"
+	storagedecision "github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/internal/storageversion/listing"
 	"github.com/godwit-dev/godwit/internal/storageversion/resource"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // Subject is what reasons are about.

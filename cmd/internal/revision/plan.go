@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -14,6 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 type planOptions struct {

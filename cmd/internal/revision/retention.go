@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // retentionFlag is a duration of at least revision.MinRetention.

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
@@ -18,6 +16,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 type rollbackOptions struct {

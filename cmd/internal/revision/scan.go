@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // connect returns an error if the software of the family is not installed, or if no CRD serves the

@@ -5,8 +5,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -15,6 +13,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 type statusOptions struct {

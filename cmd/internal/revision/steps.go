@@ -6,13 +6,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"github.com/vbauerster/mpb/v8"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // steps shows the progress of upgrades: a bar on terminals, else a line every ten seconds. An

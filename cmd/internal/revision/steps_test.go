@@ -3,11 +3,10 @@ package revision
 import (
 	"testing"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // TestProgressNeverRunsBackwards: attempts are repeated, a second pass tells of the same

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // FuzzReportFor checks what must hold of every report: what was refused is a denial, and each

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +13,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 var errTimeOver = fmt.Errorf("the preflight ended after %v", timeLimit)

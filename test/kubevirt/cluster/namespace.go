@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 

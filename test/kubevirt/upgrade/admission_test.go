@@ -5,13 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/test/policy"
 )
 

@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )

@@ -4,10 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/walk"
 )
 

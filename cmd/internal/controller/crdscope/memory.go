@@ -3,10 +3,10 @@ package crdscope
 import (
 	"sync"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // memory is what scans have found, by the name of the CRD. The zero value is empty.

@@ -3,14 +3,13 @@ package revisionupgrade
 import (
 	"context"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/controller/stalled"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // Metrics count upgrades by phase, and revisions as triggers found them. They count what the cache has when they are read, so that a

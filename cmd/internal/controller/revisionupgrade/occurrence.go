@@ -3,11 +3,10 @@ package revisionupgrade
 import (
 	"slices"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // phasesOf are the phases that an upgrade may have with a reason: one for each condition that is

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"hash/maphash"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 var hashSeed = maphash.MakeSeed()

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // TriggerLabel has, on an upgrade, the UID of the trigger that created it. An upgrade that a user created has no such label.

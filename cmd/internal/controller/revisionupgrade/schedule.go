@@ -4,12 +4,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // turnUpgrades bounds a turn, and with it the time until a suspension or a rollback takes effect: at 20 writes per second,

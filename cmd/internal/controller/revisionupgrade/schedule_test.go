@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // TestSchedule: each of many upgrades has its turn, and none is visited before its time unless its spec changed.

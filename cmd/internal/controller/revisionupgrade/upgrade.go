@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // The permissions to find the references to revisions, to create and delete revisions, and to repoint references.

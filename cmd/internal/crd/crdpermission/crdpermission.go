@@ -4,13 +4,12 @@ package crdpermission
 import (
 	"strings"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/crdmigrator/rescue"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
 )
 

@@ -3,12 +3,11 @@ package crdreport
 import (
 	"cmp"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // Plan says what a run would migrate for one CRD. A CRD that could not be read is Blocked,

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // For every outcome of the objects, the columns of a row add up to their number.

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 var planStates = map[string]render.Cell{

@@ -9,8 +9,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd"
@@ -19,6 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/doctor"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
 )
 

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/crdmigrator/rescue"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 func TestResultOf(t *testing.T) {

@@ -5,12 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
-
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/render/rendertest"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // twoClusters is a plan with a row in each kind of state. One cluster does not answer.

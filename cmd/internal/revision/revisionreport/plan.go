@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwit-dev/godwit/revision/decision"
-
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 var statusTable = render.Table[Plan]{

@@ -124,7 +124,7 @@ func publishHeartbeats(ts *testscript.TestScript, args []string) error {
 		if err != nil {
 			return err
 		}
-		all.Hubs[name] = manager.Receipt{Listening: now.Add(-time.Hour), Heartbeat: now.Add(-ago), Versions: []int{message.Version}}
+		all.Hubs[name] = manager.Receipt{CaughtUp: now.Add(-time.Hour), Heartbeat: now.Add(-ago), Versions: []int{message.Version}}
 	}
 	text, err := json.Marshal(all)
 	if err != nil {

@@ -66,7 +66,7 @@ func TestMutants(t *testing.T) {
 			mutate: func(*protocol) {
 				turns := backward[api.PhaseRegistering]
 				backward[api.PhaseRegistering] = []turn{turns[0], turns[1], {{Target, []Action{DeleteCreated}}}, turns[2], turns[4], turns[5]}
-				concerned[DeleteCreated] = []ClusterState{Returning}
+				statesByAction[DeleteCreated] = []ClusterState{Returning}
 			},
 			want: "which is not at the source",
 		},
@@ -184,8 +184,8 @@ func TestMutants(t *testing.T) {
 	}
 	for name, tc := range mutants {
 		t.Run(name, func(t *testing.T) {
-			f, b, c := maps.Clone(forward), maps.Clone(backward), maps.Clone(concerned)
-			defer func() { forward, backward, concerned = f, b, c }()
+			f, b, c := maps.Clone(forward), maps.Clone(backward), maps.Clone(statesByAction)
+			defer func() { forward, backward, statesByAction = f, b, c }()
 			p := realProtocol()
 			tc.mutate(&p)
 			worlds, wrong := explore(p, newWorld(tc.able, tc.left))

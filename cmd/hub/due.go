@@ -8,26 +8,23 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// Effect is something that the manager has to do: send a command to an agent, or an
-// action of its own. It may be executed more than once.
+// Effect is a task of the manager: a command to an agent, or an action of its own. It may be executed more than once.
 type Effect struct {
 	// Key identifies the effect: the same key is the same effect.
 	Key string
-	// Party that acts. Effects of the manager are executed; others are sent.
+	// Party is the party that acts. The manager executes its own effects, and sends the others.
 	Party Party
 	// Stage and Attempt of the command. Agents refuse an older one.
 	Stage   api.Phase
 	Attempt int64
 	Orders  []Order
-	// Until is when the phase ends, by the clock of the manager. A message has the seconds
-	// left.
+	// Until is when the phase ends, by the clock of the manager. A message has the remaining seconds instead.
 	Until time.Time
 }
 
-// Due returns the effects that a state calls for. It is computed from what is stored, so
-// that nothing is lost between the write of a state and its effects. A command is due
-// until [Sent] says that it was sent, and again after each third of the timeout without a
-// final report. An action of the manager is due until its [Report].
+// Due returns the effects of a state. It uses only what is stored, so a crash between the write of a state and its
+// effects loses nothing. A command is due until [Sent], and again after each third of the timeout without a final
+// report. An action of the manager is due until its [Report].
 func Due(s State) []Effect {
 	if s.Settled() {
 		if s.Deleting {
@@ -40,17 +37,16 @@ func Due(s State) []Effect {
 		if r := s.record(t.party); r.Finished || t.party != Manager && r.Sent > s.Thirds {
 			continue
 		}
-		if e, ok := Present(s, t.party); ok {
+		if e, ok := CommandFor(s, t.party); ok {
 			due = append(due, e)
 		}
 	}
 	return due
 }
 
-// Present returns the present command to a party, or false if it has none. A target that
-// names what it has not got makes the manager send the source's once more, whether or not
-// the source has finished.
-func Present(s State, p Party) (Effect, bool) {
+// CommandFor returns the command of the present turn for a party, or false if the party has none. The manager sends the
+// source's command again when the target reports missing objects, even if the source has finished.
+func CommandFor(s State, p Party) (Effect, bool) {
 	t, ok := s.task(p)
 	if !ok {
 		return Effect{}, false

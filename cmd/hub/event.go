@@ -7,39 +7,40 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// Event is what the manager learned, at a time of its own clock.
-type Event interface{ at() time.Time }
+// Event is an observation of the manager, with the time of its own clock.
+type Event interface{ occurredAt() time.Time }
 
-// Tick says only how late it is.
+// Tick means that time has passed.
 type Tick struct{ At time.Time }
 
-// Resume is the first event of a manager that reads a state. Only the shards may be of a
-// later state, since the manager before was killed ahead of the commit.
+// Resume is the first event after a manager has read a state. The shards alone may belong to a later state, if the
+// previous manager was killed before the commit.
 type Resume struct{ At time.Time }
 
-// Start begins a migration that is Pending and that no other one holds up.
+// Start begins a Pending migration that waits for no other migration.
 type Start struct{ At time.Time }
 
-// Wait keeps a migration Pending, since another one has one of its clusters.
+// Wait keeps a migration Pending, because another migration has one of its clusters.
 type Wait struct {
 	At  time.Time
 	For string
 }
 
-// Rollback is what a user asks for by the annotation: it aborts a migration that is
-// running, and repeats the rollback of one that has failed.
+// Rollback is the request of a user in the annotation: it aborts a running migration, and repeats the rollback of a
+// failed one.
 type Rollback struct{ At time.Time }
 
-// Delete is the deletion of the migration: it aborts one that is running.
+// Delete is the deletion of the migration: it aborts a running migration.
 type Delete struct{ At time.Time }
 
-// Sent says that the command of an effect was sent.
+// Sent means that the command of an effect was sent.
 type Sent struct {
 	At  time.Time
 	Key string
 }
 
-// Unsent says that the command of an effect can't be made, or that the broker refuses it. It stays due.
+// Unsent means that the manager can't build the command of an effect, or that the broker refuses it. The effect stays
+// due.
 type Unsent struct {
 	At      time.Time
 	Key     string
@@ -53,8 +54,8 @@ type Report struct {
 	Party   Party
 	Stage   api.Phase
 	Attempt int64
-	// Finished means that the party will do no more for this command. A report before
-	// says only that it has the command, and which clusters are done.
+	// Finished means that the report is the party's last one for this command. An earlier report says that the party
+	// has the command, and which clusters are done.
 	Finished bool
 	// Reason is one of the documented constants, for errors of the manager.
 	Reason string
@@ -84,7 +85,7 @@ type storedReport struct {
 	Done           []string
 }
 
-// MarshalJSON writes texts, and reasons beside them.
+// MarshalJSON writes the texts of failures, and their reasons in fields of their own.
 func (e Report) MarshalJSON() ([]byte, error) {
 	stored := storedReport{
 		At: e.At, Party: e.Party, Stage: e.Stage, Attempt: e.Attempt, Finished: e.Finished, Reason: e.Reason,
@@ -94,7 +95,7 @@ func (e Report) MarshalJSON() ([]byte, error) {
 	return json.Marshal(stored)
 }
 
-// UnmarshalJSON reads what MarshalJSON has written, also without reasons.
+// UnmarshalJSON reads the output of MarshalJSON, with or without reasons.
 func (e *Report) UnmarshalJSON(text []byte) error {
 	var stored storedReport
 	if err := json.Unmarshal(text, &stored); err != nil {
@@ -108,20 +109,20 @@ func (e *Report) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-func (e Tick) at() time.Time { return e.At }
+func (e Tick) occurredAt() time.Time { return e.At }
 
-func (e Resume) at() time.Time { return e.At }
+func (e Resume) occurredAt() time.Time { return e.At }
 
-func (e Start) at() time.Time { return e.At }
+func (e Start) occurredAt() time.Time { return e.At }
 
-func (e Wait) at() time.Time { return e.At }
+func (e Wait) occurredAt() time.Time { return e.At }
 
-func (e Rollback) at() time.Time { return e.At }
+func (e Rollback) occurredAt() time.Time { return e.At }
 
-func (e Delete) at() time.Time { return e.At }
+func (e Delete) occurredAt() time.Time { return e.At }
 
-func (e Sent) at() time.Time { return e.At }
+func (e Sent) occurredAt() time.Time { return e.At }
 
-func (e Unsent) at() time.Time { return e.At }
+func (e Unsent) occurredAt() time.Time { return e.At }
 
-func (e Report) at() time.Time { return e.At }
+func (e Report) occurredAt() time.Time { return e.At }

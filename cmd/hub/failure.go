@@ -12,7 +12,7 @@ type Failure struct {
 	Message string
 }
 
-// String is what messages, conditions and other programs have of a failure.
+// String returns "reason: message", the form in messages, in conditions and for other programs.
 func (f Failure) String() string {
 	if f.Reason == "" {
 		return f.Message
@@ -20,11 +20,11 @@ func (f Failure) String() string {
 	return f.Reason + ": " + f.Message
 }
 
-// reasonName is the form of a reason. What an agent sends as one has any form.
+// reasonName matches a valid reason. An agent may send anything as one.
 var reasonName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
-// ReadFailure reads a failure of what was stored or sent of it: its text, and the reason beside it. A program that does not
-// know the field for the reason has written the text alone, which begins with the reason.
+// ReadFailure parses a stored or sent failure: its text, and its reason. Older programs write the text alone, which
+// begins with the reason.
 func ReadFailure(reason, text string) Failure {
 	if reason == "" {
 		reason, _, _ = strings.Cut(text, ": ")
@@ -35,7 +35,7 @@ func ReadFailure(reason, text string) Failure {
 	return Failure{Message: text}
 }
 
-// Texts are failures as they are stored and sent: texts by cluster, and the reasons beside them.
+// Texts returns failures in the form in which they are stored and sent: texts and reasons by cluster.
 func Texts(failures map[string]Failure) (texts, reasons map[string]string) {
 	for name, f := range failures {
 		if texts == nil {
@@ -61,5 +61,5 @@ func ReadFailures(texts, reasons map[string]string) map[string]Failure {
 	return failures
 }
 
-// clip returns the failure of an agent with a text of one line and bounded length.
+// clip returns the failure with a text of one line and bounded length.
 func (f Failure) clip() Failure { return ReadFailure(f.Reason, clip(f.String())) }

@@ -4,7 +4,7 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// Command is what an agent is asked to do.
+// Command is a request of the manager to an agent.
 type Command struct {
 	Stage   api.Phase `json:"stage"`
 	Attempt int64     `json:"attempt"`
@@ -23,17 +23,16 @@ const (
 	Ignore Handling = "Ignore"
 )
 
-// Inbox is what an agent keeps of a migration: the last command and its last report. It is
-// stored before the offset of the command's message is committed, and before the command
-// is executed. An agent executes the commands of a migration one after another; after a
-// restart it executes the last one again if it was not finished.
+// Inbox is what an agent stores of a migration: the last command and its last report. The agent stores it before it
+// commits the offset of the command's message, and before it executes the command. It executes the commands of a
+// migration one after another. After a restart it executes the last command again if that was not finished.
 type Inbox struct {
 	Last   Command `json:"last"`
 	Report *Report `json:"report,omitempty"`
 }
 
-// Receive says what to do with a command, and returns the inbox to store. Commands are
-// ordered by stage and attempt, and by no clock.
+// Receive decides what to do with a command, and returns the inbox to store. Commands are ordered by stage and attempt,
+// not by a clock.
 func (i Inbox) Receive(c Command) (Inbox, Handling) {
 	switch {
 	case c.Attempt == i.Last.Attempt && c.Stage == i.Last.Stage:
@@ -44,7 +43,7 @@ func (i Inbox) Receive(c Command) (Inbox, Handling) {
 	return Inbox{Last: c}, Execute
 }
 
-// Answer keeps the report on a command, unless another command has superseded it.
+// Answer returns the inbox with the report on a command, unless another command has superseded that one.
 func (i Inbox) Answer(r Report) Inbox {
 	if r.Attempt == i.Last.Attempt && r.Stage == i.Last.Stage {
 		i.Report = &r

@@ -2,14 +2,13 @@ package hub
 
 import "time"
 
-// renewals that prove that a cluster is at a hub. OCM's hub creates the lease itself, with
-// the time of its creation, and a message under way may renew it once more.
+// renewals is the number of lease renewals that prove that a cluster is at a hub. OCM's hub itself creates the lease
+// with a first renewTime, and a request in flight may renew it once more.
 const renewals = 2
 
-// LeaseWatch decides whether the lease of a cluster is fresh: whether two changed
-// renewTimes were seen since the watch began. It compares renewTimes with one another and
-// with no clock, since those of hubs and clusters differ. A condition Available of a
-// cluster that has left stays True for minutes, and is no proof.
+// LeaseWatch decides whether the lease of a cluster is fresh: whether its renewTime has changed twice since the watch
+// began. It compares renewTimes only with each other, because the clocks of hubs and clusters differ. The condition
+// Available proves nothing: it stays True for minutes after a cluster has left.
 type LeaseWatch struct {
 	uid     string
 	last    time.Time
@@ -17,8 +16,7 @@ type LeaseWatch struct {
 	seen    bool
 }
 
-// Observe takes the lease as the hub has it. A lease that was created anew counts from the
-// start.
+// Observe records the UID and the renewTime of a lease. A new UID restarts the count.
 func (w *LeaseWatch) Observe(uid string, renewed time.Time) {
 	switch {
 	case !w.seen || uid != w.uid:

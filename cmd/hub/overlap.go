@@ -6,22 +6,21 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// Claim says which clusters a migration has.
+// Claim has the clusters of a migration.
 type Claim struct {
 	// Migration is namespace/name.
 	Migration string
 	Clusters  []string
 }
 
-// ClaimOf returns the claim of a migration, or false if it has none: before it has made its
-// claim in phase Validating, and after its end. A migration that has failed and still
-// returns clusters keeps them.
+// ClaimOf returns the claim of a migration, or false if it has none: before its claim in phase Validating, and after
+// its end. A failed migration keeps the clusters that it still returns.
 func ClaimOf(migration string, s State) (Claim, bool) {
 	switch {
 	case s.Phase == api.PhasePending, s.Settled(), s.Phase == api.PhaseValidating && s.Turn <= claimTurn:
 		return Claim{}, false
 	}
-	return Claim{Migration: migration, Clusters: s.in(Selected, Registered, Moved, Returning, Returned, Restored)}, true
+	return Claim{Migration: migration, Clusters: s.clustersIn(Selected, Registered, Moved, Returning, Returned, Restored)}, true
 }
 
 // claimTurn is the turn of phase Validating in which the manager claims the clusters. It
@@ -30,9 +29,8 @@ var claimTurn = slices.IndexFunc(forward[api.PhaseValidating], func(t turn) bool
 	return slices.Contains(t[0].actions, ClaimClusters)
 })
 
-// Overlap returns the first of the claims that has one of the clusters, with that cluster.
-// Migrations of disjoint clusters run at the same time. Claims have to be made one after
-// the other.
+// Overlap returns the first claim that has one of the clusters, and that cluster. Migrations of disjoint clusters run
+// at the same time. Callers must serialize claims.
 func Overlap(clusters []string, claims []Claim) (migration, cluster string, overlaps bool) {
 	mine := make(map[string]bool, len(clusters))
 	for _, name := range clusters {

@@ -7,51 +7,51 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// enter begins a phase.
-func (s *State) enter(stage api.Phase, now time.Time) {
+// beginPhase begins a phase.
+func (s *State) beginPhase(stage api.Phase, now time.Time) {
 	s.Phase, s.Stage = stage, stage
 	s.Since, s.Thirds = now, 0
-	s.next(0)
+	s.beginTurn(0)
 }
 
-// next begins a turn as a new attempt.
-func (s *State) next(turn int) {
+// beginTurn begins a turn with a new attempt.
+func (s *State) beginTurn(turn int) {
 	s.Turn = turn
 	s.Attempt++
 }
 
-// following returns the turn after the present one: the next, or again the one that waits for
-// clusters, if skipTurn has left it before all had returned.
-func (s State) following() int {
+// nextTurn returns the index of the turn after the present one. It returns to the turn that waits for clusters, if
+// skipTurn has left that turn before all clusters had returned.
+func (s State) nextTurn() int {
 	deletes := slices.ContainsFunc(s.turn(), func(t task) bool { return slices.Contains(t.actions, DeleteCreated) })
-	if !deletes || !s.any(Returning, Registered) {
+	if !deletes || !s.hasClusterIn(Returning, Registered) {
 		return s.Turn + 1
 	}
 	return slices.IndexFunc(s.turns(), func(t turn) bool { return slices.Contains(t[0].actions, AwaitReturn) })
 }
 
-// finishStage enters the phase that follows the last turn of a stage. It reports whether there is one.
+// finishStage begins the phase after the last turn of a stage. It returns false if the stage is the last one.
 func (s *State) finishStage(now time.Time) bool {
 	switch s.Phase {
 	case api.PhaseValidating:
-		s.enter(api.PhaseInitializing, now)
+		s.beginPhase(api.PhaseInitializing, now)
 	case api.PhaseInitializing:
-		s.enter(api.PhaseDeploying, now)
+		s.beginPhase(api.PhaseDeploying, now)
 	case api.PhaseDeploying:
-		s.enter(api.PhaseRegistering, now)
+		s.beginPhase(api.PhaseRegistering, now)
 	case api.PhaseRollbacking:
-		s.end(api.PhaseFailed, now)
+		s.endPhase(api.PhaseFailed, now)
 	case api.PhaseCleaning:
-		s.end(api.PhaseCompleted, now)
+		s.endPhase(api.PhaseCompleted, now)
 	default:
 		return false
 	}
 	return true
 }
 
-// end enters Failed or Completed. Commands that have not finished stay due: with an unreachable
-// hub, the rollback continues in phase Failed, and the cleanup in phase Completed.
-func (s *State) end(phase api.Phase, now time.Time) {
+// endPhase sets phase Failed or Completed. Unfinished commands stay due: while a hub is unreachable, the rollback
+// continues in phase Failed, and the cleanup in phase Completed.
+func (s *State) endPhase(phase api.Phase, now time.Time) {
 	s.Phase, s.Since, s.Thirds = phase, now, 0
 	s.repeat()
 }
@@ -71,7 +71,7 @@ func (s *State) fail(reason, message string, now time.Time) {
 	}
 	s.RollbackStage = stage
 	s.returnAll()
-	s.enter(api.PhaseRollbacking, now)
+	s.beginPhase(api.PhaseRollbacking, now)
 }
 
 // returnAll makes every cluster return to the source hub.
@@ -81,16 +81,16 @@ func (s *State) returnAll() {
 	}
 }
 
-// repeat begins another attempt at what has failed, in the stages that an error does not end.
+// repeat begins another attempt of failed tasks, in the stages that an error does not end.
 func (s *State) repeat() {
 	if s.Stage != api.PhaseRollbacking && s.Stage != api.PhaseCleaning {
 		return
 	}
-	if s.ended() {
+	if s.inFinalPhase() {
 		s.skipTurn()
 	}
 	if slices.ContainsFunc(s.turn(), func(t task) bool { return s.record(t.party).failed() }) {
-		s.next(s.Turn)
+		s.beginTurn(s.Turn)
 	}
 }
 
@@ -101,8 +101,8 @@ func (s *State) repeat() {
 func (s *State) skipTurn() {
 	for _, t := range s.turn() {
 		last := t.actions[len(t.actions)-1]
-		if s.Stage == api.PhaseRollbacking && last == StopAccepting || s.any(Returned) && slices.Contains(t.actions, AwaitReturn) {
-			s.next(s.Turn + 1)
+		if s.Stage == api.PhaseRollbacking && last == StopAccepting || s.hasClusterIn(Returned) && slices.Contains(t.actions, AwaitReturn) {
+			s.beginTurn(s.Turn + 1)
 			return
 		}
 	}

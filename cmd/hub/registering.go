@@ -7,8 +7,7 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// advanceRegistering decides on each cluster separately: in this phase, a cluster that fails does
-// not hold up the others.
+// advanceRegistering decides on each cluster separately: in this phase, a failed cluster does not block the others.
 func (s *State) advanceRegistering(now time.Time) bool {
 	for _, t := range s.turn() {
 		r := s.record(t.party)
@@ -22,8 +21,8 @@ func (s *State) advanceRegistering(now time.Time) bool {
 			return r.ClusterErrors[c.Name]
 		})
 	}
-	if s.any(Selected) {
-		// The errors are with their clusters now; the turn is finished for the others.
+	if s.hasClusterIn(Selected) {
+		// The errors are stored with their clusters now, so the turn is finished for the others.
 		for _, t := range s.turn() {
 			if r := s.record(t.party); r.Finished && r.failed() {
 				r.ClusterErrors = nil
@@ -39,22 +38,21 @@ func (s *State) advanceRegistering(now time.Time) bool {
 // settleRegistering ends phase Registering, when every cluster is either registered or returning.
 func (s *State) settleRegistering(now time.Time) {
 	switch {
-	case !s.any(Registered):
+	case !s.hasClusterIn(Registered):
 		message := "no cluster was registered at the target hub"
 		if i := slices.IndexFunc(s.Clusters, func(c Cluster) bool { return c.Failure != (Failure{}) }); i >= 0 {
 			message += ", such as " + s.Clusters[i].Name + ": " + s.Clusters[i].Failure.String()
 		}
 		s.fail(api.ReasonNotRegistered.Name, message, now)
 	default:
-		if s.any(Returning) {
+		if s.hasClusterIn(Returning) {
 			s.Reason, s.Message = api.ReasonPartiallyRegistered.Name, "some clusters were not registered at the target hub, and return to the source hub"
 		}
-		s.enter(api.PhaseCleaning, now)
+		s.beginPhase(api.PhaseCleaning, now)
 	}
 }
 
-// returnUnregistered makes those clusters return to the source hub that are not registered and
-// that have failed.
+// returnUnregistered returns clusters to the source hub that are not registered and have failed.
 func (s *State) returnUnregistered(failed func(Cluster) Failure) {
 	for i, c := range s.Clusters {
 		if c.State != Selected {

@@ -10,10 +10,10 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// maxClusters of a migration; admission takes as many in a list.
+// maxClusters bounds the clusters of a migration. Admission has the same limit for a list.
 const maxClusters = 5000
 
-// report records the answer of a party, if it is about the present command.
+// report records the report of a party, if it is about the present command.
 func (s *State) report(e Report) {
 	t, ok := s.task(e.Party)
 	if !ok || e.Stage != s.Stage || e.Attempt != s.Attempt || s.record(e.Party).Finished {
@@ -35,7 +35,7 @@ func (s *State) report(e Report) {
 		}
 	}
 	if r.Finished && !r.failed() {
-		r.Error = Failure{Message: s.unreached(t)}
+		r.Error = Failure{Message: s.unfinishedCluster(t)}
 	}
 	s.setRecord(e.Party, r)
 	if e.Reason != "" && r.failed() {
@@ -47,7 +47,7 @@ func (s *State) report(e Report) {
 func (s *State) applyResult(t task, e Report) {
 	if slices.Contains(t.actions, ValidateSource) && e.Finished && s.Placement != "" && e.Error == (Failure{}) {
 		s.selectClusters(e.Clusters)
-		s.Clusters = s.Clusters[:min(len(s.Clusters), maxClusters+1)] // one too many is enough to refuse them
+		s.Clusters = s.Clusters[:min(len(s.Clusters), maxClusters+1)] // one more than the limit is enough to refuse them
 	}
 	for _, name := range e.Done {
 		i, ok := s.cluster(name)
@@ -55,29 +55,28 @@ func (s *State) applyResult(t task, e Report) {
 			continue
 		}
 		for _, a := range t.actions {
-			if next := s.reached(a, s.Clusters[i].State); next != s.Clusters[i].State {
+			if next := s.stateAfter(a, s.Clusters[i].State); next != s.Clusters[i].State {
 				s.Clusters[i].State = next
 				if next == Registered || next == Moved {
 					s.Clusters[i].FailedIn, s.Clusters[i].Failure = "", Failure{}
 				}
-				break // one report takes a cluster one step
+				break // one report advances a cluster by one state
 			}
 		}
 	}
 }
 
-// unreached returns the error of a party that has finished without reporting every cluster as
-// done. A cluster that no report names counts as not done.
-func (s State) unreached(t task) string {
+// unfinishedCluster returns an error message if a party has finished without reporting every cluster as done.
+func (s State) unfinishedCluster(t task) string {
 	if slices.Contains(t.actions, ValidateSource) {
-		if wrong := s.wrongSelection(); wrong != "" {
+		if wrong := s.selectionError(); wrong != "" {
 			return wrong
 		}
 	}
 	for _, order := range s.orders(t) {
 		for _, name := range order.Clusters {
 			i, _ := s.cluster(name)
-			if s.reached(order.Action, s.Clusters[i].State) != s.Clusters[i].State && s.Stage != api.PhaseRegistering {
+			if s.stateAfter(order.Action, s.Clusters[i].State) != s.Clusters[i].State && s.Stage != api.PhaseRegistering {
 				return fmt.Sprintf("%s did not report that %s is done for cluster %s", t.party, order.Action, name)
 			}
 		}
@@ -85,9 +84,9 @@ func (s State) unreached(t task) string {
 	return ""
 }
 
-// wrongSelection says what is wrong with the clusters that a placement selects. Admission has
-// checked those of a list in the same way.
-func (s State) wrongSelection() string {
+// selectionError returns what is wrong with the clusters that a placement selects. Admission checks a list in the same
+// way.
+func (s State) selectionError() string {
 	switch {
 	case len(s.Clusters) == 0:
 		return fmt.Sprintf("placement %s selects no cluster", s.Placement)
@@ -126,7 +125,7 @@ func (s State) failureReason() string {
 	return api.ReasonFailed.Name
 }
 
-// waitsFor names the party that has not finished the present turn.
+// waitsFor returns the party that has not finished the present turn.
 func (s State) waitsFor() Party {
 	for _, t := range s.turn() {
 		if r := s.record(t.party); len(s.orders(t)) > 0 && (!r.Finished || r.failed()) {

@@ -52,8 +52,8 @@ func TestOneOfTen(t *testing.T) {
 		e.ClusterErrors = map[string]Failure{"c9": {"SigningRequestDenied", "its request is not approved"}}
 	})
 	r.until(api.PhaseCompleted)
-	if s := r.state; len(s.in(Moved)) != 9 || len(s.in(Restored)) != 1 || !s.Settled() || s.Reason != api.ReasonPartiallyRegistered.Name || s.RollbackStage != "" {
-		t.Errorf("moved %v, restored %v, reason %s, rollback of %q", s.in(Moved), s.in(Restored), s.Reason, s.RollbackStage)
+	if s := r.state; len(s.clustersIn(Moved)) != 9 || len(s.clustersIn(Restored)) != 1 || !s.Settled() || s.Reason != api.ReasonPartiallyRegistered.Name || s.RollbackStage != "" {
+		t.Errorf("moved %v, restored %v, reason %s, rollback of %q", s.clustersIn(Moved), s.clustersIn(Restored), s.Reason, s.RollbackStage)
 	}
 	failures := r.state.Failures()
 	if len(failures) != 1 || failures[0].Cluster != "c9" || failures[0].Phase != api.PhaseRegistering || failures[0].Message != "SigningRequestDenied: its request is not approved" {
@@ -74,7 +74,7 @@ func TestTokensOutlast(t *testing.T) {
 				r.state.Timeouts = timeouts
 				r.step(Start{At: r.now})
 				r.wait(silent, partial)
-				if took := r.now.Sub(epoch); took > timeouts.Total() || !r.state.ended() {
+				if took := r.now.Sub(epoch); took > timeouts.Total() || !r.state.inFinalPhase() {
 					t.Errorf("timeouts %v, hubs silent from %s on, partial %v: phase %s after %s, and tokens are valid for %s", timeouts, silent, partial, r.state.Phase, took, timeouts.Total())
 				}
 			}
@@ -88,12 +88,12 @@ func (r *run) wait(silent api.Phase, partial bool) {
 	r.t.Helper()
 	for range 100 {
 		deadline, ok := Deadline(r.state)
-		if r.state.ended() || !ok {
+		if r.state.inFinalPhase() || !ok {
 			return
 		}
 		phase := r.state.Phase
 		if StageNumber(phase) >= StageNumber(silent) {
-			if partial && phase == api.PhaseRegistering && r.state.any(Selected) {
+			if partial && phase == api.PhaseRegistering && r.state.hasClusterIn(Selected) {
 				r.now = r.state.Since.Add(r.state.timeout() - time.Nanosecond)
 				r.registerOne()
 			}

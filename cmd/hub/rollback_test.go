@@ -103,7 +103,7 @@ func rolledBack(t *testing.T, stage api.Phase) map[Party][]string {
 		told[e.Party] = append(told[e.Party], orders(e.Orders))
 		r.answer(e.Party)
 	}
-	if !r.state.Settled() || r.state.any(Selected, Registered, Moved, Returning, Returned) {
+	if !r.state.Settled() || r.state.hasClusterIn(Selected, Registered, Moved, Returning, Returned) {
 		t.Errorf("after the rollback of %s the phase is %s, and clusters are %v", stage, r.state.Phase, r.state.Clusters)
 	}
 	return told

@@ -19,10 +19,10 @@ import (
 const (
 	// shardClusters is the number of clusters in a ConfigMap.
 	shardClusters = 250
-	// maxShardBytes leaves room for metadata within the 1 MiB that the API server takes.
+	// maxShardBytes leaves room for metadata within the API server's limit of 1 MiB.
 	maxShardBytes = 900 << 10
-	// clustersKey and shardsKey are the keys of the clusters in a ConfigMap and of the number
-	// of ConfigMaps. No record has one of them.
+	// clustersKey and shardsKey are the keys of the clusters in a ConfigMap and of the number of ConfigMaps. No key of
+	// a record equals them.
 	clustersKey = "clusters"
 	shardsKey   = "shards"
 )
@@ -34,7 +34,7 @@ type Shard struct {
 	Data map[string]string
 }
 
-// The stored forms. What is not stored follows from the spec.
+// storedCluster is the stored form of a cluster. Fields that are not stored follow from the spec.
 type storedCluster struct {
 	Name     string       `json:"name"`
 	State    ClusterState `json:"state"`
@@ -77,8 +77,7 @@ func (r storedRecord) restore() Record {
 	}
 }
 
-// Shards returns what is stored about single clusters, and the records, in as many
-// ConfigMaps as needed. They are written before the Progress.
+// Shards returns the clusters and the records as the data of ConfigMaps. The manager writes them before the Progress.
 func (s State) Shards(migration string) []Shard { return s.shards(migration, shardClusters) }
 
 func (s State) shards(migration string, size int) []Shard {
@@ -93,7 +92,7 @@ func (s State) shards(migration string, size int) []Shard {
 	return shards
 }
 
-// ShardName is the name of the n-th ConfigMap of a migration.
+// ShardName returns the name of the n-th ConfigMap of a migration.
 func ShardName(migration string, n int) string { return fmt.Sprintf("%s-state-%d", migration, n) }
 
 func (s State) shard(part []Cluster) map[string]string {
@@ -105,8 +104,8 @@ func (s State) shard(part []Cluster) map[string]string {
 	}
 	data := map[string]string{clustersKey: encode(clusters), format.Key: strconv.Itoa(format.Current)}
 	total := len(data[clustersKey])
-	// The newest first: if there is more than fits, the errors of the oldest are dropped. What
-	// they meant for a cluster is stored with the cluster.
+	// The newest records come first: if they do not fit, the errors of the oldest are dropped. Their effect on a
+	// cluster is stored with the cluster.
 	keys := make([]Key, 0, len(s.Records))
 	for k := range s.Records {
 		keys = append(keys, k)
@@ -132,7 +131,7 @@ func (s State) shard(part []Cluster) map[string]string {
 	return data
 }
 
-// encode writes a type that has no field which JSON can't write.
+// encode returns the JSON of a type that JSON can always encode.
 func encode(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -143,7 +142,7 @@ func encode(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Progress returns what is stored in the status. Its write is the commit of the state.
+// Progress returns the part of the state that is stored in the status. Its write is the commit of the state.
 func (s State) Progress(shards int) *api.MigrationProgress {
 	p := &api.MigrationProgress{
 		Format: format.Current, Stage: s.Stage, Turn: int32(s.Turn), Attempt: s.Attempt, Thirds: int32(s.Thirds), //nolint:gosec // small numbers
@@ -156,9 +155,8 @@ func (s State) Progress(shards int) *api.MigrationProgress {
 	return p
 }
 
-// Restore reads a state back. Shards that were written without their commit, all or some,
-// are no error: the event that they came from is delivered again, and [Step] makes the
-// same state of it.
+// Restore rebuilds a state from its stored form. Shards without their commit are not an error: their event is delivered
+// again, and [Step] computes the same state from it.
 func Restore(spec api.ManagedClusterMigrationSpec, phase api.Phase, p *api.MigrationProgress, shards []map[string]string) (State, error) {
 	s := New(spec)
 	if p == nil {
@@ -177,8 +175,7 @@ func Restore(spec api.ManagedClusterMigrationSpec, phase api.Phase, p *api.Migra
 	}
 	shards = shards[:p.Shards]
 	if slices.ContainsFunc(shards, func(data map[string]string) bool { return data[shardsKey] != strconv.Itoa(int(p.Shards)) }) {
-		// The clusters of a placement were being written, which is the first thing that is
-		// known of them.
+		// The shards of a newly resolved placement were written without their commit.
 		if phase != api.PhaseValidating && phase != api.PhasePending {
 			return State{}, fmt.Errorf("restore the migration: its state has %d ConfigMaps, which say otherwise", p.Shards)
 		}
@@ -195,7 +192,7 @@ func Restore(spec api.ManagedClusterMigrationSpec, phase api.Phase, p *api.Migra
 	return s, nil
 }
 
-// checkFormats refuses also ConfigMaps that a newer release wrote without the commit.
+// checkFormats also refuses ConfigMaps that a newer release wrote without the commit.
 func checkFormats(p *api.MigrationProgress, shards []map[string]string) error {
 	if err := format.CheckNumber("status.progress of the migration", int64(p.Format)); err != nil {
 		return err
@@ -239,8 +236,8 @@ func (s *State) addShard(data map[string]string, first bool) error {
 	return nil
 }
 
-// mergeRecords takes the older of two records that differ: the newer one was not written
-// to every shard, so that its event is delivered again.
+// mergeRecords keeps the older of two records that differ: the newer one was not written to every shard, so its event
+// is delivered again.
 func (s *State) mergeRecords(others map[Key]Record) {
 	for key, mine := range s.Records {
 		other, ok := others[key]
@@ -267,12 +264,12 @@ func (s *State) mergeRecords(others map[Key]Record) {
 	}
 }
 
-// sameRecord does not compare Unsent, which the next try to send the command makes anew.
+// sameRecord does not compare Unsent: the next attempt to send the command sets it again.
 func sameRecord(a, b Record) bool {
 	return a.Attempt == b.Attempt && a.Sent == b.Sent && a.Started == b.Started && a.Finished == b.Finished && a.Error == b.Error
 }
 
-// olderThan follows the life of a record: a higher attempt, then sent, started, finished.
+// olderThan compares the progress of records: attempt, then sent, started, finished.
 func olderThan(a, b Record) bool {
 	switch {
 	case a.Attempt != b.Attempt:
@@ -285,7 +282,7 @@ func olderThan(a, b Record) bool {
 	return a.Sent < b.Sent
 }
 
-// parseKey reads the key of a record.
+// parseKey parses the key of a record.
 func parseKey(text string) (Key, bool) {
 	for _, p := range []Party{Manager, Source, Target} {
 		for _, stage := range stages {

@@ -41,7 +41,7 @@ func randomEvent(random *rand.Rand, s State) Event {
 		}
 		return names
 	}
-	r := Report{At: now, Party: []Party{Manager, Source, Target}[random.IntN(3)], Stage: s.Stage, Attempt: s.Attempt, Finished: random.IntN(4) > 0, Done: s.in(clusterStates[:]...)}
+	r := Report{At: now, Party: []Party{Manager, Source, Target}[random.IntN(3)], Stage: s.Stage, Attempt: s.Attempt, Finished: random.IntN(4) > 0, Done: s.clustersIn(clusterStates[:]...)}
 	if random.IntN(10) == 0 {
 		r.Done = pick()
 	}

@@ -12,8 +12,7 @@ import (
 // Party acts in a migration.
 type Party string
 
-// Parties. Keys of the stored state begin with them, and not with the name of a hub,
-// which may be any.
+// Parties. Keys of the stored state begin with them and not with the name of a hub, which can be any name.
 const (
 	Manager Party = "manager"
 	Source  Party = "source"
@@ -28,15 +27,14 @@ const (
 	Selected ClusterState = "Selected"
 	// Registered means that the target hub has seen two renewals of its lease.
 	Registered ClusterState = "Registered"
-	// Moved means that the source hub has deleted what it had of the cluster.
+	// Moved means that the source hub has deleted the objects of the cluster.
 	Moved ClusterState = "Moved"
-	// Returning means that the cluster belongs to the source hub, and has not shown
-	// that it is there.
+	// Returning means that the cluster belongs to the source hub, and that its return is not proven yet.
 	Returning ClusterState = "Returning"
 	// Returned means that the source hub has seen two renewals of its lease since the
 	// rollback began.
 	Returned ClusterState = "Returned"
-	// Restored means that the target hub has deleted what it had created.
+	// Restored means that the target hub has deleted the objects that it had created.
 	Restored ClusterState = "Restored"
 )
 
@@ -54,38 +52,37 @@ type Cluster struct {
 	State ClusterState
 	// FailedIn is the stage in which the cluster failed, empty if it did not.
 	FailedIn api.Phase
-	// Failure is why.
+	// Failure is the reason of the failure.
 	Failure
-	// Since is when the cluster came to its state, by the clock of the manager. It is zero for a
-	// cluster that is Selected.
+	// Since is when the cluster reached its state, by the clock of the manager. It is zero for a Selected cluster.
 	Since time.Time
 }
 
-// Key of a record: what one party did in one stage.
+// Key identifies the record of one party in one stage.
 type Key struct {
 	Party Party
 	Stage api.Phase
 }
 
-// String is the key of the record in a ConfigMap, as source-deploying.
+// String returns the key of the record in a ConfigMap, such as source-deploying.
 func (k Key) String() string { return string(k.Party) + "-" + strings.ToLower(string(k.Stage)) }
 
-// Record is what is known of the last command that a party got in a stage.
+// Record is what the manager knows of a party's last command in a stage.
 type Record struct {
-	// Attempt of the command. A record of another attempt than the state's is history.
+	// Attempt is the attempt of the command. A record whose attempt differs from the state's is outdated.
 	Attempt int64
 	// Sent is one more than the thirds of the timeout that had passed when the command was
 	// last sent; zero if it was not sent.
 	Sent int
-	// Unsent is why the command can't be sent; empty unless the last try has failed.
+	// Unsent is why the command can't be sent; empty unless the last attempt to send it has failed.
 	Unsent string
 	// Started means that the party has the command.
 	Started bool
-	// Finished means that the party will do no more.
+	// Finished means that the party has sent its final report.
 	Finished bool
 	// Error is why the party can't do its task for any cluster.
 	Error Failure
-	// ClusterErrors are the clusters for which it can't.
+	// ClusterErrors are the failures of single clusters.
 	ClusterErrors map[string]Failure
 }
 
@@ -99,47 +96,46 @@ type Timeouts struct {
 	Reconnect time.Duration
 }
 
-// DefaultReconnect is the least that the API of KlusterletConfig takes.
+// DefaultReconnect is the least value that the API of KlusterletConfig accepts.
 const DefaultReconnect = 180 * time.Second
 
 const (
-	quick = 5 * time.Minute
-	// slow is for agents that change hubs.
-	slow = 12 * time.Minute
+	defaultTimeout = 5 * time.Minute
+	// changeHubsTimeout is the default timeout of phases in which agents change hubs.
+	changeHubsTimeout = 12 * time.Minute
 )
 
-// Of returns the timeout of a phase.
-func (t Timeouts) Of(stage api.Phase) time.Duration {
+// ForPhase returns the timeout of a phase.
+func (t Timeouts) ForPhase(stage api.Phase) time.Duration {
 	switch {
 	case t.Stage > 0:
 		return t.Stage
 	case stage == api.PhaseRegistering, stage == api.PhaseRollbacking:
-		return slow
+		return changeHubsTimeout
 	}
-	return quick
+	return defaultTimeout
 }
 
-// AfterEnd is how long a bootstrap token is valid after [Timeouts.Total], for work that is left
-// when the migration has ended. A hub that is down for a night keeps its clusters.
+// AfterEnd is how long a bootstrap token is valid after [Timeouts.Total], for work that is left after the end of the
+// migration. With it, a hub can be down for a night.
 const AfterEnd = 24 * time.Hour
 
-// Total bounds the time from start to end, including a rollback of each kind. A bootstrap token
-// that is valid for less is not used: an agent that restarts with an expired token of one hub
-// changes to the other.
+// Total bounds the time from start to end, including every kind of rollback. A bootstrap token must be valid for at
+// least this time: an agent that restarts with an expired token of one hub changes to the other hub.
 func (t Timeouts) Total() time.Duration {
 	var sum time.Duration
 	for _, stage := range stages {
-		sum += t.Of(stage)
+		sum += t.ForPhase(stage)
 	}
 	return sum
 }
 
-// stages in the order in which a migration may come to them.
+// stages are the stages in their order.
 var stages = []api.Phase{
 	api.PhaseValidating, api.PhaseInitializing, api.PhaseDeploying, api.PhaseRegistering, api.PhaseRollbacking, api.PhaseCleaning,
 }
 
-// StageNumber orders the stages, from 1. It is zero for what is no stage.
+// StageNumber returns the position of a stage in their order, from 1. It returns zero for a phase that is not a stage.
 func StageNumber(stage api.Phase) int {
 	for i, s := range stages {
 		if s == stage {
@@ -149,12 +145,11 @@ func StageNumber(stage api.Phase) int {
 	return 0
 }
 
-// State is all that the manager knows of a migration. It is a value: [Step] returns
-// another one, and changes none.
+// State is everything that the manager knows of a migration. It is a value: [Step] returns a new one and does not
+// modify its argument.
 type State struct {
 	Phase api.Phase
-	// Stage is the last phase in which work was done. In phases Failed and Completed, work
-	// of it may be left.
+	// Stage is the last phase in which work was done. In phases Failed and Completed, work of this stage may be left.
 	Stage api.Phase
 	// Turn is the index of the present turn of the stage.
 	Turn int
@@ -169,7 +164,7 @@ type State struct {
 	// Reason is why the migration failed, or why it is partial: a documented constant.
 	Reason  string
 	Message string
-	// WaitingFor names the migration for which this one is Pending.
+	// WaitingFor is the migration for whose end this one is Pending.
 	WaitingFor string
 	// Deleting means that a user has deleted the migration.
 	Deleting bool
@@ -178,7 +173,7 @@ type State struct {
 	// From and To are the names of the hubs.
 	From, To  string
 	Placement string
-	// Clusters are sorted by name. They are none until a placement is resolved.
+	// Clusters are sorted by name. They are empty until a placement is resolved.
 	Clusters []Cluster
 	Records  map[Key]Record
 }
@@ -215,8 +210,7 @@ func (s *State) selectClusters(names []string) {
 	}
 }
 
-// clone shares nothing with s that Step changes. The errors within a record are never
-// changed once they are there.
+// clone returns a copy that shares nothing with s that Step modifies. The errors within a record are never modified.
 func (s State) clone() State {
 	s.Clusters = slices.Clone(s.Clusters)
 	s.Records = maps.Clone(s.Records)
@@ -226,7 +220,7 @@ func (s State) clone() State {
 	return s
 }
 
-// record is what is known of the present command to a party.
+// record returns the record of the present command of a party.
 func (s State) record(p Party) Record {
 	r := s.Records[Key{p, s.Stage}]
 	if r.Attempt != s.Attempt {
@@ -241,8 +235,8 @@ func (s State) cluster(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.Clusters, name, func(c Cluster, name string) int { return strings.Compare(c.Name, name) })
 }
 
-// in returns the clusters that are in one of the states.
-func (s State) in(states ...ClusterState) []string {
+// clustersIn returns the clusters that are in one of the states.
+func (s State) clustersIn(states ...ClusterState) []string {
 	var names []string
 	for _, c := range s.Clusters {
 		if slices.Contains(states, c.State) {
@@ -252,6 +246,6 @@ func (s State) in(states ...ClusterState) []string {
 	return names
 }
 
-func (s State) any(states ...ClusterState) bool {
+func (s State) hasClusterIn(states ...ClusterState) bool {
 	return slices.ContainsFunc(s.Clusters, func(c Cluster) bool { return slices.Contains(states, c.State) })
 }

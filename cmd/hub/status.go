@@ -45,9 +45,8 @@ func (s State) Failures() []api.ClusterFailure {
 	return failures
 }
 
-// Conditions returns the conditions of the stages that were reached, without times. What
-// kstatus reads, Ready, Reconciling and Stalled, follows from the phase, [State.Settled]
-// and these.
+// Conditions returns the conditions of the reached stages, without times. The conditions for kstatus (Ready,
+// Reconciling and Stalled) follow from the phase, [State.Settled] and these.
 func (s State) Conditions() []metav1.Condition {
 	var conditions []metav1.Condition
 	add := func(kind string, status metav1.ConditionStatus, reason, message string) {
@@ -74,16 +73,16 @@ func (s State) Conditions() []metav1.Condition {
 			add(kind, metav1.ConditionFalse, reason, message)
 		}
 	}
-	if s.Stage == api.PhaseRollbacking || s.Stage == api.PhaseCleaning && s.any(Returning, Returned, Restored) {
-		conditions = append(conditions, s.ending(api.ConditionRolledBack, s.in(Returning, Returned)))
+	if s.Stage == api.PhaseRollbacking || s.Stage == api.PhaseCleaning && s.hasClusterIn(Returning, Returned, Restored) {
+		conditions = append(conditions, s.ending(api.ConditionRolledBack, s.clustersIn(Returning, Returned)))
 	}
 	if s.Stage == api.PhaseCleaning {
-		conditions = append(conditions, s.ending(api.ConditionCleaned, s.in(Registered)))
+		conditions = append(conditions, s.ending(api.ConditionCleaned, s.clustersIn(Registered)))
 	}
 	return conditions
 }
 
-// Unsent says which present command can't be sent, and why. It is empty if there is none.
+// Unsent returns which present command can't be sent, and why. It is empty if all commands were sent.
 func (s State) Unsent() string {
 	if s.Settled() {
 		return ""
@@ -104,8 +103,7 @@ func (s State) waiting() (reason, message string) {
 	return api.ReasonInProgress.Name, "waiting for " + s.waitsFor().String()
 }
 
-// reachedStage returns the last stage on the way forward, and whether the migration failed
-// in it.
+// reachedStage returns the last stage before a rollback, and whether the migration failed in it.
 func (s State) reachedStage() (stage api.Phase, failed bool) {
 	switch {
 	case s.Stage == "":
@@ -120,20 +118,20 @@ func (s State) reachedStage() (stage api.Phase, failed bool) {
 
 // registered returns the condition after phase Registering.
 func (s State) registered() metav1.Condition {
-	if s.any(Returning, Returned, Restored) {
+	if s.hasClusterIn(Returning, Returned, Restored) {
 		return metav1.Condition{Type: api.ConditionRegistered, Status: metav1.ConditionFalse, Reason: api.ReasonPartiallyRegistered.Name, Message: s.Message}
 	}
 	return metav1.Condition{Type: api.ConditionRegistered, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded.Name}
 }
 
-// ending returns the condition of a rollback or a cleanup, with the clusters that it waits for.
+// ending returns the condition of a rollback or a cleanup. Its message names the clusters that are left.
 func (s State) ending(kind string, left []string) metav1.Condition {
 	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse}
 	c.Reason, c.Message = s.waiting()
 	switch {
-	case s.Settled(), s.ended() && len(left) == 0 && kind == api.ConditionRolledBack && s.Stage == api.PhaseCleaning:
+	case s.Settled(), s.inFinalPhase() && len(left) == 0 && kind == api.ConditionRolledBack && s.Stage == api.PhaseCleaning:
 		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded.Name}
-	case s.ended() && c.Reason == api.ReasonInProgress.Name:
+	case s.inFinalPhase() && c.Reason == api.ReasonInProgress.Name:
 		c.Reason = api.ReasonIncomplete.Name
 	}
 	if len(left) > 0 {

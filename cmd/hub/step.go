@@ -7,9 +7,8 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// Step returns the state after an event. An event that does not fit leaves the state as it
-// is. After a crash, the manager calls Step again with the same event, possibly with a state of
-// which only the shards were written.
+// Step returns the state after an event. An event that does not fit the state changes nothing. After a crash, the
+// manager calls Step again with the same event, possibly with a state of which only the shards were written.
 func Step(s State, e Event) State {
 	before := s.Clusters
 	s = s.clone()
@@ -36,13 +35,13 @@ func Step(s State, e Event) State {
 		return s
 	}
 	// Repeat: a turn may have nothing to do.
-	for s.advance(e.at()) {
+	for s.advance(e.occurredAt()) {
 	}
-	s.stampClusters(before, e.at())
+	s.stampClusters(before, e.occurredAt())
 	return s
 }
 
-// stampClusters sets when each cluster came to its state, if it is another state than before.
+// stampClusters sets Since of each cluster whose state has changed.
 func (s *State) stampClusters(before []Cluster, now time.Time) {
 	for i := range s.Clusters {
 		c := &s.Clusters[i]
@@ -52,8 +51,8 @@ func (s *State) stampClusters(before []Cluster, now time.Time) {
 	}
 }
 
-// resume calls for an action of the manager again if its result was stored without the commit,
-// which has the reason of a failure. Reports of hubs are delivered again by themselves.
+// resume makes an action of the manager due again if its result was stored without the commit: the commit has the
+// reason of a failure. Reports of hubs need nothing: the brokers deliver them again.
 func (s *State) resume() {
 	if r := s.record(Manager); r.Finished && (s.Stage == api.PhaseValidating || s.Stage == api.PhaseInitializing) {
 		delete(s.Records, Key{Manager, s.Stage})
@@ -63,7 +62,7 @@ func (s *State) resume() {
 func (s *State) start(now time.Time) {
 	if s.Phase == api.PhasePending && !s.Deleting {
 		s.WaitingFor = ""
-		s.enter(api.PhaseValidating, now)
+		s.beginPhase(api.PhaseValidating, now)
 	}
 }
 
@@ -78,7 +77,7 @@ func (s *State) rollback(now time.Time) {
 	switch {
 	case s.Phase == api.PhaseFailed && s.RollbackStage != "":
 		s.returnAll()
-		s.enter(api.PhaseRollbacking, now)
+		s.beginPhase(api.PhaseRollbacking, now)
 	default:
 		s.abort(now)
 	}
@@ -112,8 +111,8 @@ func (s *State) sent(key, unsent string) {
 	}
 }
 
-// tick counts the thirds of the timeout. After each third, commands without an answer are due
-// again. In Rollbacking and Cleaning, commands that failed are due again as well.
+// tick counts the thirds of the timeout. After each third, commands without a final report are due again. In
+// Rollbacking and Cleaning, failed commands are due again too.
 func (s *State) tick(now time.Time) {
 	if s.Phase == api.PhasePending || s.Settled() {
 		return
@@ -123,7 +122,7 @@ func (s *State) tick(now time.Time) {
 		return
 	}
 	s.Thirds = thirds
-	if !s.ended() && thirds >= 3 {
+	if !s.inFinalPhase() && thirds >= 3 {
 		s.expire(now)
 		return
 	}
@@ -138,15 +137,15 @@ func (s *State) expire(now time.Time) {
 		s.returnUnregistered(func(Cluster) Failure { return Failure{Message: late} })
 		s.settleRegistering(now)
 	case api.PhaseRollbacking:
-		s.end(api.PhaseFailed, now)
+		s.endPhase(api.PhaseFailed, now)
 	case api.PhaseCleaning:
-		s.end(api.PhaseCompleted, now)
+		s.endPhase(api.PhaseCompleted, now)
 	default:
 		s.fail(api.ReasonTimeout.Name, late, now)
 	}
 }
 
-// advance takes one step that needs no further event. It reports whether it took one.
+// advance takes one step that needs no further event. It returns false if no step was possible.
 func (s *State) advance(now time.Time) bool {
 	switch s.Phase {
 	case api.PhasePending:
@@ -170,6 +169,6 @@ func (s *State) advance(now time.Time) bool {
 			return false
 		}
 	}
-	s.next(s.following())
+	s.beginTurn(s.nextTurn())
 	return true
 }

@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// maxMessage bounds a stored message of an agent, in bytes: a ConfigMap has up to 1 MiB for 250
-	// clusters, and an agent may send a longer text.
+	// maxMessage bounds a stored message of an agent, in bytes: a ConfigMap has up to 1 MiB for 250 clusters, and an
+	// agent may send longer messages.
 	maxMessage = 240
 	// maxNamed bounds the clusters that a message names.
 	maxNamed = 3
 )
 
-// clip returns the message of an agent as one line of bounded length.
+// clip returns a message of an agent as one line of bounded length.
 func clip(message string) string { return quote.Clip(quote.Printable(message), maxMessage) }
 
 // firstNames joins the first names of a list.

@@ -6,8 +6,8 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// Action is one thing that a party does, for all clusters that it concerns. Every action
-// may be repeated, and continues where it was interrupted.
+// Action is an action of a party, for all clusters that it concerns. Every action may be repeated, and resumes after an
+// interruption.
 type Action string
 
 // Actions of the manager.
@@ -30,12 +30,12 @@ const (
 const (
 	// ValidateSource resolves the placement and checks every cluster.
 	ValidateSource Action = "ValidateSource"
-	// InstallBootstrap gives the klusterlets the kubeconfig of the target hub beside their
-	// own, saves what it replaces, and waits until they have it.
+	// InstallBootstrap adds the kubeconfig of the target hub to the klusterlets, saves the values that it replaces, and
+	// waits until the klusterlets have it.
 	InstallBootstrap Action = "InstallBootstrap"
 	// SendResources pauses the clusters' provisioning, and sends all resources.
 	SendResources Action = "SendResources"
-	// ReleaseClusters sets hubAcceptsClient to false, upon which the klusterlets change hubs.
+	// ReleaseClusters sets hubAcceptsClient to false; the klusterlets then change hubs.
 	ReleaseClusters Action = "ReleaseClusters"
 	// RestoreAcceptance restores the original hubAcceptsClient.
 	RestoreAcceptance Action = "RestoreAcceptance"
@@ -44,9 +44,9 @@ const (
 	// RevertBootstrap restores the klusterlets' bootstrap configuration, and removes the
 	// annotations of the migration.
 	RevertBootstrap Action = "RevertBootstrap"
-	// AwaitReturn is done for a cluster when two renewals of its lease were seen.
+	// AwaitReturn is done for a cluster when its lease was renewed twice.
 	AwaitReturn Action = "AwaitReturn"
-	// DeleteMoved deletes what the source hub has of clusters that were moved.
+	// DeleteMoved deletes the source hub's objects of moved clusters.
 	DeleteMoved Action = "DeleteMoved"
 )
 
@@ -54,42 +54,41 @@ const (
 const (
 	// ValidateTarget checks that the hub has none of the clusters, and can have them.
 	ValidateTarget Action = "ValidateTarget"
-	// GrantRegistration lets the bootstrap account register clusters, and approves them.
+	// GrantRegistration grants the bootstrap account the permission to register clusters, and approves them.
 	GrantRegistration Action = "GrantRegistration"
 	// ReceiveResources applies the resources that the source sends, as objects that belong
 	// to the migration. ManagedClusters are not accepted yet.
 	ReceiveResources Action = "ReceiveResources"
 	// AcceptClusters sets hubAcceptsClient to true.
 	AcceptClusters Action = "AcceptClusters"
-	// AwaitRegistration is done for a cluster when it is Joined and Available, and two
-	// renewals of its lease were seen.
+	// AwaitRegistration is done for a cluster when it is Joined and Available, and its lease was renewed twice.
 	AwaitRegistration Action = "AwaitRegistration"
-	// StopAccepting sets hubAcceptsClient to false, and keeps the hub from setting it again.
+	// StopAccepting sets hubAcceptsClient to false, and prevents the hub from setting it again.
 	StopAccepting Action = "StopAccepting"
 	// DeleteCreated deletes the objects that the migration has created, and no others.
 	DeleteCreated Action = "DeleteCreated"
 	// FinishMoved waits until the klusterlets have the hub's own bootstrap kubeconfig,
 	// removes the annotations of the migration, and unpauses.
 	FinishMoved Action = "FinishMoved"
-	// RevokeRegistration removes what GrantRegistration has added.
+	// RevokeRegistration undoes GrantRegistration.
 	RevokeRegistration Action = "RevokeRegistration"
 )
 
-// task is what one party does in a turn.
+// task has the actions of one party in a turn.
 type task struct {
 	party   Party
 	actions []Action
 }
 
-// turn has tasks that run at the same time. The next turn begins when all are finished.
+// turn is a set of tasks that run at the same time. The next turn begins when all are finished.
 type turn []task
 
-// forward is the protocol as long as nothing fails.
+// forward is the protocol without failures.
 var forward = map[api.Phase][]turn{
 	api.PhaseValidating: {
 		{{Manager, []Action{CheckHubs}}},
 		{{Source, []Action{ValidateSource}}},
-		{{Manager, []Action{ClaimClusters}}}, // of the clusters that a placement selects
+		{{Manager, []Action{ClaimClusters}}}, // also for the clusters that a placement selects
 		{{Target, []Action{ValidateTarget}}},
 	},
 	api.PhaseInitializing: {
@@ -115,7 +114,7 @@ var forward = map[api.Phase][]turn{
 	},
 }
 
-// backward is the rollback by the stage that failed. Each includes what the lower ones do.
+// backward is the rollback by the failed stage. Each rollback includes those of the earlier stages.
 var backward = map[api.Phase][]turn{
 	api.PhaseInitializing: {
 		{{Source, []Action{RevertBootstrap}}},
@@ -132,14 +131,14 @@ var backward = map[api.Phase][]turn{
 		{{Source, []Action{RestoreAcceptance}}},
 		{{Target, []Action{StopAccepting}}},
 		{{Source, []Action{RemovePauses, RevertBootstrap, AwaitReturn}}},
-		// Again, in case that the target did not answer and skipTurn has left its turn.
+		// Again: the target may not have answered, so that skipTurn has left its turn.
 		{{Target, []Action{StopAccepting, DeleteCreated}}},
 		{{Target, []Action{RevokeRegistration}}},
 		{{Manager, []Action{RevokeBootstrap}}},
 	},
 }
 
-// turns of the present stage.
+// turns returns the turns of the present stage.
 func (s State) turns() []turn {
 	if s.Stage == api.PhaseRollbacking {
 		return backward[s.RollbackStage]
@@ -147,7 +146,7 @@ func (s State) turns() []turn {
 	return forward[s.Stage]
 }
 
-// turn returns the present turn, which is empty when none is left.
+// turn returns the present turn. It is empty when no turn is left.
 func (s State) turn() turn {
 	if turns := s.turns(); s.Turn < len(turns) {
 		return turns[s.Turn]
@@ -155,7 +154,7 @@ func (s State) turn() turn {
 	return nil
 }
 
-// task returns what a party does in the present turn.
+// task returns the task of a party in the present turn.
 func (s State) task(p Party) (task, bool) {
 	for _, t := range s.turn() {
 		if t.party == p && len(s.orders(t)) > 0 {
@@ -172,22 +171,21 @@ type Order struct {
 	Clusters []string `json:"clusters,omitempty"`
 }
 
-// concerned are the states of the clusters that an action is for. Actions that are not
-// listed concern the migration as a whole.
-var concerned = map[Action][]ClusterState{
+// statesByAction has the cluster states that an action concerns. Other actions concern the migration as a whole.
+var statesByAction = map[Action][]ClusterState{
 	ValidateTarget: {Selected}, InstallBootstrap: {Selected}, SendResources: {Selected}, ReceiveResources: {Selected},
 	AcceptClusters: {Selected}, ReleaseClusters: {Selected}, AwaitRegistration: {Selected},
 	RestoreAcceptance: {Returning}, RemovePauses: {Returning}, RevertBootstrap: {Returning}, AwaitReturn: {Returning},
 	DeleteCreated: {Returned}, FinishMoved: {Registered}, DeleteMoved: {Registered},
 }
 
-// orders of a task. A task without any is done.
+// orders returns the orders of a task. A task without orders is done.
 func (s State) orders(t task) []Order {
 	var orders []Order
 	for _, a := range t.actions {
-		states, some := concerned[a]
+		states, some := statesByAction[a]
 		if a == StopAccepting {
-			// With the deletion, for the clusters that are deleted; before, for those that return.
+			// After the deletion, the action concerns deleted clusters; before, those that return.
 			states, some = []ClusterState{Returning}, true
 			if t.actions[len(t.actions)-1] == DeleteCreated {
 				states = []ClusterState{Returned}
@@ -196,25 +194,25 @@ func (s State) orders(t task) []Order {
 		if !some {
 			order := Order{Action: a}
 			if a == ValidateSource && s.Placement == "" {
-				order.Clusters = s.in(Selected)
+				order.Clusters = s.clustersIn(Selected)
 			}
 			orders = append(orders, order)
-		} else if names := s.in(states...); len(names) > 0 {
+		} else if names := s.clustersIn(states...); len(names) > 0 {
 			orders = append(orders, Order{Action: a, Clusters: names})
 		}
 	}
 	return orders
 }
 
-// reached says what becomes of a cluster for which an action is done.
-func (s State) reached(a Action, was ClusterState) ClusterState {
+// stateAfter returns the state of a cluster after an action is done.
+func (s State) stateAfter(a Action, was ClusterState) ClusterState {
 	switch {
 	case a == AwaitRegistration && was == Selected:
 		return Registered
 	case a == AwaitReturn && was == Returning:
 		return Returned
 	case a == RevertBootstrap && was == Returning && s.RollbackStage == api.PhaseInitializing:
-		return Restored // nothing was created, and no agent has changed hubs
+		return Restored // no object was created, and no agent has changed hubs
 	case a == DeleteCreated && was == Returned:
 		return Restored
 	case a == DeleteMoved && was == Registered:
@@ -223,17 +221,19 @@ func (s State) reached(a Action, was ClusterState) ClusterState {
 	return was
 }
 
-// ended reports whether the phase is the last one.
-func (s State) ended() bool { return s.Phase == api.PhaseFailed || s.Phase == api.PhaseCompleted }
+// inFinalPhase reports whether the phase is Failed or Completed.
+func (s State) inFinalPhase() bool {
+	return s.Phase == api.PhaseFailed || s.Phase == api.PhaseCompleted
+}
 
-// Settled reports whether the migration has ended and nothing of it is left to do.
-func (s State) Settled() bool { return s.ended() && s.Turn >= len(s.turns()) }
+// Settled reports whether the migration has ended and no work is left.
+func (s State) Settled() bool { return s.inFinalPhase() && s.Turn >= len(s.turns()) }
 
-// timeout of the present phase. Clusters that return during Cleaning need as long as in
+// timeout returns the timeout of the present phase. Clusters that return during Cleaning need as long as in
 // Rollbacking.
 func (s State) timeout() time.Duration {
-	if s.Stage == api.PhaseCleaning && s.any(Returning, Returned, Restored) {
-		return max(s.Timeouts.Of(api.PhaseCleaning), s.Timeouts.Of(api.PhaseRollbacking))
+	if s.Stage == api.PhaseCleaning && s.hasClusterIn(Returning, Returned, Restored) {
+		return max(s.Timeouts.ForPhase(api.PhaseCleaning), s.Timeouts.ForPhase(api.PhaseRollbacking))
 	}
-	return s.Timeouts.Of(s.Stage)
+	return s.Timeouts.ForPhase(s.Stage)
 }

@@ -107,7 +107,7 @@ func (w world) clone() world {
 func (w *world) key(b []byte) []byte {
 	s := w.state
 	b = append(b[:0], byte(StageNumber(s.Stage)), byte(s.Turn), byte(s.Attempt), byte(min(s.Thirds, 12)), byte(StageNumber(s.RollbackStage)),
-		flags(s.ended(), s.Deleting, w.granted, w.left.manager, w.left.source, w.left.target, w.left.abort), byte(w.left.messages))
+		flags(s.inFinalPhase(), s.Deleting, w.granted, w.left.manager, w.left.source, w.left.target, w.left.abort), byte(w.left.messages))
 	for _, c := range s.Clusters {
 		b = append(b, byte(slices.Index(clusterStates[:], c.State)))
 	}
@@ -180,7 +180,7 @@ func (w *world) moves(p protocol) []move {
 		}
 	}
 	w.timeMoves(p, len(moves) > 0, add)
-	if w.left.abort && !w.state.ended() {
+	if w.left.abort && !w.state.inFinalPhase() {
 		next := w.clone()
 		next.left.abort = false
 		next.step(p, Rollback{At: next.now()})
@@ -191,14 +191,14 @@ func (w *world) moves(p protocol) []move {
 
 func (w *world) timeMoves(p protocol, busy bool, add func(string, world)) {
 	deadline, ok := Deadline(w.state)
-	if !ok || busy && (w.left.messages == 0 || w.state.ended()) {
+	if !ok || busy && (w.left.messages == 0 || w.state.inFinalPhase()) {
 		return
 	}
 	next := w.clone()
 	if busy {
 		next.left.messages--
 	}
-	if w.state.ended() && w.state.Thirds > 9 {
+	if w.state.inFinalPhase() && w.state.Thirds > 9 {
 		next.wrong = "the migration does not end"
 	}
 	next.step(p, Tick{At: deadline})

@@ -213,7 +213,7 @@ func TestAgentsRefuse(t *testing.T) {
 		Command: hub.Command{Stage: api.PhaseCleaning, Attempt: 100, Orders: []hub.Order{{Action: hub.DeleteMoved, Clusters: names(m.klusterlets)}}},
 		ToHub:   m.target.name,
 	}
-	header := message.Header{Type: message.TypeSource, Migration: m.uid, From: message.ManagerName, To: m.source.name, Stage: api.PhaseCleaning, Attempt: 100, Left: time.Minute}
+	header := message.Header{Type: message.TypeSource, Migration: m.uid, From: message.ManagerName, To: m.source.name, Stage: api.PhaseCleaning, Attempt: 100, ValidFor: time.Minute}
 	refused := func(s *hubSide, reason string) func() bool {
 		was := m.refused(s, reason)
 		return func() bool { return m.refused(s, reason) > was }
@@ -333,7 +333,7 @@ func TestAgentsRefuseResources(t *testing.T) {
 	sealing := key.Key()
 	// One of these is the attempt of Deploying.
 	for attempt := range int64(20) {
-		h := message.Header{Type: message.TypeResource, Migration: m.uid, From: m.source.name, To: m.target.name, Stage: api.PhaseDeploying, Attempt: attempt, Left: time.Hour}
+		h := message.Header{Type: message.TypeResource, Migration: m.uid, From: m.source.name, To: m.target.name, Stage: api.PhaseDeploying, Attempt: attempt, ValidFor: time.Hour}
 		e, err := message.Write(h, []byte("{}"), stranger, &sealing)
 		if err != nil {
 			t.Fatal(err)

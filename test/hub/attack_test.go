@@ -136,7 +136,7 @@ func (m *managed) attacksOnTheSource(uid string, first, last message.Envelope) m
 		Command: hub.Command{Stage: api.PhaseCleaning, Attempt: 100, Orders: []hub.Order{{Action: hub.DeleteMoved, Clusters: []string{m.sites[0].name}}}},
 		ToHub:   m.target.name,
 	}
-	header := message.Header{Type: message.TypeSource, Migration: uid, From: message.ManagerName, To: m.source.name, Stage: api.PhaseCleaning, Attempt: 100, Left: time.Minute}
+	header := message.Header{Type: message.TypeSource, Migration: uid, From: message.ManagerName, To: m.source.name, Stage: api.PhaseCleaning, Attempt: 100, ValidFor: time.Minute}
 	own := header
 	own.From = m.target.name
 	attacks := map[string]attack{}
@@ -157,11 +157,11 @@ func (m *managed) attacksOnTheSource(uid string, first, last message.Envelope) m
 
 // attacksOnTheManager are messages in the topics of reports.
 func (m *managed) attacksOnTheManager(uid string) map[string]attack {
-	beat := message.Header{Type: message.TypeHeartbeat, From: m.source.name, To: message.ManagerName, Left: time.Minute}
+	beat := message.Header{Type: message.TypeHeartbeat, From: m.source.name, To: message.ManagerName, ValidFor: time.Minute}
 	own := beat
 	own.From = m.target.name
 	present := m.g.read(objectKey{Namespace: m.g.namespace, Name: "first"}).Status.Progress
-	report := message.Header{Type: message.TypeStatus, Migration: uid, From: m.source.name, To: message.ManagerName, Stage: present.Stage, Attempt: present.Attempt, Left: time.Minute}
+	report := message.Header{Type: message.TypeStatus, Migration: uid, From: m.source.name, To: message.ManagerName, Stage: present.Stage, Attempt: present.Attempt, ValidFor: time.Minute}
 	claims := message.Heartbeat{Hub: m.source.name, Versions: []int{message.Version}}
 	done := message.StatusBundle{Finished: true, Done: []string{m.sites[0].name}}
 	attacks := map[string]attack{

@@ -101,7 +101,7 @@ const tokenLifetime = time.Hour
 func (m *move) send(e hub.Effect, missing []message.Gap) {
 	m.t.Helper()
 	command := hub.Command{Stage: e.Stage, Attempt: e.Attempt, Orders: e.Orders}
-	h := message.Header{Migration: m.uid, From: message.ManagerName, Stage: e.Stage, Attempt: e.Attempt, Left: max(time.Until(e.Until), 0).Truncate(time.Second)}
+	h := message.Header{Migration: m.uid, From: message.ManagerName, Stage: e.Stage, Attempt: e.Attempt, ValidFor: max(time.Until(e.Until), 0).Truncate(time.Second)}
 	var bundle any
 	if e.Party == hub.Source {
 		h.Type, h.To = message.TypeSource, m.source.name

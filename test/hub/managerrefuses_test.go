@@ -75,7 +75,7 @@ func TestManagerRefuses(t *testing.T) {
 	uid := string(before.UID)
 	status := func(of, in *scripted, h message.Header) func() {
 		return func() {
-			h.Type, h.To, h.Left = cmp.Or(h.Type, message.TypeStatus), cmp.Or(h.To, message.ManagerName), time.Minute
+			h.Type, h.To, h.ValidFor = cmp.Or(h.Type, message.TypeStatus), cmp.Or(h.To, message.ManagerName), time.Minute
 			h.From = cmp.Or(h.From, of.hub)
 			h.Migration, h.Stage, h.Attempt = cmp.Or(h.Migration, uid), cmp.Or(h.Stage, progress.Stage), cmp.Or(h.Attempt, progress.Attempt)
 			data, err := message.Encode(message.StatusBundle{Finished: true, Done: []string{"c1"}})

@@ -161,7 +161,7 @@ func TestManagerOverUnreliableTransport(t *testing.T) {
 			lost++
 			// The manager stores that it has sent the command, and then a third of the time passes.
 			pause(t.Context(), time.Second)
-			clock.leap(hub.New(g.read(key).Spec).Timeouts.Of(phase) / 3)
+			clock.leap(hub.New(g.read(key).Spec).Timeouts.ForPhase(phase) / 3)
 		case <-time.After(50 * time.Millisecond):
 		case <-t.Context().Done():
 			t.Fatal(describe(g.read(key)))

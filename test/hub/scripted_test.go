@@ -53,7 +53,7 @@ func (a *scripted) beat(ctx context.Context) {
 }
 
 func (a *scripted) write(ctx context.Context, h message.Header, bundle any) {
-	h.From, h.To, h.Left = a.hub, message.ManagerName, time.Minute
+	h.From, h.To, h.ValidFor = a.hub, message.ManagerName, time.Minute
 	data, err := message.Encode(bundle)
 	if err == nil {
 		var e message.Envelope

@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// heartbeatLeft is how long a heartbeat is valid.
-	heartbeatLeft = time.Minute
+	// heartbeatValidity is how long a heartbeat is valid.
+	heartbeatValidity = time.Minute
 	// keyInterval is how often the agent looks for keys that nothing needs any more.
 	keyInterval = time.Minute
 	// maxReceivePause is between two attempts to receive, when the brokers refuse.
 	maxReceivePause = 30 * time.Second
 )
 
-// CommandGroup and ResourceGroup are the groups of consumers of a hub, for ACLs.
+// CommandGroup is the consumer group in which the agent of a hub reads commands. ACLs name it.
 func CommandGroup(hubName string) string { return "godwit-agent-" + hubName + "-commands" }
 
-// ResourceGroup is the group that reads resources.
+// ResourceGroup is the consumer group in which the agent of a hub reads resources. ACLs name it.
 func ResourceGroup(hubName string) string { return "godwit-agent-" + hubName + "-resources" }
 
-// starter starts an execution, which ends with the agent.
+// starter starts an execution. The execution ends with the agent.
 type starter func(m *migration, execute func(context.Context))
 
-// Run continues what was interrupted, and then receives, executes and reports until the
-// context ends. It returns an error only if what was stored can't be read.
+// Run resumes interrupted commands. Then it receives, executes and reports until the context ends. It returns an error
+// only if the stored commands can't be read.
 func (a *Agent) Run(ctx context.Context) error {
 	all, newer, err := a.store.list(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return nil
 }
 
-// every does something now and then, until the context ends.
+// every calls a function at an interval until the context ends.
 func (a *Agent) every(ctx context.Context, interval time.Duration, do func(context.Context)) {
 	for ctx.Err() == nil {
 		do(ctx)
@@ -86,7 +86,7 @@ func (a *Agent) sendHeartbeat(ctx context.Context) {
 	data, err := message.Encode(message.Heartbeat{Hub: a.Hub, Versions: []int{message.Version}})
 	if err == nil {
 		var e message.Envelope
-		h := message.Header{Type: message.TypeHeartbeat, From: a.Hub, To: message.ManagerName, Left: heartbeatLeft}
+		h := message.Header{Type: message.TypeHeartbeat, From: a.Hub, To: message.ManagerName, ValidFor: heartbeatValidity}
 		if e, err = message.Write(h, data, a.Identity, nil); err == nil {
 			err = a.Transport.Send(ctx, message.StatusTopic(a.Hub), a.Hub, e)
 		}
@@ -100,7 +100,7 @@ func (a *Agent) sendHeartbeat(ctx context.Context) {
 	a.Metrics.heartbeat.Set(float64(a.Clock.Now().Unix()))
 }
 
-// dropKeys deletes keys of migrations of which no further command came.
+// dropKeys deletes the keys of migrations that got no further command.
 func (a *Agent) dropKeys(ctx context.Context) {
 	a.mutex.Lock()
 	var all []*migration
@@ -109,7 +109,7 @@ func (a *Agent) dropKeys(ctx context.Context) {
 	}
 	a.mutex.Unlock()
 	for _, m := range all {
-		if err := a.change(ctx, m, func(s *stored) bool {
+		if err := a.update(ctx, m, func(s *stored) bool {
 			drop := s.key != nil && !s.task.keepsKey(a.Clock.Now())
 			if drop {
 				s.key = nil
@@ -142,8 +142,8 @@ func (a *Agent) receive(ctx context.Context, group, topic string, handle func(co
 	}
 }
 
-// receiveCommand stores a new command, and has it executed. An error means that it was not
-// stored, and is delivered again.
+// receiveCommand stores a new command and starts its execution. An error means that the command was not stored; the
+// broker delivers it again.
 func (a *Agent) receiveCommand(ctx context.Context, topic string, e message.Envelope, start starter) error {
 	c, reason, err := a.readCommand(e)
 	if err != nil {
@@ -152,7 +152,7 @@ func (a *Agent) receiveCommand(ctx context.Context, topic string, e message.Enve
 	}
 	if err := a.newer[c.header.Migration]; err != nil {
 		a.refuse(ctx, topic, e, refusedNewer, err.Error())
-		a.sayNewer(ctx, c, err)
+		a.reportNewerFormat(ctx, c, err)
 		return nil
 	}
 	m := a.migration(c.header.Migration)
@@ -181,8 +181,8 @@ func (a *Agent) receiveCommand(ctx context.Context, topic string, e message.Enve
 	return nil
 }
 
-// sayNewer reports that the agent does nothing for a migration of a newer release.
-func (a *Agent) sayNewer(ctx context.Context, c command, why error) {
+// reportNewerFormat reports that the agent does nothing for a migration of a newer release.
+func (a *Agent) reportNewerFormat(ctx context.Context, c command, why error) {
 	m := &migration{uid: c.header.Migration}
 	report := hub.Report{Party: c.role, Stage: c.Stage, Attempt: c.Attempt, Finished: true, Error: failureOf(cluster.Explain(why))}
 	if err := a.send(ctx, m, progress{report: report}); err != nil && ctx.Err() == nil {
@@ -191,7 +191,7 @@ func (a *Agent) sayNewer(ctx context.Context, c command, why error) {
 	}
 }
 
-// accept stores a command, with a key of the migration as long as one is needed.
+// accept stores a command. It stores a key of the migration too, as long as the migration needs one.
 func (a *Agent) accept(ctx context.Context, m *migration, c command, inbox hub.Inbox) error {
 	var key *message.OpeningKey
 	if needsKey(c.Stage) {
@@ -203,15 +203,15 @@ func (a *Agent) accept(ctx context.Context, m *migration, c command, inbox hub.I
 			key = &made
 		}
 	}
-	return a.change(ctx, m, func(s *stored) bool {
-		s.task = task{Role: c.role, Inbox: inbox, Source: c.source, Target: c.target, Until: ends(a.Clock.Now(), c.header.Left)}
+	return a.update(ctx, m, func(s *stored) bool {
+		s.task = task{Role: c.role, Inbox: inbox, Source: c.source, Target: c.target, Until: commandDeadline(a.Clock.Now(), c.header.ValidFor)}
 		s.key = key
 		return true
 	})
 }
 
-// repeat answers a command that the agent has. A target that names what it has not got
-// makes the manager repeat the source's.
+// repeat answers a command that the agent has already. The manager repeats the command of the source when the target
+// reports missing objects.
 func (a *Agent) repeat(ctx context.Context, m *migration, c command, start starter) {
 	if c.source == nil || len(c.source.Missing) == 0 {
 		a.answer(ctx, m)
@@ -228,7 +228,7 @@ func (a *Agent) repeat(ctx context.Context, m *migration, c command, start start
 	})
 }
 
-// receiveBundle takes a bundle of resources, or holds it until its command has arrived.
+// receiveBundle accepts a bundle of resources, or holds the bundle until its command has arrived.
 func (a *Agent) receiveBundle(ctx context.Context, topic string, e message.Envelope) error {
 	h, err := message.Peek(e)
 	if err != nil {
@@ -240,12 +240,12 @@ func (a *Agent) receiveBundle(ctx context.Context, topic string, e message.Envel
 	case why != "":
 		a.refuse(ctx, topic, e, refusedNotExpected, why)
 	case into != nil:
-		a.open(ctx, a.known(h.Migration), into, e)
+		a.open(ctx, a.find(h.Migration), into, e)
 	}
 	return ctx.Err()
 }
 
-// arrivalsFor returns what takes a bundle, or why the bundle is refused. If neither, the
+// arrivalsFor returns the arrivals that a bundle belongs to, or why the bundle is refused. If it returns neither, the
 // bundle is held.
 func (a *Agent) arrivalsFor(h message.Header, e message.Envelope) (into *arrivals, why string) {
 	a.mutex.Lock()
@@ -265,11 +265,11 @@ func (a *Agent) arrivalsFor(h message.Header, e message.Envelope) (into *arrival
 		}
 	}
 	now := a.Clock.Now()
-	a.held.add(heldBundle{migration: h.Migration, envelope: e, until: now.Add(h.Left)}, now)
+	a.held.add(heldBundle{migration: h.Migration, envelope: e, until: now.Add(h.ValidFor)}, now)
 	return nil, ""
 }
 
-// executes reports whether resources may be taken soon for the last command.
+// executes reports whether the last command will need resources soon.
 func executes(t task) bool {
 	return !t.finished() && t.Inbox.Last.Stage == api.PhaseDeploying &&
 		slices.ContainsFunc(t.Inbox.Last.Orders, func(o hub.Order) bool { return o.Action == hub.ReceiveResources })

@@ -167,10 +167,10 @@ func TestEnds(t *testing.T) {
 		0:                54 * time.Second,
 		-time.Hour:       54 * time.Second,
 		90 * time.Second: 81 * time.Second,
-		5 * time.Minute:  5*time.Minute - maxReserve,
-		24 * time.Hour:   24*time.Hour - maxReserve,
+		5 * time.Minute:  5*time.Minute - maxReportReserve,
+		24 * time.Hour:   24*time.Hour - maxReportReserve,
 	} {
-		if got := ends(now, left).Sub(now); got != want {
+		if got := commandDeadline(now, left).Sub(now); got != want {
 			t.Errorf("with %s left the command ends after %s, want %s", left, got, want)
 		}
 	}
@@ -272,7 +272,7 @@ func TestRetries(t *testing.T) {
 	attempts := 0
 	w := scripted(t, hub.Target, []hub.Order{{Action: hub.RevokeRegistration}}, nil)
 	w.passOf = func(hub.Action) (pass, bool) {
-		return forAll(func(context.Context) (string, error) {
+		return passOfMigration(func(context.Context) (string, error) {
 			if attempts++; attempts < 3 {
 				return "", errors.New("the API server does not answer")
 			}

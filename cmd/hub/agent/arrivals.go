@@ -16,11 +16,11 @@ const (
 	maxHeld = 32 << 20
 )
 
-// arrivals puts together what arrives for one execution.
+// arrivals reassembles the bundles of one execution.
 type arrivals struct {
 	mutex       sync.Mutex
 	reassembler *message.Reassembler
-	// last is when the last bundle arrived, or was asked for.
+	// last is when the last bundle arrived, or was requested.
 	last time.Time
 
 	// deliveries pass complete clusters to the execution. The receiver waits until they were
@@ -42,8 +42,8 @@ func newArrivals(clusters []string, now time.Time) *arrivals {
 	}
 }
 
-// add takes a bundle, and returns when what it completes was applied once. An error other
-// than the context's says what of the bundle was refused.
+// add adds a bundle. It returns when the execution has applied the clusters that the bundle completes. An error other
+// than the context's says which part of the bundle was refused.
 func (a *arrivals) add(ctx context.Context, b message.ResourceBundle, now time.Time) error {
 	a.mutex.Lock()
 	a.last = now
@@ -69,7 +69,7 @@ func (a *arrivals) add(ctx context.Context, b message.ResourceBundle, now time.T
 	return err
 }
 
-// missing names what has not arrived, if nothing has for a while.
+// missing returns what has not arrived, if nothing has arrived for a while.
 func (a *arrivals) missing(now time.Time, quiet time.Duration) []message.Gap {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -80,9 +80,9 @@ func (a *arrivals) missing(now time.Time, quiet time.Duration) []message.Gap {
 	return a.reassembler.Missing()
 }
 
-// held keeps bundles whose command has not arrived: two topics have no order between them.
-// Who has sent them can't be checked yet, so that they must not hold up others, and the
-// oldest give way. What is lost is missing later, and sent again.
+// held keeps bundles whose command has not arrived: two topics have no order between them. The agent can't check their
+// sender yet, so it drops the oldest bundles when memory is short. The agent reports dropped bundles as missing later,
+// and the source sends them again.
 type held struct {
 	bundles []heldBundle
 	bytes   int
@@ -104,7 +104,7 @@ func (h *held) add(b heldBundle, now time.Time) {
 	}
 }
 
-// take returns the bundles of a migration, and keeps them no longer.
+// take removes and returns the bundles of a migration.
 func (h *held) take(migration string) []message.Envelope {
 	var taken []message.Envelope
 	h.remove(func(b heldBundle) bool {

@@ -21,7 +21,7 @@ import (
 func (w *work) sendResources(missing []message.Gap) pass {
 	return func(ctx context.Context, names []string) (cluster.Result, error) {
 		b := w.task.Source
-		key, err := keyOf(b.TargetSealingKey, b.ToHub)
+		key, err := sealingKeyOf(b.TargetSealingKey, b.ToHub)
 		if err != nil {
 			return cluster.Result{}, err
 		}
@@ -32,7 +32,7 @@ func (w *work) sendResources(missing []message.Gap) pass {
 	}
 }
 
-// total is the number of clusters whose resources the command is about.
+// total returns the number of clusters whose resources the command sends.
 func (w *work) total() int {
 	for _, o := range w.task.Inbox.Last.Orders {
 		if o.Action == hub.SendResources {
@@ -50,7 +50,7 @@ func (w *work) sendBundle(ctx context.Context, bundle message.ResourceBundle, ke
 	last, to := w.task.Inbox.Last, w.task.Source.ToHub
 	e, err := message.Write(message.Header{
 		Type: message.TypeResource, Migration: w.migration.uid, From: w.Hub, To: to, Stage: last.Stage, Attempt: last.Attempt,
-		Batch: w.migration.nextBatch(), Left: max(w.task.Until.Sub(w.Clock.Now()), least), TotalClusters: bundle.TotalClusters,
+		Batch: w.migration.nextBatch(), ValidFor: max(w.task.Until.Sub(w.Clock.Now()), minCommandTime), TotalClusters: bundle.TotalClusters,
 	}, data, w.Identity, &key)
 	if err != nil {
 		return err
@@ -59,8 +59,8 @@ func (w *work) sendBundle(ctx context.Context, bundle message.ResourceBundle, ke
 	return w.Transport.Send(ctx, message.MigrationTopic(to), w.migration.uid, e)
 }
 
-// sendMissing sends what the target lacks. It stores nothing: the target names it again
-// until it has it.
+// sendMissing sends the objects that the target reports as missing. It stores nothing: the target repeats its report
+// until it has them.
 func (w *work) sendMissing(ctx context.Context, missing []message.Gap) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("migration", w.migration.uid)
 	names := map[string]bool{}
@@ -83,12 +83,11 @@ func (w *work) sendMissing(ctx context.Context, missing []message.Gap) {
 type receiver struct {
 	*work
 	arrivals *arrivals
-	// pending are clusters that have arrived, and for which the action is not done.
+	// pending are the clusters that have arrived and are not applied yet.
 	pending map[string]message.Resources
 }
 
-// receiveResources returns a pass that waits for arrivals, and what to do at the end of the
-// execution.
+// receiveResources returns a pass that waits for arrivals, and a function to call at the end of the execution.
 func (w *work) receiveResources(ctx context.Context) (p pass, end func()) {
 	r := &receiver{work: w, pending: map[string]message.Resources{}}
 	var clusters []string
@@ -99,7 +98,7 @@ func (w *work) receiveResources(ctx context.Context) (p pass, end func()) {
 	}
 	began := w.Clock.Now()
 	if w.migration.resumed {
-		began = time.Time{} // what a former process had in memory is asked for at once
+		began = time.Time{} // request at once what the previous process had in memory
 	}
 	r.arrivals = newArrivals(clusters, began)
 	w.Agent.mutex.Lock()
@@ -164,7 +163,7 @@ func (r *receiver) pass(ctx context.Context, names []string) (cluster.Result, er
 	return result, nil
 }
 
-// open opens a bundle with the keys of the command that is executed, and takes it.
+// open decrypts a bundle with the keys of the running command, and adds it to the arrivals.
 func (a *Agent) open(ctx context.Context, m *migration, into *arrivals, e message.Envelope) {
 	s := m.get()
 	topic := message.MigrationTopic(a.Hub)

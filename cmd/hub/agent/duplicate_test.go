@@ -48,7 +48,7 @@ func TestDuplicateCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, err := message.Write(message.Header{
-		Type: message.TypeSource, Migration: "uid", From: message.ManagerName, To: "hub1", Stage: command.Stage, Attempt: command.Attempt, Left: time.Minute,
+		Type: message.TypeSource, Migration: "uid", From: message.ManagerName, To: "hub1", Stage: command.Stage, Attempt: command.Attempt, ValidFor: time.Minute,
 	}, data, manager, nil)
 	if err != nil {
 		t.Fatal(err)

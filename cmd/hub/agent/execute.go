@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub"
 )
 
-// run executes what is stored of a migration.
+// run executes the stored command of a migration.
 func (a *Agent) run(ctx context.Context, m *migration) {
 	w := a.newWork(m)
 	switch w.task.Role {

@@ -15,7 +15,7 @@ type Metrics struct {
 	heartbeat prometheus.Gauge
 }
 
-// NewMetrics makes metrics.
+// NewMetrics returns metrics that are not registered yet.
 func NewMetrics() *Metrics {
 	const prefix = "godwit_cluster_migration_agent_"
 	return &Metrics{

@@ -20,12 +20,11 @@ type Agent struct {
 	mutex      sync.Mutex
 	migrations map[string]*migration
 	held       held
-	// newer are the migrations whose commands a newer release has stored. It does not change while the
-	// agent runs.
+	// newer has, by UID, the migrations whose commands a newer release stored. It does not change while the agent runs.
 	newer map[string]error
 }
 
-// New makes an agent, which does nothing until it runs.
+// New returns an agent, which does nothing until [Agent.Run].
 func New(o Options) *Agent {
 	return &Agent{
 		Options: o.withDefaults(), store: store{o.Client, o.Namespace},
@@ -33,7 +32,7 @@ func New(o Options) *Agent {
 	}
 }
 
-// migration returns one, also if the agent has no command of it.
+// migration returns a migration. It creates one if the agent has no command of it.
 func (a *Agent) migration(uid string) *migration {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -45,50 +44,49 @@ func (a *Agent) migration(uid string) *migration {
 	return m
 }
 
-// known returns a migration of which the agent has a command, or nil.
-func (a *Agent) known(uid string) *migration {
+// find returns a migration of which the agent has a command, or nil.
+func (a *Agent) find(uid string) *migration {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	return a.migrations[uid]
 }
 
-// migration is one in which the hub has a part.
+// migration is a migration in which the hub is the source or the target.
 type migration struct {
 	uid string
 
 	mutex  sync.Mutex
 	stored stored
-	// progress is what the execution has come to that runs.
+	// progress is the progress of the running execution.
 	progress progress
-	// arrivals is there while an execution takes resources.
+	// arrivals is nil unless an execution receives resources.
 	arrivals *arrivals
 	// resumed means that the agent has restarted since the command was stored.
 	resumed bool
 	// batch numbers what the agent sends.
 	batch int
 
-	// cancel and done are of the execution that runs or ran last. The receiver of commands
-	// alone uses them.
+	// cancel and done belong to the execution that runs or ran last. Only the receiver of commands uses them.
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// progress is a report with what hub.Report does not have.
+// progress is a report, and fields that hub.Report does not have.
 type progress struct {
 	report    hub.Report
 	bootstrap message.Sealed
 	missing   []message.Gap
 }
 
-// get returns what is stored.
+// get returns the stored command.
 func (m *migration) get() stored {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.stored
 }
 
-// change stores what edit makes of the task, or nothing if edit returns false.
-func (a *Agent) change(ctx context.Context, m *migration, edit func(*stored) bool) error {
+// update changes the stored command with edit. It stores nothing if edit returns false.
+func (a *Agent) update(ctx context.Context, m *migration, edit func(*stored) bool) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	next := m.stored
@@ -98,8 +96,8 @@ func (a *Agent) change(ctx context.Context, m *migration, edit func(*stored) boo
 	version, err := a.store.save(ctx, m.uid, next)
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
-		// An answer of the API server was lost, or a user has changed the Secret. The agent knows
-		// better than either, and writes again.
+		// An answer of the API server was lost, or a user has changed the Secret. The agent's own state is newer than
+		// both, so it writes again.
 		present := &corev1.Secret{}
 		if got := a.Client.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: secretPrefix + m.uid}, present); client.IgnoreNotFound(got) == nil {
 			m.stored.version = present.ResourceVersion
@@ -113,7 +111,7 @@ func (a *Agent) change(ctx context.Context, m *migration, edit func(*stored) boo
 	return nil
 }
 
-// nextBatch numbers a message.
+// nextBatch returns the number of the next message.
 func (m *migration) nextBatch() int {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -121,7 +119,7 @@ func (m *migration) nextBatch() int {
 	return m.batch
 }
 
-// stop ends the execution that runs, and waits for its end.
+// stop ends the running execution and waits for its end.
 func (m *migration) stop() {
 	if m.cancel != nil {
 		m.cancel()
@@ -142,7 +140,7 @@ func (m *migration) busy() bool {
 	}
 }
 
-// start runs an execution. None may run.
+// start starts an execution. No other execution may run.
 func (m *migration) start(ctx context.Context, group *sync.WaitGroup, execute func(context.Context)) {
 	ctx, m.cancel = context.WithCancel(ctx)
 	done := make(chan struct{})

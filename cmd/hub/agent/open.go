@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
-// refusal is why a message is refused: the value of a label of a metric.
+// refusal is the reason why a message is refused. It is the value of a metric label.
 type refusal string
 
 const (
@@ -26,7 +26,7 @@ const (
 
 var refusals = []refusal{refusedForged, refusedNotForUs, refusedMalformed, refusedVersion, refusedReplay, refusedNotExpected, refusedNewer}
 
-// reasonOf is why package message refuses a message.
+// reasonOf returns the reason of an error of package message.
 func reasonOf(err error) refusal {
 	var version *message.VersionError
 	switch {
@@ -40,7 +40,8 @@ func reasonOf(err error) refusal {
 	return refusedMalformed
 }
 
-// beginCounters makes the counters of topics begin at 0: Prometheus sees no increase in a counter that begins at 1.
+// beginCounters creates the counters of topics with the value 0: Prometheus sees no increase in a counter that starts
+// at 1.
 func (a *Agent) beginCounters(topics ...string) {
 	for _, topic := range topics {
 		for _, reason := range refusals {
@@ -49,8 +50,8 @@ func (a *Agent) beginCounters(topics ...string) {
 	}
 }
 
-// refuse says that a message was refused, and why. Nothing of it is executed, and its
-// offset is committed: it would be refused again.
+// refuse logs and counts a refused message. The agent executes nothing of it and commits its offset: a second delivery
+// would be refused again.
 func (a *Agent) refuse(ctx context.Context, topic string, e message.Envelope, reason refusal, why string) {
 	a.Metrics.refused.WithLabelValues(topic, string(reason)).Inc()
 	log := logr.FromContextOrDiscard(ctx).WithValues("topic", topic, "reason", reason, "why", why)
@@ -61,7 +62,7 @@ func (a *Agent) refuse(ctx context.Context, topic string, e message.Envelope, re
 	log.Info("Refused a message")
 }
 
-// command is one that was proven to be the manager's, for this hub.
+// command is a command whose signature shows that the manager sent it to this hub.
 type command struct {
 	header message.Header
 	hub.Command

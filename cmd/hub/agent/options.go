@@ -12,9 +12,9 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
-// Transport carries envelopes, as package kafka does. Receive passes messages to handle one
-// after another, and again those that were not handled; it returns when the context ends, or
-// when it fails, and is then called again.
+// Transport sends and receives envelopes, as package kafka does. Receive passes messages to handle one after another,
+// and passes a message again that was not handled. It returns when the context ends or when it fails; the caller then
+// calls it again.
 type Transport interface {
 	Send(ctx context.Context, topic, key string, e message.Envelope) error
 	Receive(ctx context.Context, group string, topics []string, handle func(ctx context.Context, topic string, e message.Envelope) error) error
@@ -22,34 +22,33 @@ type Transport interface {
 
 // Options of an agent. Client, Transport, Hub, Namespace, Manager and Identity are required.
 type Options struct {
-	// Client reads and writes the API server of the hub. It must not read from a cache: what an
-	// agent has written, it must see.
+	// Client reads and writes the API server of the hub. It must not read from a cache: an agent must see its own
+	// writes.
 	Client    client.Client
 	Transport Transport
-	// Hub is the name of the hub: that of its ManagedCluster on the global hub.
+	// Hub is the name of the hub's ManagedCluster on the global hub.
 	Hub string
 	// Namespace of the agent has its Secrets, and the Placements by which users select clusters.
 	Namespace string
 	// BootstrapNamespace is where the import controller reads bootstrap secrets;
 	// multicluster-engine unless set.
 	BootstrapNamespace string
-	// Manager verifies commands. It is pinned at the installation.
+	// Manager is the key that verifies commands. The installation sets it.
 	Manager message.IdentityKey
 	// Identity signs what the agent sends. Its public key is enrolled with the manager.
 	Identity message.Identity
-	// Rules are what is collected, and what may be applied; those of package resource unless
-	// set.
+	// Rules select the objects that are collected and that may be applied; those of package resource unless set.
 	Rules []resource.Rule
-	// Metrics count; they need not be registered.
+	// Metrics are counted even if they are not registered.
 	Metrics *Metrics
 	Clock   clock.Clock
 
-	// Heartbeat is how often the agent says that it is there; 15 s unless set. The manager
-	// takes one for absent after 60 s.
+	// Heartbeat is the interval between two heartbeats; 15 s unless set. The manager considers an agent absent after 60
+	// s without one.
 	Heartbeat time.Duration
 	// Poll is the longest pause between two passes; 2 s unless set.
 	Poll time.Duration
-	// Quiet is how long nothing arrives before the agent names what is missing; 15 s unless set.
+	// Quiet is how long the agent waits without an arrival before it reports missing objects; 15 s unless set.
 	Quiet time.Duration
 }
 

@@ -2,7 +2,7 @@ package agent
 
 import "github.com/godwit-dev/godwit/cmd/hub/cluster"
 
-// Permission is what RBAC has to allow an agent.
+// Permission is a permission that an agent needs.
 type Permission struct {
 	Group string
 	// Resource with its subresource after a slash.
@@ -14,11 +14,11 @@ type Permission struct {
 	Verbs     []string
 }
 
-// AccountNamespace is where the bootstrap account of a hub is, if the manager knows no other.
+// AccountNamespace is the namespace of a hub's bootstrap account, unless the manager names another one.
 const AccountNamespace = cluster.AccountNamespace
 
-// Permissions are those of an agent in a namespace, and no others. The namespaces of managed
-// clusters are not known before they move, so that permissions there are for all.
+// Permissions returns exactly the permissions that an agent in a namespace needs. The namespaces of managed clusters
+// are not known before a migration, so these permissions are for all namespaces.
 func Permissions(namespace string) []Permission {
 	const (
 		ocm, work, operators, importer = "cluster.open-cluster-management.io", "work.open-cluster-management.io", "operator.open-cluster-management.io", "config.open-cluster-management.io"
@@ -27,14 +27,14 @@ func Permissions(namespace string) []Permission {
 	moves := []string{"get", "list", "create", "update", "patch", "delete"}
 	shares := []string{"get", "create", "patch", "delete"}
 	all := []Permission{
-		// What the agent keeps, who leads, and what users select.
+		// The agent's Secrets, its Lease, and the Placements of users.
 		{Group: "", Resource: "secrets", Namespace: namespace, Verbs: []string{"get", "list", "create", "update"}},
 		{Group: "coordination.k8s.io", Resource: "leases", Namespace: namespace, Verbs: []string{"get", "create", "update"}},
 		// Leader election records its events in the core group.
 		{Group: "", Resource: "events", Namespace: namespace, Verbs: []string{"create", "patch"}},
 		{Group: ocm, Resource: "placements", Namespace: namespace, Verbs: []string{"get"}},
 		{Group: ocm, Resource: "placementdecisions", Namespace: namespace, Verbs: []string{"list"}},
-		// Clusters, and what proves where they are.
+		// Clusters, and the leases that prove their hub.
 		{Group: ocm, Resource: "managedclusters", Verbs: moves},
 		{Group: "register.open-cluster-management.io", Resource: "managedclusters/accept", Verbs: []string{"update"}},
 		// OCM's webhook asks for it when a ManagedCluster is created: each is in a ManagedClusterSet, if only the default one.
@@ -43,7 +43,7 @@ func Permissions(namespace string) []Permission {
 		{Group: "coordination.k8s.io", Resource: "leases", Names: []string{"managed-cluster-lease"}, Verbs: []string{"get", "list"}},
 		{Group: "certificates.k8s.io", Resource: "certificatesigningrequests", Verbs: []string{"list", "delete"}},
 		{Group: "", Resource: "namespaces", Verbs: shares},
-		// What moves.
+		// Objects that move with a cluster.
 		{Group: "", Resource: "secrets", Verbs: moves},
 		{Group: "", Resource: "configmaps", Verbs: moves},
 		{Group: "agent.open-cluster-management.io", Resource: "klusterletaddonconfigs", Verbs: moves},
@@ -56,7 +56,7 @@ func Permissions(namespace string) []Permission {
 		{Group: rbac, Resource: "clusterrolebindings", Verbs: shares},
 		{Group: "", Resource: "serviceaccounts", Namespace: AccountNamespace, Verbs: shares},
 		{Group: "", Resource: "serviceaccounts/token", Namespace: AccountNamespace, Verbs: []string{"create"}},
-		// The agent grants it to the bootstrap account, and authorizes readers of its metrics by it.
+		// The agent grants this permission to the bootstrap account, and uses it to authorize readers of its metrics.
 		{Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verbs: []string{"create"}},
 		{Group: "authentication.k8s.io", Resource: "tokenreviews", Verbs: []string{"create"}},
 	}

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// reportLeft is how long a report is valid. The manager knows by its attempt whether it
-	// still matters.
-	reportLeft = 24 * time.Hour
-	// maxMissing bounds what a report names as missing. The rest is named when that has come.
+	// reportValidity is how long a report is valid. The manager compares attempts to find out whether a report still
+	// matters.
+	reportValidity = 24 * time.Hour
+	// maxMissing bounds the missing objects in a report. A later report names the rest.
 	maxMissing = 500
-	// retryPause is between two attempts to store or to send.
+	// retryPause is the pause between two attempts to store or to send.
 	retryPause = time.Second
 )
 
-// statusOf is a report as it travels.
+// statusOf returns the message of a report.
 func statusOf(p progress, key *message.OpeningKey) message.StatusBundle {
 	b := message.StatusBundle{
 		Finished: p.report.Finished, ErrMessage: p.report.Error.String(), ErrReason: p.report.Error.Reason,
@@ -40,18 +40,18 @@ func statusOf(p progress, key *message.OpeningKey) message.StatusBundle {
 	return b
 }
 
-// clipped are the lengths that messages of clusters are cut to until a report fits.
-var clipped = []int{240, 100, 30}
+// clipLengths are the lengths that messages of clusters are cut to until a report fits.
+var clipLengths = []int{240, 100, 30}
 
 // send sends a report once.
 func (a *Agent) send(ctx context.Context, m *migration, p progress) error {
 	b := statusOf(p, m.get().key)
 	h := message.Header{
 		Type: message.TypeStatus, Migration: m.uid, From: a.Hub, To: message.ManagerName,
-		Stage: p.report.Stage, Attempt: p.report.Attempt, Batch: m.nextBatch(), Left: reportLeft,
+		Stage: p.report.Stage, Attempt: p.report.Attempt, Batch: m.nextBatch(), ValidFor: reportValidity,
 	}
-	for i, length := range clipped {
-		b.ErrMessage = clip(b.ErrMessage, clipped[0])
+	for i, length := range clipLengths {
+		b.ErrMessage = clip(b.ErrMessage, clipLengths[0])
 		b.ClusterErrors = clipAll(b.ClusterErrors, length)
 		if i > 0 {
 			// The names are in ClusterErrors as well, whose texts begin with the reasons.
@@ -62,7 +62,7 @@ func (a *Agent) send(ctx context.Context, m *migration, p progress) error {
 			return err
 		}
 		e, err := message.Write(h, data, a.Identity, nil)
-		if errors.Is(err, message.ErrTooLarge) && i < len(clipped)-1 {
+		if errors.Is(err, message.ErrTooLarge) && i < len(clipLengths)-1 {
 			continue
 		}
 		if err != nil {
@@ -83,7 +83,7 @@ func clipAll(messages map[string]string, length int) map[string]string {
 
 func clip(text string, length int) string { return quote.Clip(strings.ToValidUTF8(text, "?"), length) }
 
-// answer sends the last report, or what the execution that runs has come to.
+// answer sends the last report, or the progress of the running execution.
 func (a *Agent) answer(ctx context.Context, m *migration) {
 	m.mutex.Lock()
 	p := m.progress
@@ -92,7 +92,7 @@ func (a *Agent) answer(ctx context.Context, m *migration) {
 	}
 	m.mutex.Unlock()
 	if p.report.Attempt == 0 {
-		return // the execution has not begun; it reports that it has
+		return // the execution has not begun; it will report its begin
 	}
 	if err := a.send(ctx, m, p); err != nil && ctx.Err() == nil {
 		// The manager asks again.
@@ -100,12 +100,12 @@ func (a *Agent) answer(ctx context.Context, m *migration) {
 	}
 }
 
-// finish stores the final report, and sends it until the brokers have it.
+// finish stores the final report, and retries until the brokers have accepted it.
 func (a *Agent) finish(ctx context.Context, m *migration, p progress) {
 	log := logr.FromContextOrDiscard(ctx)
 	superseded := false
-	a.persevere(ctx, "Could not store a report", m, func() error {
-		return a.change(ctx, m, func(s *stored) bool {
+	a.retryUntilDone(ctx, "Could not store a report", m, func() error {
+		return a.update(ctx, m, func(s *stored) bool {
 			inbox := s.task.Inbox.Answer(p.report)
 			superseded = inbox.Report == nil
 			s.task.Inbox, s.task.Bootstrap = inbox, p.bootstrap
@@ -120,11 +120,11 @@ func (a *Agent) finish(ctx context.Context, m *migration, p progress) {
 	}
 	log.Info("Finished a command", "migration", m.uid, "stage", p.report.Stage, "attempt", p.report.Attempt,
 		"done", len(p.report.Done), "failed", len(p.report.ClusterErrors), "error", p.report.Error)
-	a.persevere(ctx, "Could not send a report", m, func() error { return a.send(ctx, m, p) })
+	a.retryUntilDone(ctx, "Could not send a report", m, func() error { return a.send(ctx, m, p) })
 }
 
-// persevere repeats what fails until it succeeds or the context ends.
-func (a *Agent) persevere(ctx context.Context, failed string, m *migration, do func() error) {
+// retryUntilDone calls a function until it succeeds or the context ends.
+func (a *Agent) retryUntilDone(ctx context.Context, failed string, m *migration, do func() error) {
 	for {
 		err := do()
 		if err == nil || ctx.Err() != nil {
@@ -139,7 +139,7 @@ func (a *Agent) persevere(ctx context.Context, failed string, m *migration, do f
 	}
 }
 
-// copyOf shares nothing with a report that an execution goes on to change.
+// copyOf returns a deep copy of a report: the execution still changes the original.
 func copyOf(r hub.Report) hub.Report {
 	r.ClusterErrors, r.Done, r.Clusters = maps.Clone(r.ClusterErrors), slices.Clone(r.Done), slices.Clone(r.Clusters)
 	return r

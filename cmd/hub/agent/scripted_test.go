@@ -29,7 +29,7 @@ func scripted(t *testing.T, role hub.Party, orders []hub.Order, act func(hub.Act
 	if role == hub.Source {
 		one.Source = &message.SourceBundle{}
 	}
-	if err := a.change(t.Context(), m, func(s *stored) bool {
+	if err := a.update(t.Context(), m, func(s *stored) bool {
 		s.task = one
 		return true
 	}); err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/source"
 )
 
-// sourcePass returns the pass of an action of the source hub. SendResources is in deploy.go,
-// with what follows from it.
+// sourcePass returns the pass of an action of the source hub. The pass of SendResources is in deploy.go.
 func (w *work) sourcePass(action hub.Action) (pass, bool) {
 	h := w.sourceHub()
 	switch action {
@@ -39,7 +38,7 @@ func (w *work) sourcePass(action hub.Action) (pass, bool) {
 func (w *work) sourceHub() source.Hub {
 	b := w.task.Source
 	return source.Hub{
-		Hub: w.hubOf(), AgentNamespace: w.Namespace, To: b.ToHub, Reconnect: reconnect(b.ReconnectTimeoutSeconds),
+		Hub: w.hubOf(), AgentNamespace: w.Namespace, To: b.ToHub, Reconnect: reconnectTimeout(b.ReconnectTimeoutSeconds),
 	}
 }
 
@@ -52,7 +51,7 @@ func (w *work) validateSource(ctx context.Context, names []string) (cluster.Resu
 			return cluster.Result{}, err
 		}
 		if waits != "" {
-			return cluster.Result{Waiting: map[string]string{whole: waits}}, nil
+			return cluster.Result{Waiting: map[string]string{wholeMigration: waits}}, nil
 		}
 		names = selected
 		w.progress.report.Clusters = selected

@@ -28,18 +28,18 @@ type store struct {
 	namespace string
 }
 
-// stored is a task with the key of its migration, which is nil when nothing is left to open.
+// stored is a task with the key of its migration. The key is nil when the migration needs to open nothing more.
 type stored struct {
 	task task
 	key  *message.OpeningKey
-	// version is that of the Secret, empty before it is created. A write fails if the Secret
-	// was changed since.
+	// version is the resourceVersion of the Secret, empty before it is created. A write fails if the Secret has changed
+	// since.
 	version string
 }
 
-// list returns the tasks of all migrations by UID, and why those are not known that a newer release
-// wrote: the agent takes no command of theirs. A Secret that can't be read is an error: without it, a
-// replay would pass for a new command.
+// list returns the tasks of all migrations by UID. For a task that a newer release wrote, it returns an error by UID:
+// the agent accepts no command of this migration. A Secret that can't be read is an error: without it, the agent would
+// execute a replayed command.
 func (s store) list(ctx context.Context) (all map[string]stored, newer map[string]error, err error) {
 	secrets := &corev1.SecretList{}
 	if err := s.client.List(ctx, secrets, client.InNamespace(s.namespace), client.HasLabels{labelStored}); err != nil {

@@ -28,7 +28,7 @@ func TestStore(t *testing.T) {
 	}
 	want := task{Role: hub.Target, Inbox: hub.Inbox{Last: hub.Command{Stage: api.PhaseDeploying, Attempt: 9}}, Until: clock.Now().Add(5 * time.Minute)}
 	m := a.migration("uid")
-	if err := a.change(t.Context(), m, func(s *stored) bool {
+	if err := a.update(t.Context(), m, func(s *stored) bool {
 		s.task, s.key = want, &key
 		return true
 	}); err != nil {
@@ -65,7 +65,7 @@ func TestStoreRecovers(t *testing.T) {
 	a := New(o)
 	m := a.migration("uid")
 	store := func(attempt int64) error {
-		return a.change(t.Context(), m, func(s *stored) bool {
+		return a.update(t.Context(), m, func(s *stored) bool {
 			s.task.Inbox.Last.Attempt = attempt
 			return true
 		})

@@ -12,15 +12,14 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/target"
 )
 
-// targetPass returns the pass of an action of the target hub. ReceiveResources is in
-// deploy.go, since it takes what arrives.
+// targetPass returns the pass of an action of the target hub. The pass of ReceiveResources is in deploy.go.
 func (w *work) targetPass(action hub.Action) (pass, bool) {
 	h := w.targetHub()
 	switch action {
 	case hub.ValidateTarget:
 		return h.ValidateTarget, true
 	case hub.GrantRegistration:
-		return forAll(w.grant), true
+		return passOfMigration(w.grant), true
 	case hub.AcceptClusters:
 		return h.AcceptClusters, true
 	case hub.AwaitRegistration:
@@ -34,7 +33,7 @@ func (w *work) targetPass(action hub.Action) (pass, bool) {
 	case hub.FinishMoved:
 		return h.FinishMoved, true
 	case hub.RevokeRegistration:
-		return forAll(func(ctx context.Context) (string, error) { return "", h.RevokeRegistration(ctx) }), true
+		return passOfMigration(func(ctx context.Context) (string, error) { return "", h.RevokeRegistration(ctx) }), true
 	}
 	return nil, false
 }
@@ -43,17 +42,17 @@ func (w *work) targetHub() target.Hub {
 	b := w.task.Target
 	return target.Hub{
 		Hub: w.hubOf(), Account: types.NamespacedName{Namespace: b.InstallNamespace, Name: b.ManagedServiceAccountName},
-		Reconnect: reconnect(b.ReconnectTimeoutSeconds),
+		Reconnect: reconnectTimeout(b.ReconnectTimeoutSeconds),
 	}
 }
 
-// grant issues the bootstrap kubeconfig as well, if the manager has none.
+// grant grants the permission to register. It also issues the bootstrap kubeconfig if the manager has none.
 func (w *work) grant(ctx context.Context) (waits string, err error) {
 	h, b := w.targetHub(), w.task.Target
 	if waits, err := h.GrantRegistration(ctx); err != nil || waits != "" || b.Bootstrap == nil {
 		return waits, err
 	}
-	key, err := keyOf(b.SourceSealingKey, b.FromHub)
+	key, err := sealingKeyOf(b.SourceSealingKey, b.FromHub)
 	if err != nil {
 		return "", err
 	}

@@ -14,37 +14,35 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
-// task is what an agent keeps of a migration. It stays when the migration has ended, so that
-// commands of it which a hub has recorded are refused for ever.
+// task is what an agent stores of a migration. The agent keeps it after the end of the migration, so that it refuses
+// replayed commands forever.
 type task struct {
 	Role  hub.Party `json:"role"`
 	Inbox hub.Inbox `json:"inbox"`
-	// Source or Target is the last command as it came.
+	// Source or Target is the last command as received.
 	Source *message.SourceBundle `json:"source,omitempty"`
 	Target *message.TargetBundle `json:"target,omitempty"`
-	// Until is when the command ends, by the clock of this hub.
+	// Until is the deadline of the command, by the clock of this hub.
 	Until time.Time `json:"until"`
 	// Bootstrap is the kubeconfig of the final report, sealed to the source.
 	Bootstrap message.Sealed `json:"bootstrap,omitempty"`
 }
 
 const (
-	// least time for a command, also one that is sent when its phase has ended.
-	least = time.Minute
-	// reserve is the share of a command's time that is left for the report to arrive, up to
-	// maxReserve.
-	reserve    = 10
-	maxReserve = 10 * time.Second
-	// keyGrace is how long a key stays after its command has ended, so that the next one can
-	// follow.
+	// minCommandTime is the least time for a command, even if its phase has already ended.
+	minCommandTime = time.Minute
+	// reportReserve divides the time of a command: this part, up to maxReportReserve, is left for the report to arrive.
+	reportReserve    = 10
+	maxReportReserve = 10 * time.Second
+	// keyGrace is how long a key is kept after its command has ended: the next command needs it.
 	keyGrace = 10 * time.Minute
 )
 
-// ends returns when a command ends that was received now, so that its report is with the
-// manager before the phase ends.
-func ends(now time.Time, left time.Duration) time.Time {
-	left = max(left, least)
-	return now.Add(left - min(left/reserve, maxReserve))
+// commandDeadline returns the deadline of a command that was received now. Its report must reach the manager before the
+// phase ends.
+func commandDeadline(now time.Time, left time.Duration) time.Time {
+	left = max(left, minCommandTime)
+	return now.Add(left - min(left/reportReserve, maxReportReserve))
 }
 
 // needsKey reports whether commands of a stage may bring secrets.
@@ -52,7 +50,7 @@ func needsKey(stage api.Phase) bool {
 	return slices.Contains([]api.Phase{api.PhaseValidating, api.PhaseInitializing, api.PhaseDeploying}, stage)
 }
 
-// keepsKey reports whether the key of the migration may be needed yet.
+// keepsKey reports whether the migration may still need its key.
 func (t task) keepsKey(now time.Time) bool {
 	r := t.Inbox.Report
 	failed := r != nil && r.Finished && (r.Error != (hub.Failure{}) || len(r.ClusterErrors) > 0)
@@ -60,16 +58,16 @@ func (t task) keepsKey(now time.Time) bool {
 	case !needsKey(t.Inbox.Last.Stage):
 		return false
 	case t.Inbox.Last.Stage == api.PhaseValidating && failed:
-		return false // the manager ends the migration, and says nothing more
+		return false // the manager ends the migration and sends no further command
 	}
 	return now.Before(t.Until.Add(keyGrace))
 }
 
-// finished reports whether the agent will do no more for the last command.
+// finished reports whether the last command has its final report.
 func (t task) finished() bool { return t.Inbox.Report != nil && t.Inbox.Report.Finished }
 
-// encode compresses: a command and its report name each of up to 5,000 clusters several
-// times, and a Secret has at most 1 MiB.
+// encode compresses the task: a command and its report name each of up to 5,000 clusters several times, and a Secret
+// has at most 1 MiB.
 func (t task) encode() ([]byte, error) {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)

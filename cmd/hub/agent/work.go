@@ -14,17 +14,16 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
-// firstPause between two passes; it grows up to Options.Poll.
+// firstPause is the first pause between two passes; pauses grow up to Options.Poll.
 const firstPause = 100 * time.Millisecond
 
-// whole stands for the migration as a whole in a result, where an action is not for clusters.
-const whole = ""
+// wholeMigration is the name in a result of an action that is not for single clusters.
+const wholeMigration = ""
 
-// notArrived is what a cluster waits for whose objects have not arrived.
+// notArrived is the message of a cluster that waits for its objects.
 const notArrived = "its objects have not arrived from the source hub"
 
-// pass is one pass of an action over clusters, of which there are none if the action is for
-// the migration as a whole.
+// pass is one pass of an action over clusters. It has no clusters if the action is for the migration as a whole.
 type pass func(ctx context.Context, clusters []string) (cluster.Result, error)
 
 // work is the execution of one command.
@@ -35,21 +34,20 @@ type work struct {
 	key       *message.OpeningKey
 	// passOf returns the pass of an action, or false if the role does not have it.
 	passOf func(hub.Action) (pass, bool)
-	// last is the index of the last order that names a cluster, and done are the clusters of the
-	// report.
+	// last is the index of the last order that names a cluster. done are the clusters that the report names as done.
 	last map[string]int
 	done map[string]bool
-	// leases are those seen since the command was executed first by this process.
+	// leases are the leases observed since this process started the command.
 	leases cluster.Leases
-	// kinds are those that the hub serves while the command is executed.
+	// kinds caches the kinds that the hub serves during the command.
 	kinds   cluster.Kinds
 	emptied cluster.Emptied
-	// confirmations are of what the API server denies while the command is executed.
+	// confirmations are the denials of the API server during the command.
 	confirmations cluster.Confirmations
 	progress      progress
 }
 
-// newWork is the execution of what is stored.
+// newWork returns the execution of the stored command.
 func (a *Agent) newWork(m *migration) *work {
 	s := m.get()
 	last := s.task.Inbox.Last
@@ -65,14 +63,14 @@ func (a *Agent) newWork(m *migration) *work {
 	}
 }
 
-// execute executes all orders, one after another, and reports. When its context ends,
-// another command has superseded this one, or the agent ends.
+// execute executes all orders, one after another, and reports. Its context ends when another command supersedes this
+// one, or when the agent ends.
 func (w *work) execute(ctx context.Context) {
 	last := w.task.Inbox.Last
 	logr.FromContextOrDiscard(ctx).Info("Execute a command", "migration", w.migration.uid, "stage", last.Stage, "attempt", last.Attempt, "actions", actions(last))
 	w.publish(ctx)
 	for i := range last.Orders {
-		err := w.order(ctx, i)
+		err := w.executeOrder(ctx, i)
 		if ctx.Err() != nil {
 			return
 		}
@@ -93,12 +91,12 @@ func actions(c hub.Command) []hub.Action {
 	return all
 }
 
-// order executes an order for the clusters for which no earlier one has failed. It returns
-// an error that keeps the agent from doing anything for any cluster. After a pass it pauses
-// for at least as long as the pass took: controllers that it waits for need the API server.
-func (w *work) order(ctx context.Context, i int) error {
+// executeOrder executes an order for the clusters that no earlier order has failed for. It returns an error if the
+// agent can do nothing for any cluster. After a pass it pauses for at least as long as the pass took, because the
+// controllers that it waits for need the API server too.
+func (w *work) executeOrder(ctx context.Context, i int) error {
 	order := w.task.Inbox.Last.Orders[i]
-	left := w.sound(order.Clusters)
+	left := w.withoutFailure(order.Clusters)
 	if len(order.Clusters) > 0 && len(left) == 0 {
 		return nil
 	}
@@ -106,7 +104,7 @@ func (w *work) order(ctx context.Context, i int) error {
 	if !ok {
 		return cluster.Fail(cluster.ReasonUnknownAction, "the agent of hub %s has no action %s as %s: upgrade the agent", w.Hub, order.Action, w.task.Role)
 	}
-	until := w.until(order.Action)
+	until := w.deadline(order.Action)
 	for pause := firstPause; ; {
 		began := w.Clock.Now()
 		r, err := act(ctx, left)
@@ -116,14 +114,14 @@ func (w *work) order(ctx context.Context, i int) error {
 		case err != nil && w.hubOf().Final(ctx, err):
 			return err
 		case err == nil:
-			w.take(ctx, i, r)
+			w.addResult(ctx, i, r)
 			if len(r.Waiting) == 0 {
 				return nil
 			}
 			left = slices.DeleteFunc(left, func(name string) bool { return r.Waiting[name] == "" })
 		}
 		if !w.Clock.Now().Before(until) {
-			return w.late(order.Action, left, r, err)
+			return w.failUnfinished(order.Action, left, r, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -134,26 +132,26 @@ func (w *work) order(ctx context.Context, i int) error {
 	}
 }
 
-// sound returns the clusters for which nothing has failed.
-func (w *work) sound(names []string) []string {
+// withoutFailure returns the clusters for which nothing has failed.
+func (w *work) withoutFailure(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, failed := w.progress.report.ClusterErrors[name]; return failed })
 }
 
-// until is when an action is late.
-func (w *work) until(action hub.Action) time.Time {
+// deadline returns the deadline of an action.
+func (w *work) deadline(action hub.Action) time.Time {
 	until := w.task.Until
 	if b := w.task.Target; action == hub.AwaitRegistration && b != nil && b.RegisteringTimeoutSeconds > 0 {
-		// Of the time that the manager gives, the report takes a part.
-		if own := ends(w.Clock.Now(), time.Duration(b.RegisteringTimeoutSeconds)*time.Second); own.Before(until) {
+		// The report needs a part of the time that the manager gives.
+		if own := commandDeadline(w.Clock.Now(), time.Duration(b.RegisteringTimeoutSeconds)*time.Second); own.Before(until) {
 			until = own
 		}
 	}
 	return until
 }
 
-// take adds the result of a pass to the progress, and reports it. A cluster is done when
+// addResult adds the result of a pass to the progress, and reports it. A cluster is done when
 // the last order for it is.
-func (w *work) take(ctx context.Context, i int, r cluster.Result) {
+func (w *work) addResult(ctx context.Context, i int, r cluster.Result) {
 	report, advanced := &w.progress.report, false
 	for _, name := range r.Done {
 		if at, named := w.last[name]; named && at == i && !w.done[name] {
@@ -172,12 +170,12 @@ func (w *work) take(ctx context.Context, i int, r cluster.Result) {
 	}
 }
 
-// late fails what is not done when the command ends.
-func (w *work) late(action hub.Action, left []string, r cluster.Result, err error) error {
+// failUnfinished records a failure for each cluster that is not done at the deadline.
+func (w *work) failUnfinished(action hub.Action, left []string, r cluster.Result, err error) error {
 	if err != nil {
 		return cluster.Fail(cluster.ReasonTimeout, "%s: %v", action, err)
 	}
-	if waits, ok := r.Waiting[whole]; ok {
+	if waits, ok := r.Waiting[wholeMigration]; ok {
 		return cluster.Fail(cluster.ReasonTimeout, "%s: %s", action, waits)
 	}
 	for _, name := range left {
@@ -192,12 +190,13 @@ func (w *work) late(action hub.Action, left []string, r cluster.Result, err erro
 	return nil
 }
 
-// failureOf is a failure as it is reported.
+// failureOf returns the form of an error for a report.
 func failureOf(err *cluster.Error) hub.Failure {
 	return hub.Failure{Reason: err.Reason.Name, Message: err.Message}
 }
 
-// publish says what the execution has come to. A report that is lost is repeated by the next.
+// publish reports the progress of the execution. A lost report needs no retry: the next one has the same content and
+// more.
 func (w *work) publish(ctx context.Context) {
 	p := w.progress
 	p.report = copyOf(p.report)
@@ -209,29 +208,29 @@ func (w *work) publish(ctx context.Context) {
 	}
 }
 
-// forAll is the pass of an action for the migration as a whole.
-func forAll(act func(ctx context.Context) (waits string, err error)) pass {
+// passOfMigration returns the pass of an action for the migration as a whole.
+func passOfMigration(act func(ctx context.Context) (waits string, err error)) pass {
 	return func(ctx context.Context, _ []string) (cluster.Result, error) {
 		waits, err := act(ctx)
 		if err != nil || waits == "" {
 			return cluster.Result{}, err
 		}
-		return cluster.Result{Waiting: map[string]string{whole: waits}}, nil
+		return cluster.Result{Waiting: map[string]string{wholeMigration: waits}}, nil
 	}
 }
 
-// hubOf is the hub of the agent in this migration.
+// hubOf returns the agent's hub, as a party of this migration.
 func (w *work) hubOf() cluster.Hub {
 	return cluster.Hub{Client: w.Client, UID: w.migration.uid, Rules: w.Rules, BootstrapNamespace: w.BootstrapNamespace, Kinds: &w.kinds, Emptied: &w.emptied, Confirmations: &w.confirmations}
 }
 
-// reconnect is the time of a command, or the default for one that has none.
-func reconnect(seconds int64) time.Duration {
+// reconnectTimeout returns the timeout in a command, or the default if the command has none.
+func reconnectTimeout(seconds int64) time.Duration {
 	return cmp.Or(time.Duration(seconds)*time.Second, hub.DefaultReconnect)
 }
 
-// keyOf reads the key of the other hub.
-func keyOf(public []byte, hubName string) (message.SealingKey, error) {
+// sealingKeyOf parses the key of the other hub.
+func sealingKeyOf(public []byte, hubName string) (message.SealingKey, error) {
 	key, err := message.ReadSealingKey(public)
 	if err != nil {
 		return key, cluster.Fail(cluster.ReasonKey, "the command has no key of hub %s to seal to: %v", hubName, err)

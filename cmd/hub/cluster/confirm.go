@@ -14,32 +14,34 @@ import (
 )
 
 const (
-	// confirmTime is how long a hub must deny a permission, or not serve a kind, until that is believed. An API server has
-	// denied everything for 1.5 s after its start, and authorizers read Roles later than ClusterRoles.
+	// confirmTime is how long a hub must deny a permission, or not serve a kind, before this counts as final. API
+	// servers were seen to deny everything for 1.5 s after their start, and authorizers read Roles later than
+	// ClusterRoles.
 	confirmTime = 5 * time.Second
-	// confirmCount is how often it must do so at least.
+	// confirmCount is the least number of denials within confirmTime.
 	confirmCount = 3
 	// confirmInterval bounds the reviews of a pass over many clusters, which all need the same permission.
 	confirmInterval = time.Second
-	// confirmGap ends a row of denials: the requests between them may have succeeded.
+	// confirmGap ends a series of denials: requests between them may have succeeded.
 	confirmGap = 30 * time.Second
 )
 
-// Confirmations tell a missing permission and a missing kind from an API server that has just started, over the passes of
-// a command. What they know is lost with the process: the next one confirms again. The zero value is ready.
+// Confirmations distinguish a missing permission or kind from an API server that has just started. They count denials
+// over the passes of a command. They are lost with the process: the next process confirms again. The zero value is
+// ready.
 type Confirmations struct {
 	mutex sync.Mutex
-	// denials are by what the hub denies.
+	// denials has the permissions and the kinds that the hub denies.
 	denials map[string]denial
 }
 
-// denial is a row of denials, without a gap.
+// denial is a series of denials without a gap.
 type denial struct {
 	first, last time.Time
 	count       int
 }
 
-// recent reports whether the last denial needs no further one yet.
+// recent reports whether it is too early for another review.
 func (d denial) recent(now time.Time) bool { return d.count > 0 && now.Sub(d.last) < confirmInterval }
 
 // add counts a denial.
@@ -57,9 +59,9 @@ func (d denial) confirmed() bool {
 	return d.count >= confirmCount && d.last.Sub(d.first) >= confirmTime
 }
 
-// Final reports whether an error is one that repetition does not fix: an [Error], or what package apierror calls final. What
-// is to be confirmed is final if the hub denies it for some seconds: a permission by access reviews, a kind by its
-// discovery. A review that fails or allows the request begins anew.
+// Final reports whether a retry cannot fix an error: an [Error], or an error that package apierror calls final. A
+// missing permission or kind is final only if the hub denies it for some seconds: a permission in access reviews, a
+// kind in discovery. A review that fails or allows the request starts the count again.
 func (c *Confirmations) Final(ctx context.Context, hub client.Client, err error) bool {
 	var failure *Error
 	if errors.As(err, &failure) {

@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// DeleteForGood deletes an object whose deletion must not deprovision a host or a cluster:
-// it removes the finalizers that would, while the object is paused, and then deletes. It
-// returns what the deletion waits for.
-func DeleteForGood(ctx context.Context, c client.Client, o Object) (waits string, err error) {
+// DeleteWithoutDeprovisioning deletes an object whose deletion must not deprovision a host or a cluster: it removes the
+// finalizers that would, while the object is paused, and then deletes. It returns why the deletion is not complete, or
+// empty.
+func DeleteWithoutDeprovisioning(ctx context.Context, c client.Client, o Object) (waits string, err error) {
 	if len(o.Rule.Finalizers) > 0 {
 		if _, paused := o.GetAnnotations()[o.Rule.Pause]; o.Rule.Pause != "" && !paused {
 			return "", Fail(ReasonNotPrepared, "%s is not paused, so that its deletion would deprovision: set its annotation %s", name(c, o), o.Rule.Pause)
@@ -38,11 +38,11 @@ func DeleteForGood(ctx context.Context, c client.Client, o Object) (waits string
 	return "", nil
 }
 
-// DeleteAllForGood deletes objects in their order, and returns what the first that is left
-// waits for.
-func DeleteAllForGood(ctx context.Context, c client.Client, objects []Object) (waits string, err error) {
+// DeleteAllWithoutDeprovisioning deletes objects in their order. It returns why the deletion of the first remaining
+// object is not complete, or empty.
+func DeleteAllWithoutDeprovisioning(ctx context.Context, c client.Client, objects []Object) (waits string, err error) {
 	for _, o := range objects {
-		left, err := DeleteForGood(ctx, c, o)
+		left, err := DeleteWithoutDeprovisioning(ctx, c, o)
 		if err != nil {
 			return "", err
 		}
@@ -68,7 +68,7 @@ func (h Hub) DeleteSigningRequests(ctx context.Context, cluster string) error {
 	return nil
 }
 
-// DeleteCluster deletes a ManagedCluster, and returns what it waits for until the object is
+// DeleteCluster deletes a ManagedCluster. It returns why the deletion is not complete, or empty when the object is
 // gone.
 func DeleteCluster(ctx context.Context, c client.Client, mc *clusterv1.ManagedCluster) (waits string, err error) {
 	if mc.DeletionTimestamp.IsZero() {

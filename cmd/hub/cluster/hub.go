@@ -15,27 +15,26 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
-// Hub is a hub in one migration, as its source or as its target.
+// Hub is the source hub or the target hub of one migration.
 type Hub struct {
 	Client client.Client
 	// UID of the ManagedClusterMigration.
 	UID string
-	// Rules select what moves with a cluster, and are what may be applied; those of package
-	// resource unless set.
+	// Rules select the objects that move with a cluster and that may be applied; those of package resource unless set.
 	Rules []resource.Rule
 	// BootstrapNamespace is where the import controller reads bootstrap secrets;
 	// multicluster-engine unless set.
 	BootstrapNamespace string
-	// Kinds are remembered if it is set.
+	// Kinds caches the kinds that the hub serves. Nil means no cache.
 	Kinds *Kinds
-	// Emptied are the clusters whose objects a command has deleted, if it is set.
+	// Emptied records the clusters whose objects a command has deleted. Nil means no record.
 	Emptied *Emptied
-	// Confirmations are those of a command, if it is set. Without them nothing is confirmed, and a pass waits.
+	// Confirmations are the denials of a command. If nil, no denial becomes final, and a pass waits.
 	Confirmations *Confirmations
-	// unused are the kinds without an object, in one pass.
+	// unused caches which kinds have no object, for one pass.
 	unused *unused
-	// together has what one pass reads of all of its clusters; nil where they are read one by one.
-	together *together
+	// batchReads has the objects that one pass reads for all of its clusters; nil if it reads clusters one by one.
+	batchReads *batchReads
 }
 
 // Final is [Confirmations.Final] for the hub.
@@ -47,22 +46,21 @@ func (h Hub) Final(ctx context.Context, err error) bool {
 	return c.Final(ctx, h.Client, err)
 }
 
-// Pass is the hub for one pass over clusters. It reads once, and not for each cluster, whether
-// the hub has objects of a kind at all.
+// Pass returns the hub for one pass over clusters. It reads only once, and not for each cluster, whether the hub has
+// any object of a kind.
 func (h Hub) Pass() Hub {
 	h.unused = &unused{known: map[schema.GroupKind]bool{}}
 	return h
 }
 
-// unused remembers of which kinds a hub has no object, for the time of a pass: for longer, a
-// user may create the first one.
+// unused caches which kinds have no object on a hub. It lives for one pass only, because a user may create the first
+// object at any time.
 type unused struct {
 	mutex sync.Mutex
 	known map[schema.GroupKind]bool
 }
 
-// isUnused reports whether no namespace of the hub has an object of a kind. Outside a pass, it
-// says no.
+// isUnused reports whether no namespace of the hub has an object of a kind. Outside a pass, it returns false.
 func (h Hub) isUnused(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
 	u := h.unused
 	if u == nil {
@@ -83,15 +81,15 @@ func (h Hub) isUnused(ctx context.Context, kind schema.GroupVersionKind) (bool, 
 	return u.known[kind.GroupKind()], nil
 }
 
-// Emptied remembers the clusters whose objects were deleted, but for the ManagedCluster, so
-// that a pass which waits for the end of that reads nothing else. What it remembers is lost
-// with the agent: the next one looks for objects again. The zero value is ready.
+// Emptied records the clusters of which only the ManagedCluster is left, so that a pass which waits for its deletion
+// reads nothing else. The record is lost with the agent: the next process looks for objects again. The zero value is
+// ready.
 type Emptied struct {
 	mutex sync.Mutex
 	names map[string]bool
 }
 
-// Add remembers a cluster. A nil Emptied forgets it.
+// Add records a cluster. It does nothing on a nil Emptied.
 func (e *Emptied) Add(cluster string) {
 	if e == nil {
 		return
@@ -114,9 +112,8 @@ func (e *Emptied) Has(cluster string) bool {
 	return e.names[cluster]
 }
 
-// Kinds remembers which kinds a hub serves, for the time of one command. A mapper remembers
-// only those that are served: it reads all that the API server serves each time that it is
-// asked for another one. The zero value is ready.
+// Kinds caches which kinds a hub serves, for one command. A RESTMapper caches only the served kinds: it reads the whole
+// discovery again for each kind that is not served. The zero value is ready.
 type Kinds struct {
 	mutex sync.Mutex
 	// known has nil for a kind that the hub does not serve.
@@ -149,15 +146,15 @@ func (h Hub) served(kind schema.GroupKind) (*schema.GroupVersionKind, error) {
 	return k.known[kind], nil
 }
 
-// Moving returns the rules of what moves with a cluster.
-func (h Hub) Moving() []resource.Rule {
+// MigrationRules returns the rules that select the objects of a migration.
+func (h Hub) MigrationRules() []resource.Rule {
 	if h.Rules == nil {
 		return resource.Rules()
 	}
 	return h.Rules
 }
 
-// BootstrapSecret returns a Secret, without its content, that a KlusterletConfig may name.
+// BootstrapSecret returns an empty Secret in the namespace in which a KlusterletConfig may name it.
 func (h Hub) BootstrapSecret(name string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cmp.Or(h.BootstrapNamespace, "multicluster-engine"), Name: name}}
 }

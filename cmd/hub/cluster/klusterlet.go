@@ -16,15 +16,13 @@ import (
 // KubeconfigKey is where a bootstrap secret has its kubeconfig.
 const KubeconfigKey = "kubeconfig"
 
-// Names that the import controller gives to the bootstrap secret of its own hub: among
-// those of several hubs, and alone.
+// Names that the import controller gives to the bootstrap secret of its own hub: beside those of other hubs, and alone.
 const (
 	currentHubSecret = "bootstrap-hub-kubeconfig-current-hub" //nolint:gosec // a name
 	onlyHubSecret    = "bootstrap-hub-kubeconfig"             //nolint:gosec // a name
 )
 
-// Klusterlet is what a hub configures of the klusterlet of a cluster, by a ManifestWork that
-// the import controller writes.
+// Klusterlet is the klusterlet configuration of a cluster in the ManifestWork that the import controller writes.
 type Klusterlet struct {
 	work        *workv1.ManifestWork
 	kubeconfigs map[string][]byte // by the name of the bootstrap secret
@@ -60,7 +58,7 @@ func KlusterletOf(ctx context.Context, c client.Reader, cluster string) (Kluster
 	return k, true, nil
 }
 
-// Name is how messages name the ManifestWork.
+// Name returns namespace/name of the ManifestWork, for messages.
 func (k Klusterlet) Name() string { return k.work.Namespace + "/" + k.work.Name }
 
 // Kubeconfig returns the kubeconfig of a bootstrap secret, or nil if the hub configures none
@@ -75,9 +73,9 @@ func (k Klusterlet) OwnKubeconfig() []byte {
 	return k.kubeconfigs[onlyHubSecret]
 }
 
-// Waits returns what is missing until the klusterlet has what the hub configures. A work that
-// is read-only counts as applied, and changes nothing at the cluster.
-func (k Klusterlet) Waits() string {
+// WaitingFor returns why the klusterlet does not have the hub's configuration yet, or empty. OCM reports a read-only
+// work as applied although it changes nothing at the cluster.
+func (k Klusterlet) WaitingFor() string {
 	for _, c := range k.work.Spec.ManifestConfigs {
 		if c.UpdateStrategy != nil && c.UpdateStrategy.Type == workv1.UpdateStrategyTypeReadOnly {
 			return fmt.Sprintf("ManifestWork %s is read-only: the import controller changes that, unless ManagedCluster %s has annotation %s of a user",

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// KlusterletConfig returns one, without its spec.
+// KlusterletConfig returns a KlusterletConfig without its spec.
 func KlusterletConfig(name string) *unstructured.Unstructured {
 	config := &unstructured.Unstructured{}
 	config.SetGroupVersionKind(KlusterletConfigKind)
@@ -18,8 +18,8 @@ func KlusterletConfig(name string) *unstructured.Unstructured {
 
 // TwoHubs are the kubeconfigs of a klusterlet that may change hubs.
 type TwoHubs struct {
-	// User is the KlusterletConfig that the user has chosen, if any. What it sets is kept, such
-	// as the proxy by which a cluster reaches hubs.
+	// User is the name of the KlusterletConfig that the user has chosen, if any. Its settings are kept, such as the
+	// proxy to the hubs.
 	User string
 	// Secret has the kubeconfig of the other hub.
 	Secret string
@@ -27,7 +27,7 @@ type TwoHubs struct {
 	Reconnect time.Duration
 }
 
-// Spec is that of a KlusterletConfig which adds the other hub to the hub that has it.
+// Spec returns the spec of a KlusterletConfig that adds the other hub's kubeconfig to that of the hub itself.
 func (t TwoHubs) Spec(ctx context.Context, c client.Reader) (map[string]any, error) {
 	spec := map[string]any{}
 	if t.User != "" {

@@ -11,10 +11,10 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig returns the kubeconfig of a hub by which clusters register: its address, what
-// verifies it in PEM, and the token of the bootstrap account.
+// Kubeconfig returns the kubeconfig with which clusters register at a hub: its address, its CA certificates in PEM, and
+// the token of the bootstrap account.
 func Kubeconfig(server string, caBundle []byte, token string) ([]byte, error) {
-	// OCM's agents take a change of this name for another hub.
+	// OCM's agents treat another name as another hub.
 	const name = "default-cluster"
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: caBundle}
@@ -28,10 +28,9 @@ func Kubeconfig(server string, caBundle []byte, token string) ([]byte, error) {
 	return text, nil
 }
 
-// Outlasts reports whether a kubeconfig that is installed is valid for longer than another one of the same hub.
-// It trusts what the tokens say, which serves to choose one of two that are both the hub's. A token that says
-// nothing outlasts none.
-func Outlasts(installed, other []byte) bool {
+// ExpiresLater reports whether the token of the installed kubeconfig expires later than that of another kubeconfig of
+// the same hub. It does not verify the tokens: both are from the hub. A token without an expiry is never later.
+func ExpiresLater(installed, other []byte) bool {
 	a, errA := clientcmd.RESTConfigFromKubeConfig(installed)
 	b, errB := clientcmd.RESTConfigFromKubeConfig(other)
 	if errA != nil || errB != nil || a.Host != b.Host || !bytes.Equal(a.CAData, b.CAData) {
@@ -40,7 +39,7 @@ func Outlasts(installed, other []byte) bool {
 	return expiry(a.BearerToken) > expiry(b.BearerToken)
 }
 
-// expiry is when a token of a ServiceAccount expires, in seconds since 1970, or zero if it does not say so.
+// expiry returns when a ServiceAccount token expires, in seconds since 1970, or zero if the token does not say.
 func expiry(token string) int64 {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -59,8 +58,8 @@ func expiry(token string) int64 {
 	return claims.Expires
 }
 
-// CheckKubeconfig refuses a kubeconfig of another hub that would make a klusterlet run a
-// program or read a file, which are the cluster's own.
+// CheckKubeconfig refuses a kubeconfig of another hub that would make a klusterlet run a program or read a file of the
+// cluster.
 func CheckKubeconfig(text []byte) error {
 	refuse := func(why string) error {
 		return Fail(ReasonRefusedObject, "the bootstrap kubeconfig of the other hub is refused: %s", why)

@@ -60,8 +60,8 @@ func TestCheckKubeconfig(t *testing.T) {
 	}
 }
 
-// TestOutlasts: the kubeconfig with the later expiry is kept, if both are of one hub and say when they expire.
-func TestOutlasts(t *testing.T) {
+// TestExpiresLater: the kubeconfig with the later expiry is kept, if both are of one hub and say when they expire.
+func TestExpiresLater(t *testing.T) {
 	token := func(expires int) string {
 		return "e30." + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"exp":%d}`, expires)) + ".s"
 	}
@@ -88,11 +88,11 @@ func TestOutlasts(t *testing.T) {
 		"NoJSON":      {kubeconfig(hub, "ca", "a.e30x.b"), false},
 		"Nothing":     {nil, false},
 	} {
-		if got := Outlasts(test.installed, other); got != test.want {
+		if got := ExpiresLater(test.installed, other); got != test.want {
 			t.Errorf("%s: it outlasts the other: %v, want %v", name, got, test.want)
 		}
 	}
-	if !Outlasts(other, kubeconfig(hub, "ca", "opaque")) {
+	if !ExpiresLater(other, kubeconfig(hub, "ca", "opaque")) {
 		t.Error("a token that says when it expires does not outlast one that does not")
 	}
 }

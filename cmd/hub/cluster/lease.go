@@ -7,8 +7,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub"
 )
 
-// Leases watches the leases of clusters from the first pass of an action on. What it saw is
-// lost with the agent: the next one waits for two renewals again. The zero value is ready.
+// Leases observes the leases of clusters since the first pass of an action. The observations are lost with the agent:
+// the next process waits for two renewals again. The zero value is ready.
 type Leases struct {
 	mutex   sync.Mutex
 	watches map[string]*hub.LeaseWatch

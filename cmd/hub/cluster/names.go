@@ -2,8 +2,8 @@ package cluster
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// AccountNamespace is where the bootstrap account of a hub is, unless the add-on that issues its
-// tokens is in another one.
+// AccountNamespace is the namespace of a hub's bootstrap account, unless the add-on that issues its tokens is in
+// another namespace.
 const AccountNamespace = "open-cluster-management-agent-addon"
 
 // Annotations that the migration sets, and restores.
@@ -12,12 +12,11 @@ const (
 	AnnotationMigrating = "global-hub.open-cluster-management.io/migrating"
 	// AnnotationKlusterletConfig names the KlusterletConfig of a ManagedCluster.
 	AnnotationKlusterletConfig = "agent.open-cluster-management.io/klusterlet-config"
-	// AnnotationNoAutoImport keeps the import controller from importing a cluster by the
-	// admin kubeconfig that moves with it. From backplane 5.0 on, it also keeps the import
-	// controller from changing the klusterlet: ManifestWorks become read-only.
+	// AnnotationNoAutoImport prevents the import controller from importing a cluster with the admin kubeconfig that
+	// moves with it. Since backplane 5.0, it also prevents changes of the klusterlet: ManifestWorks become read-only.
 	AnnotationNoAutoImport = "import.open-cluster-management.io/disable-auto-import"
-	// AnnotationAccepted is set by OCM when it has accepted a cluster automatically. It does
-	// not do so again while the annotation is there, so that false stays false.
+	// AnnotationAccepted is set by OCM when it has accepted a cluster automatically. OCM does not accept the cluster
+	// again while the annotation exists, so hubAcceptsClient=false stays false.
 	AnnotationAccepted = "open-cluster-management.io/automatically-accepted-on"
 )
 
@@ -28,22 +27,22 @@ const LabelMigration = "godwit.dev/migration"
 const (
 	// annotationOwners lists the UIDs of the migrations that need a shared object.
 	annotationOwners = "godwit.dev/migrations"
-	// annotationContent is the hash of what the source has sent of an object.
+	// annotationContent is the hash of the object as the source sent it.
 	annotationContent = "godwit.dev/migration-content"
-	// annotationOriginal has what the migration replaced in an object.
+	// annotationOriginal has the values that the migration replaced in an object.
 	annotationOriginal = "godwit.dev/migration-original"
 )
 
-// Kinds whose types are in no module that can be required.
+// Kinds whose Go types no importable module has.
 var (
 	KlusterletConfigKind      = schema.GroupVersionKind{Group: "config.open-cluster-management.io", Version: "v1alpha1", Kind: "KlusterletConfig"}
 	KlusterletAddonConfigKind = schema.GroupVersionKind{Group: "agent.open-cluster-management.io", Version: "v1", Kind: "KlusterletAddonConfig"}
 	ObservabilityAddonKind    = schema.GroupVersionKind{Group: "observability.open-cluster-management.io", Version: "v1beta1", Kind: "ObservabilityAddon"}
 )
 
-// LeaseName is the lease that a cluster's agent renews in the namespace of the cluster.
+// LeaseName is the name of the Lease that a cluster's agent renews, in the namespace of the cluster.
 const LeaseName = "managed-cluster-lease"
 
-// KlusterletWork is the ManifestWork by which a hub installs the klusterlet of a cluster,
-// and with it the bootstrap kubeconfigs.
+// KlusterletWork returns the name of the ManifestWork with which a hub installs the klusterlet of a cluster and its
+// bootstrap kubeconfigs.
 func KlusterletWork(cluster string) string { return cluster + "-klusterlet" }

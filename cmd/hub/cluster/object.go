@@ -15,14 +15,14 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
-// Object is an object of a cluster, with the rule that names it.
+// Object is an object of a cluster, with the rule that selects it.
 type Object struct {
 	*unstructured.Unstructured
 	Rule resource.Rule
 }
 
-// Objects returns the objects of a cluster that the rules name, in the order of the rules,
-// and then those that these refer to. A kind that the hub does not serve has none.
+// Objects returns the objects of a cluster that the rules select, in the order of the rules, followed by the objects
+// that they refer to. It skips kinds that the hub does not serve.
 func (h Hub) Objects(ctx context.Context, cluster string, rules []resource.Rule) ([]Object, error) {
 	var objects []Object
 	seen := map[string]bool{}
@@ -33,7 +33,7 @@ func (h Hub) Objects(ctx context.Context, cluster string, rules []resource.Rule)
 			objects = append(objects, Object{o, rule})
 		}
 	}
-	in := namespace{Hub: h, name: cluster, rules: rules, whole: map[schema.GroupKind][]unstructured.Unstructured{}}
+	in := namespace{Hub: h, name: cluster, rules: rules, allByKind: map[schema.GroupKind][]unstructured.Unstructured{}}
 	for _, rule := range rules {
 		items, err := in.list(ctx, rule)
 		if err != nil {
@@ -64,15 +64,15 @@ type namespace struct {
 	Hub
 	name  string
 	rules []resource.Rule
-	// whole has all objects of the kinds that were listed without a selector.
-	whole map[schema.GroupKind][]unstructured.Unstructured
+	// allByKind has all objects of each kind that was listed without a selector.
+	allByKind map[schema.GroupKind][]unstructured.Unstructured
 }
 
-// list reads the objects that a rule may name. A kind of which one rule needs all objects is
-// read once for all of its rules.
+// list reads the objects that a rule may select. If one rule needs all objects of a kind, they are read once for all
+// rules of the kind.
 func (n namespace) list(ctx context.Context, rule resource.Rule) ([]unstructured.Unstructured, error) {
 	kind := schema.GroupKind{Group: rule.Group, Kind: rule.Kind}
-	if items, ok := n.whole[kind]; ok {
+	if items, ok := n.allByKind[kind]; ok {
 		return items, nil
 	}
 	if !slices.ContainsFunc(n.rules, func(r resource.Rule) bool {
@@ -84,13 +84,13 @@ func (n namespace) list(ctx context.Context, rule resource.Rule) ([]unstructured
 	if err != nil {
 		return nil, err
 	}
-	n.whole[kind] = items
+	n.allByKind[kind] = items
 	return items, nil
 }
 
-// get reads what another object refers to, or returns nil if it does not exist.
+// get reads an object to which another one refers. It returns nil if the object does not exist.
 func (n namespace) get(ctx context.Context, ref resource.Reference) (*unstructured.Unstructured, error) {
-	if items, ok := n.whole[schema.GroupKind{Kind: ref.Kind}]; ok {
+	if items, ok := n.allByKind[schema.GroupKind{Kind: ref.Kind}]; ok {
 		for i := range items {
 			if items[i].GetName() == ref.Name {
 				return &items[i], nil
@@ -107,18 +107,17 @@ func (n namespace) get(ctx context.Context, ref resource.Reference) (*unstructur
 	return found, err
 }
 
-// referenced is the rule of an object to which another one refers.
+// referenced returns the rule of an object to which another one refers.
 func referenced(kind string) resource.Rule {
 	return resource.Rule{Kind: kind, Finalizers: []string{resource.SecretFinalizer}}
 }
 
-// Owned returns the objects of a cluster that the migration has created, except its
-// ManagedCluster and its namespace. They are found by their label alone, also when those
-// that refer to them are gone.
+// Owned returns the objects of a cluster that the migration has created, except its ManagedCluster and its namespace.
+// It finds them by their label alone, even after their referrers are gone.
 func (h Hub) Owned(ctx context.Context, cluster string) ([]Object, error) {
 	var objects []Object
 	seen := map[schema.GroupKind]bool{}
-	for _, rule := range slices.Concat(h.Moving(), []resource.Rule{referenced("Secret"), referenced("ConfigMap")}) {
+	for _, rule := range slices.Concat(h.MigrationRules(), []resource.Rule{referenced("Secret"), referenced("ConfigMap")}) {
 		kind := schema.GroupKind{Group: rule.Group, Kind: rule.Kind}
 		if rule.ClusterScoped || seen[kind] {
 			continue
@@ -146,8 +145,8 @@ func IsOwned(o client.Object, migration string) bool {
 	return o.GetLabels()[LabelMigration] == migration
 }
 
-// Own marks an object as one that the migration creates, with the hash of its content.
-func Own(o client.Object, migration, content string) {
+// MarkOwned labels an object as created by the migration, and annotates it with the hash of its content.
+func MarkOwned(o client.Object, migration, content string) {
 	labels := maps.Clone(o.GetLabels())
 	if labels == nil {
 		labels = map[string]string{}
@@ -165,8 +164,8 @@ func SameContent(o, other client.Object) bool {
 	return content != "" && content == other.GetAnnotations()[annotationContent]
 }
 
-// Disown makes an object the user's.
-func Disown(o client.Object) {
+// UnmarkOwned removes the marks of [MarkOwned]: the object belongs to the user.
+func UnmarkOwned(o client.Object) {
 	labels, annotations := maps.Clone(o.GetLabels()), clone(o)
 	delete(labels, LabelMigration)
 	delete(annotations, annotationContent)
@@ -180,7 +179,7 @@ func Disown(o client.Object) {
 	o.SetAnnotations(annotations)
 }
 
-// list reads the objects that a rule may name.
+// list reads the objects that a rule may select.
 func (h Hub) list(ctx context.Context, cluster string, rule resource.Rule) ([]unstructured.Unstructured, error) {
 	kind, err := h.served(schema.GroupKind{Group: rule.Group, Kind: rule.Kind})
 	if err != nil || kind == nil {
@@ -236,11 +235,10 @@ func Pausable(rules []resource.Rule) []resource.Rule {
 	return pausable
 }
 
-// paused is the value of annotations that pause: Hive wants this one, metal3 any.
+// paused is the value of annotations that pause: Hive requires this one, metal3 accepts any.
 const paused = "true"
 
-// Pause sets the annotation by which the controller of an object leaves it alone, if its kind
-// has one.
+// Pause sets the annotation that pauses the controller of an object, if its kind has one.
 func Pause(ctx context.Context, c client.Client, o Object, migration string) error {
 	if o.Rule.Pause == "" {
 		return nil
@@ -276,7 +274,7 @@ func Unpause(ctx context.Context, c client.Client, o Object, migration string) e
 	return nil
 }
 
-// name is how messages name an object.
+// name returns the kind, namespace and name of an object, for messages.
 func name(c client.Client, o client.Object) string {
 	kind := ""
 	if gvk, err := c.GroupVersionKindFor(o); err == nil {
@@ -288,5 +286,5 @@ func name(c client.Client, o client.Object) string {
 	return kind + o.GetName()
 }
 
-// Name is how messages name an object: its kind, namespace and name.
+// Name returns the kind, namespace and name of an object, for messages.
 func Name(c client.Client, o client.Object) string { return name(c, o) }

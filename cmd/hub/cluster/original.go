@@ -11,9 +11,9 @@ import (
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
-// Original is what a migration has replaced in an object. It is stored in one annotation of
-// the object, by the same update that replaces the values. It travels with the objects
-// that move, so that the target restores what the user had on the source.
+// Original has the values that a migration has replaced in an object. The update that replaces the values also stores
+// them, in one annotation of the object. The annotation is sent with the object, so that the target restores what the
+// user had on the source.
 type Original struct {
 	// Migration is the UID of the migration.
 	Migration   string              `json:"migration"`
@@ -22,7 +22,7 @@ type Original struct {
 	HubAcceptsClient *bool `json:"hubAcceptsClient,omitempty"`
 }
 
-// storedOriginal is an original as the annotation has it.
+// storedOriginal is the content of the annotation.
 type storedOriginal struct {
 	Format int `json:"format"`
 	Original
@@ -71,8 +71,8 @@ func CheckFormat(o client.Object, annotation string) error {
 // CheckOriginal refuses an object whose original a newer release has stored.
 func CheckOriginal(o client.Object) error { return CheckFormat(o, annotationOriginal) }
 
-// HasOriginal reports whether the migration has something to restore in the object. What a newer
-// release has changed may be of the migration.
+// HasOriginal reports whether the migration has something to restore in the object. It returns true if a newer release
+// stored the original: that may belong to the migration.
 func HasOriginal(o client.Object, migration string) bool {
 	var original Original
 	text, ok := o.GetAnnotations()[annotationOriginal]
@@ -82,8 +82,8 @@ func HasOriginal(o client.Object, migration string) bool {
 	return ok && json.Unmarshal([]byte(text), &original) == nil && original.Migration == migration
 }
 
-// IsMigrating returns the UID of the migration that has changed an object.
-func IsMigrating(o client.Object) (migration string, ok bool) {
+// MigrationOf returns the UID of the migration that has changed an object.
+func MigrationOf(o client.Object) (migration string, ok bool) {
 	var original Original
 	if json.Unmarshal([]byte(o.GetAnnotations()[annotationOriginal]), &original) != nil {
 		return "", false
@@ -91,7 +91,7 @@ func IsMigrating(o client.Object) (migration string, ok bool) {
 	return original.Migration, original.Migration != ""
 }
 
-// Replace sets an annotation, and keeps its original value. Repeated, it keeps the first.
+// Replace sets an annotation and saves its original value. A repeated call keeps the first original.
 func (original *Original) Replace(o client.Object, name, value string) {
 	annotations := clone(o)
 	replaced, known := original.Annotations[name]
@@ -116,7 +116,7 @@ func (original Original) Has(name string) bool {
 	return ok
 }
 
-// Restore restores an annotation. A value that a user has set since stays.
+// Restore restores an annotation. It keeps a value that a user has set since.
 func (original *Original) Restore(o client.Object, name string) {
 	replaced, ok := original.Annotations[name]
 	if !ok {
@@ -142,8 +142,7 @@ func (original *Original) RestoreAll(o client.Object) {
 	}
 }
 
-// Check refuses an original that comes from another hub, if it would set an annotation that
-// no migration replaces.
+// Check refuses an original of another hub that would set an annotation which no migration replaces.
 func (original Original) Check(o client.Object, pauses ...string) error {
 	allowed := append(slices.Clone(pauses), AnnotationMigrating, AnnotationKlusterletConfig, AnnotationNoAutoImport)
 	for name := range original.Annotations {

@@ -15,8 +15,8 @@ import (
 // labelShared marks an object that migrations have created and share.
 const labelShared = "godwit.dev/shared-by-migrations"
 
-// Share creates an object that several migrations need, or adds the migration to its owners
-// and calls update. An object of the same name that is not ours is a failure.
+// Share creates an object that several migrations need, or adds the migration to its owners and calls update. It fails
+// if an object of this name exists that Godwit did not create.
 func Share(ctx context.Context, c client.Client, o client.Object, migration string, update func() error) error {
 	err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
 	if apierrors.IsNotFound(err) {
@@ -52,8 +52,8 @@ func SharesWithOthers(o client.Object, migration string) bool {
 	return len(all) > 1 && slices.Contains(all, migration)
 }
 
-// Unshare removes the migration from the owners of a shared object, and deletes the object
-// with the last one. The object may be gone, and may belong to others.
+// Unshare removes the migration from the owners of a shared object, and deletes the object with its last owner. It does
+// nothing if the object does not exist or the migration is not an owner.
 func Unshare(ctx context.Context, c client.Client, o client.Object, migration string) error {
 	if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 		return client.IgnoreNotFound(err)
@@ -71,12 +71,12 @@ func Unshare(ctx context.Context, c client.Client, o client.Object, migration st
 	if err := format.CheckObject(name(c, o), o); err != nil {
 		return RefuseNewer(err)
 	}
-	// The version as well, in case that another migration shares it at this moment.
+	// The precondition on the version fails if another migration shares the object at the same moment.
 	uid, version := o.GetUID(), o.GetResourceVersion()
 	return client.IgnoreNotFound(c.Delete(ctx, o, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 }
 
-// Owners returns the UIDs of the migrations that share an object.
+// owners returns the UIDs of the migrations that share an object.
 func owners(o client.Object) []string {
 	return slices.DeleteFunc(strings.Split(o.GetAnnotations()[annotationOwners], ","), func(uid string) bool { return uid == "" })
 }

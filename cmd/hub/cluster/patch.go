@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
-// Patch writes what edit changes in an object, if the object still is what was read. It
-// sends nothing when nothing changes. A field that the type does not have stays as it is.
+// Patch writes the changes that edit makes to an object. It fails if the object has changed since it was read, and
+// sends nothing if edit changes nothing. Fields that the Go type does not have are kept.
 func Patch(ctx context.Context, c client.Writer, o client.Object, edit func() error) error {
 	if err := format.CheckObject(o.GetName(), o); err != nil {
 		return RefuseNewer(err)
@@ -29,8 +29,8 @@ func Patch(ctx context.Context, c client.Writer, o client.Object, edit func() er
 	return c.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// Delete deletes the object that was read, and no other of its name. An object that is gone
-// is no error.
+// Delete deletes the object that was read, and not a later object of the same name. It returns nil if the object does
+// not exist.
 func Delete(ctx context.Context, c client.Writer, o client.Object) error {
 	if !o.GetDeletionTimestamp().IsZero() {
 		return nil

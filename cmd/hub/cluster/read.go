@@ -11,24 +11,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Together is the hub for one pass that reads ManagedClusters, leases and
-// CertificateSigningRequests of all its clusters by one request each, when the first of them
-// is needed. What it returns is as old as the pass. An object is deleted by what is read live.
-func (h Hub) Together(clusters []string) Hub {
-	h.together = newTogether(len(clusters))
+// WithBatchReads returns the hub for one pass. It reads the ManagedClusters, leases and CertificateSigningRequests of
+// all clusters with one request each, when the first of them is needed. The results are as old as the pass; deletions
+// use [Hub.Live].
+func (h Hub) WithBatchReads(clusters []string) Hub {
+	h.batchReads = newBatchReads(len(clusters))
 	return h
 }
 
-// Live is the hub without what a pass has read together.
+// Live returns the hub without batch reads.
 func (h Hub) Live() Hub {
-	h.together = nil
+	h.batchReads = nil
 	return h
 }
 
-// Find reads a ManagedCluster, or returns nil if there is none.
+// Find reads a ManagedCluster, or returns nil if it does not exist.
 func (h Hub) Find(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
-	if h.together != nil {
-		found, all, err := h.together.clusters.of(name, func(limit int64) ([]clusterv1.ManagedCluster, bool, error) {
+	if h.batchReads != nil {
+		found, all, err := h.batchReads.clusters.get(name, func(limit int64) ([]clusterv1.ManagedCluster, bool, error) {
 			list := &clusterv1.ManagedClusterList{}
 			err := h.Client.List(ctx, list, client.Limit(limit))
 			return list.Items, list.Continue != "", err
@@ -44,12 +44,12 @@ func (h Hub) Find(ctx context.Context, name string) (*clusterv1.ManagedCluster, 
 	return mc, nil
 }
 
-// lease reads the lease of a cluster, or returns nil if there is none.
+// lease reads the lease of a cluster, or returns nil if it does not exist.
 func (h Hub) lease(ctx context.Context, cluster string) (*coordinationv1.Lease, error) {
-	if h.together != nil {
-		found, all, err := h.together.leases.of(cluster, func(limit int64) ([]coordinationv1.Lease, bool, error) {
+	if h.batchReads != nil {
+		found, all, err := h.batchReads.leases.get(cluster, func(limit int64) ([]coordinationv1.Lease, bool, error) {
 			list := &coordinationv1.LeaseList{}
-			// With this selector, a role that names the lease allows the list.
+			// With this selector, a Role that names the Lease allows the list.
 			err := h.Client.List(ctx, list, client.MatchingFields{metav1.ObjectNameField: LeaseName}, client.Limit(limit))
 			return list.Items, list.Continue != "", err
 		}, func(l *coordinationv1.Lease) string { return l.Namespace })
@@ -64,7 +64,7 @@ func (h Hub) lease(ctx context.Context, cluster string) (*coordinationv1.Lease, 
 	return lease, nil
 }
 
-// first is the only object of a cluster, or nil.
+// first returns the only object of a cluster, or nil.
 func first[T any](found []T) *T {
 	if len(found) == 0 {
 		return nil
@@ -72,16 +72,15 @@ func first[T any](found []T) *T {
 	return &found[0]
 }
 
-// SigningRequests reads the CertificateSigningRequests of a cluster, by which its agent
-// registers.
+// SigningRequests reads the CertificateSigningRequests with which a cluster's agent registers.
 func (h Hub) SigningRequests(ctx context.Context, cluster string) ([]certificatesv1.CertificateSigningRequest, error) {
 	list := func(options ...client.ListOption) ([]certificatesv1.CertificateSigningRequest, bool, error) {
 		list := &certificatesv1.CertificateSigningRequestList{}
 		err := h.Client.List(ctx, list, options...)
 		return list.Items, list.Continue != "", err
 	}
-	if h.together != nil {
-		found, all, err := h.together.requests.of(cluster, func(limit int64) ([]certificatesv1.CertificateSigningRequest, bool, error) {
+	if h.batchReads != nil {
+		found, all, err := h.batchReads.requests.get(cluster, func(limit int64) ([]certificatesv1.CertificateSigningRequest, bool, error) {
 			return list(client.HasLabels{clusterv1.ClusterNameLabelKey}, client.Limit(limit))
 		}, func(r *certificatesv1.CertificateSigningRequest) string {
 			return r.Labels[clusterv1.ClusterNameLabelKey]

@@ -20,8 +20,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// TestTogether counts the requests of a pass that reads three kinds of each of its clusters.
-func TestTogether(t *testing.T) {
+// TestBatchReads counts the requests of a pass that reads three kinds of each of its clusters.
+func TestBatchReads(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		clusters, hub int
@@ -35,7 +35,7 @@ func TestTogether(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h, sent := hubWith(t, test.hub)
-			pass := h.Together(names(test.clusters))
+			pass := h.WithBatchReads(names(test.clusters))
 			if test.alone {
 				pass = pass.Live()
 			}
@@ -63,7 +63,7 @@ func TestTogether(t *testing.T) {
 // TestTogetherWithoutObjects: a cluster that a list does not have is none, and its lease is not fresh.
 func TestTogetherWithoutObjects(t *testing.T) {
 	h, _ := hubWith(t, 9)
-	pass := h.Together(names(10))
+	pass := h.WithBatchReads(names(10))
 	leases := cluster.Leases{}
 	mc, err := pass.Find(t.Context(), names(10)[9])
 	if mc != nil || err != nil {
@@ -78,7 +78,7 @@ func TestTogetherWithoutObjects(t *testing.T) {
 func TestTogetherFails(t *testing.T) {
 	h, sent := hubWith(t, 10)
 	sent.refused = context.DeadlineExceeded
-	pass := h.Together(names(10))
+	pass := h.WithBatchReads(names(10))
 	for _, name := range names(10)[:2] {
 		if mc, err := pass.Find(t.Context(), name); err == nil {
 			t.Errorf("find %s: got %v and no error, want one", name, mc)

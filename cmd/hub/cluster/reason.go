@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// Reasons are those of clusters that can't be moved or returned.
+// Reasons has the reasons why clusters can't be moved or returned.
 var Reasons godwit.Catalog
 
 // Reasons of failures.
@@ -128,7 +128,7 @@ var (
 	})
 )
 
-// Error is an error that repetition does not fix. Its message says what to do.
+// Error is an error that a retry does not fix. Its message says what to do.
 type Error struct {
 	Reason  *godwit.Reason
 	Message string
@@ -136,7 +136,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Reason.Name + ": " + e.Message }
 
-// Fail makes an [Error].
+// Fail returns an [Error].
 func Fail(reason *godwit.Reason, format string, args ...any) error {
 	return &Error{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }

@@ -17,13 +17,13 @@ import (
 // workers is how many clusters a pass works on at the same time. The client limits requests.
 const workers = 16
 
-// Result is what a pass came to. Each cluster is in one of the three.
+// Result is the result of a pass. Each cluster is in exactly one of the fields.
 type Result struct {
 	// Done are the clusters for which the action is done, sorted.
 	Done []string
-	// Waiting says what a cluster waits for. The pass is to be repeated for it.
+	// Waiting has what each waiting cluster waits for. The caller repeats the pass for it.
 	Waiting map[string]string
-	// Failed says why the action can't be done for a cluster, and what to do.
+	// Failed has why the action can't be done for a cluster, and what to do.
 	Failed map[string]*Error
 }
 
@@ -35,15 +35,14 @@ func (r *Result) Add(other Result) {
 	maps.Copy(r.Failed, other.Failed)
 }
 
-// Fail says that the action failed for a cluster, which was done until now.
+// Fail changes a cluster from done to failed.
 func (r *Result) Fail(name string, err error) {
 	r.Done = slices.DeleteFunc(r.Done, func(done string) bool { return done == name })
 	r.Failed[name] = Explain(err)
 }
 
-// Each runs one pass of an action over clusters. The action returns what the cluster waits
-// for, which is nothing when it is done. A request that may succeed later makes the cluster
-// wait; see [Confirmations.Final].
+// Each runs one pass of an action over clusters. The action returns what the cluster waits for, or empty when the
+// action is done. A cluster also waits if its request may succeed later; see [Confirmations.Final].
 func (h Hub) Each(ctx context.Context, names []string, act func(ctx context.Context, name string) (waits string, err error)) (Result, error) {
 	var (
 		mutex sync.Mutex
@@ -76,10 +75,11 @@ func (h Hub) Each(ctx context.Context, names []string, act func(ctx context.Cont
 	return r, ctx.Err()
 }
 
-// RefuseNewer is the failure of what a newer release of Godwit has stored.
+// RefuseNewer returns the failure for data that a newer release of Godwit has stored.
 func RefuseNewer(err error) error { return Fail(ReasonNewerFormat, "%v; %s", err, format.Do) }
 
-// Explain gives an error that repetition does not fix its reason. The message of an [Error] has what its callers put before it.
+// Explain converts an error that a retry does not fix to an [Error] with a reason. It keeps the text that callers added
+// to a wrapped [Error].
 func Explain(err error) *Error {
 	var failure *Error
 	switch {

@@ -1,6 +1,5 @@
-// Package identity keeps the identities of the manager and of agents: a key for life in a
-// Secret, and its public half as text, by which a hub is enrolled with the manager and the
-// manager is made known to a hub.
+// Package identity stores the identities of the manager and of agents: a permanent key in a Secret, and its public half
+// as text. Users enroll a hub with the manager, and configure the manager at a hub, with this text.
 package identity
 
 import (
@@ -20,8 +19,8 @@ import (
 )
 
 const (
-	// Secret is in the namespace of the manager and of each agent, and has its identity. It is
-	// made at the first start. A user who can read it can act as the manager or as that hub.
+	// Secret is the name of the Secret with the identity, in the namespace of the manager and of each agent. It is
+	// created at the first start. A user who can read it can act as the manager or as that hub.
 	Secret = "godwit-hub-identity" //nolint:gosec // the name of a Secret
 	// Private is the key of [Secret] with 32 bytes.
 	Private = "private"
@@ -51,13 +50,13 @@ func (o Owner) String() string {
 	return "the agent of hub " + o.Name
 }
 
-// OwnerOf is the owner whose identity is in a Secret.
+// OwnerOf returns the owner of the identity in a Secret.
 func OwnerOf(secret *corev1.Secret) Owner {
 	return Owner{Namespace: secret.Namespace, Name: string(secret.Data[Name])}
 }
 
-// Ensure reads the identity of an owner, which it makes when there is none. Of two processes of the owner that
-// make one at the same time, both get the first. The reader must not be a cache.
+// Ensure reads the identity of an owner, and creates it if it does not exist. If two processes create it at the same
+// time, both get the first one. The reader must not be a cache.
 func Ensure(ctx context.Context, w client.Writer, reader client.Reader, o Owner) (message.Identity, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: o.Namespace, Name: Secret}
@@ -97,13 +96,13 @@ func (o Owner) create(ctx context.Context, w client.Writer) error {
 // Format writes a public key as text.
 func Format(k message.IdentityKey) string { return base64.StdEncoding.EncodeToString(k.Bytes()) }
 
-// Fingerprint is a short text for a public key, which users compare. It has the form of ssh-keygen's.
+// Fingerprint returns a short text for a public key, for users to compare. It has the form of ssh-keygen's.
 func Fingerprint(k message.IdentityKey) string {
 	sum := sha256.Sum256(k.Bytes())
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// Parse reads what [Format] has written.
+// Parse reads the output of [Format].
 func Parse(text string) (message.IdentityKey, error) {
 	public, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil {

@@ -8,13 +8,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// behindInterval is how often [Transport.CaughtUp] asks the broker.
+// behindInterval is how often [Transport.AwaitCaughtUp] asks the broker.
 const behindInterval = 200 * time.Millisecond
 
-// CaughtUp returns when a group has handled all that was in a topic when it was called, or
-// with an error when the broker refuses or the context ends. What is written to the topic
-// meanwhile is not waited for.
-func (t *Transport) CaughtUp(ctx context.Context, group, topic string) error {
+// AwaitCaughtUp waits until a group has handled all messages that were in a topic at the call. It does not wait for
+// messages that are written meanwhile. It returns an error if the broker refuses or the context ends.
+func (t *Transport) AwaitCaughtUp(ctx context.Context, group, topic string) error {
 	admin := kadm.NewClient(t.producer)
 	starts, err := admin.ListStartOffsets(ctx, topic)
 	if err == nil {
@@ -35,7 +34,7 @@ func (t *Transport) CaughtUp(ctx context.Context, group, topic string) error {
 		if err != nil {
 			return t.explain(fmt.Sprintf("read the offsets of group %s in", group), topic, err)
 		}
-		if reached(starts, ends, handled) {
+		if hasHandledAll(starts, ends, handled) {
 			return nil
 		}
 		select {
@@ -46,9 +45,9 @@ func (t *Transport) CaughtUp(ctx context.Context, group, topic string) error {
 	}
 }
 
-// reached reports whether a group has handled each partition up to its end. What a broker
-// has deleted can't be handled.
-func reached(starts, ends kadm.ListedOffsets, handled kadm.OffsetResponses) bool {
+// hasHandledAll reports whether a group has handled each partition up to its end. Messages that the broker has deleted
+// count as handled.
+func hasHandledAll(starts, ends kadm.ListedOffsets, handled kadm.OffsetResponses) bool {
 	all := true
 	ends.Each(func(end kadm.ListedOffset) {
 		start, _ := starts.Lookup(end.Topic, end.Partition)

@@ -18,19 +18,17 @@ import (
 )
 
 const (
-	// deliveryTimeout bounds a send. A command that was not sent is still due, so that the
-	// manager tries again.
+	// deliveryTimeout bounds a send. A command that was not sent stays due, so the manager tries again.
 	deliveryTimeout = 30 * time.Second
 	// maxMessageBytes of a topic: an envelope and what Kafka adds. It is Kafka's default.
 	maxMessageBytes = 1 << 20
 	// retention of a topic: longer than the longest migration, which has six phases of 24 h.
 	retention = 7 * 24 * time.Hour
-	// leaderAge is how often a client may ask for the leaders of partitions, such as after one
-	// has moved. kgo's default is 5 s, which a small client need not save.
+	// leaderAge is the least interval between two requests for the leaders of partitions, such as after a leader has
+	// moved. kgo's default of 5 s saves load that a small client does not cause.
 	leaderAge = 250 * time.Millisecond
-	// sessionTimeout is how long the group waits for a consumer that was killed, before the
-	// next one gets its messages. Kafka's least is 6 s, and its default of 45 s would be a
-	// sixth of a phase.
+	// sessionTimeout is how long the group waits for a killed consumer before another one gets its messages. Kafka's
+	// least is 6 s; its default of 45 s would be a sixth of a phase.
 	sessionTimeout = 10 * time.Second
 	// commitTimeout bounds the commit of offsets when a consumer ends.
 	commitTimeout = 5 * time.Second
@@ -56,7 +54,7 @@ type Transport struct {
 	producer *kgo.Client
 }
 
-// New makes a transport. It connects when it is used.
+// New returns a transport, which connects at its first use.
 func New(o Options) (*Transport, error) {
 	if o.DeliveryTimeout == 0 {
 		o.DeliveryTimeout = deliveryTimeout
@@ -104,8 +102,8 @@ func (t *Transport) Send(ctx context.Context, topic, key string, e message.Envel
 	slices.SortFunc(record.Headers, func(a, b kgo.RecordHeader) int { return strings.Compare(a.Key, b.Key) })
 	ctx, cancel := context.WithTimeout(ctx, t.options.DeliveryTimeout)
 	defer cancel()
-	// The producer keeps a message of which it does not know whether the broker has it, and
-	// sends it before any later one. So the caller may stop waiting, and send it again.
+	// If the producer does not know whether the broker has a message, it keeps the message and sends it before any
+	// later one. So the caller may stop waiting and send it again.
 	sent := make(chan error, 1)
 	t.producer.Produce(context.WithoutCancel(ctx), record, func(_ *kgo.Record, err error) { sent <- err })
 	select {
@@ -119,13 +117,13 @@ func (t *Transport) Send(ctx context.Context, topic, key string, e message.Envel
 	}
 }
 
-// Handler stores what an envelope says. It returns an error only if the message is to be
-// delivered again: one that can't be read, or is forged, is handled by being counted.
+// Handler stores the content of an envelope. It returns an error only if the message must be delivered again. It counts
+// a message that can't be read or is forged, and returns nil.
 type Handler = func(ctx context.Context, topic string, e message.Envelope) error
 
-// Receive passes the messages of topics to a handler, one after another in the order of
-// their partition, until the context ends, the handler fails, or the broker refuses. The
-// caller then calls again: the group remembers what was handled.
+// Receive passes the messages of topics to a handler, one after another in the order of their partition. It returns
+// when the context ends, the handler fails, or the broker refuses. The caller then calls it again: the group has the
+// offsets of handled messages.
 func (t *Transport) Receive(ctx context.Context, group string, topics []string, handle Handler) error {
 	client, err := t.client(
 		kgo.ConsumerGroup(group), kgo.ConsumeTopics(topics...),
@@ -156,8 +154,8 @@ func (t *Transport) Receive(ctx context.Context, group string, topics []string, 
 	}
 }
 
-// authenticate returns an error if the broker refuses the credentials, upon which a consumer
-// would wait without end. A broker that does not answer is waited for.
+// authenticate returns an error if the broker refuses the credentials: a consumer would wait forever. It returns nil if
+// the broker does not answer.
 func (t *Transport) authenticate(ctx context.Context, client *kgo.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, t.options.DeliveryTimeout)
 	defer cancel()
@@ -167,7 +165,7 @@ func (t *Transport) authenticate(ctx context.Context, client *kgo.Client) error 
 	return nil
 }
 
-// handle commits what was handled, also if a later message of the same poll was not.
+// handle commits the offsets of handled messages, even if a later message of the same poll failed.
 func (t *Transport) handle(ctx context.Context, client *kgo.Client, fetches kgo.Fetches, handle Handler) error {
 	var handled []*kgo.Record
 	var failed error
@@ -186,7 +184,7 @@ func (t *Transport) handle(ctx context.Context, client *kgo.Client, fetches kgo.
 	if len(handled) == 0 {
 		return failed
 	}
-	// What was handled is committed also while the program ends.
+	// Offsets are committed even while the program ends.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
 	if err := client.CommitRecords(ctx, handled...); err != nil {
@@ -195,7 +193,7 @@ func (t *Transport) handle(ctx context.Context, client *kgo.Client, fetches kgo.
 	return failed
 }
 
-// fetchError returns the first error that does not end by itself.
+// fetchError returns the first error that a retry does not fix.
 func (t *Transport) fetchError(fetches kgo.Fetches) error {
 	for _, e := range fetches.Errors() {
 		var refused *kerr.Error
@@ -214,10 +212,9 @@ func envelope(r *kgo.Record) message.Envelope {
 	return e
 }
 
-// ForbiddenError means that the broker refuses a request for want of an ACL or of
-// credentials.
+// ForbiddenError means that the broker refuses a request because of a missing ACL or wrong credentials.
 type ForbiddenError struct {
-	// Client that asked, the operation, and the topic or group.
+	// Client, Operation and Topic are the client ID, the refused operation, and the topic or group.
 	Client, Operation, Topic string
 	Err                      error
 }
@@ -239,8 +236,8 @@ func (t *Transport) explain(operation, topic string, err error) error {
 	return fmt.Errorf("%s topic %s: %w", operation, topic, err)
 }
 
-// EnsureTopics creates topics that do not exist, and refuses one that is compacted. The
-// brokers' default is the number of replicas.
+// EnsureTopics creates missing topics with the brokers' default number of replicas. It returns an error for a topic
+// that is compacted.
 func (t *Transport) EnsureTopics(ctx context.Context, topics ...string) error {
 	const policy, deletes, brokersDefault = "cleanup.policy", "delete", -1
 	value := func(v string) *string { return &v }

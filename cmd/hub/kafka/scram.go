@@ -8,13 +8,14 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// Mechanisms by which a client authenticates with a password that the broker does not see.
+// Mechanisms that authenticate a client without sending its password to the broker.
 const (
 	ScramSHA256 = "SCRAM-SHA-256"
 	ScramSHA512 = "SCRAM-SHA-512"
 )
 
-// Scram authenticates a user. The password is read at each connection, so that it may change.
+// Scram returns the mechanism that authenticates a user. It reads the password at each connection, so the password may
+// change.
 func Scram(mechanism, user string, password func() (string, error)) (sasl.Mechanism, error) {
 	auth := func(context.Context) (scram.Auth, error) {
 		text, err := password()

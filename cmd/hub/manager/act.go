@@ -14,31 +14,30 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// act executes the effects that are due, and those that follow from them. It reports whether
-// one waits. One that fails is tried again later, and does not keep the others from being
-// executed.
-func (r *Reconciler) act(ctx context.Context, m migration) (after migration, waits bool, err error) {
+// executeDue executes the due effects, including those that become due by them. It reports whether an effect waits. A
+// failed effect does not stop the others and is retried later.
+func (r *Reconciler) executeDue(ctx context.Context, m migration) (after migration, waits bool, err error) {
 	tried := map[string]bool{}
 	for {
-		e, ok := next(m.state, tried)
+		e, ok := firstUntried(m.state, tried)
 		if !ok || ctx.Err() != nil {
 			return m, waits, ctx.Err()
 		}
 		tried[e.Key] = true
-		done, err := r.carryOut(ctx, m, e)
+		done, err := r.executeAndApply(ctx, m, e)
 		if err != nil {
 			log.FromContext(ctx).Error(err, "An effect will be tried again", "effect", e.Key)
 		}
 		waits = waits || !done
-		// Read again, since messages may have arrived meanwhile.
+		// Read again: messages may have arrived meanwhile.
 		if m, err = r.load(ctx, client.ObjectKeyFromObject(m.object)); err != nil {
 			return m, waits, err
 		}
 	}
 }
 
-// next is the first effect that was not tried.
-func next(s hub.State, tried map[string]bool) (hub.Effect, bool) {
+// firstUntried returns the first due effect that was not tried.
+func firstUntried(s hub.State, tried map[string]bool) (hub.Effect, bool) {
 	for _, e := range hub.Due(s) {
 		if !tried[e.Key] {
 			return e, true
@@ -47,24 +46,24 @@ func next(s hub.State, tried map[string]bool) (hub.Effect, bool) {
 	return hub.Effect{}, false
 }
 
-// carryOut executes an effect and applies the event that it results in. It is not done while
-// it waits. Claims are made one after another, each before the next is decided on.
-func (r *Reconciler) carryOut(ctx context.Context, m migration, e hub.Effect) (done bool, err error) {
-	if orders(e, hub.ClaimClusters) {
+// executeAndApply executes an effect and applies the resulting event. It returns false while the effect waits. Claims
+// are serialized: each is stored before the next is decided.
+func (r *Reconciler) executeAndApply(ctx context.Context, m migration, e hub.Effect) (done bool, err error) {
+	if hasAction(e, hub.ClaimClusters) {
 		r.claiming.Lock()
 		defer r.claiming.Unlock()
 	}
-	event, err := r.perform(ctx, m, e)
+	event, err := r.execute(ctx, m, e)
 	if err != nil || event == nil {
 		return false, err
 	}
 	_, unsent := event.(hub.Unsent)
-	_, err = r.apply(ctx, client.ObjectKeyFromObject(m.object), always(event))
+	_, err = r.apply(ctx, client.ObjectKeyFromObject(m.object), fixedEvent(event))
 	return err == nil && !unsent, err
 }
 
-// perform executes an effect, and returns the event that it results in.
-func (r *Reconciler) perform(ctx context.Context, m migration, e hub.Effect) (hub.Event, error) {
+// execute executes an effect, and returns the resulting event.
+func (r *Reconciler) execute(ctx context.Context, m migration, e hub.Effect) (hub.Event, error) {
 	if e.Party != hub.Manager {
 		return r.command(ctx, m, e)
 	}
@@ -73,7 +72,7 @@ func (r *Reconciler) perform(ctx context.Context, m migration, e hub.Effect) (hu
 		waits, p, err := r.checkHubs(ctx, m)
 		return r.result(ctx, e, waits, p, err)
 	case hub.ClaimClusters:
-		if p := fits(m.state); p != nil {
+		if p := checkCommandSize(m.state); p != nil {
 			return r.result(ctx, e, "", p, nil)
 		}
 		other, err := r.overlapping(ctx, m)
@@ -92,9 +91,8 @@ func (r *Reconciler) perform(ctx context.Context, m migration, e hub.Effect) (hu
 	return nil, fmt.Errorf("the manager knows no action %s", e.Orders[0].Action)
 }
 
-// command sends a command. While nothing has moved, a command that can't be made, or that the
-// broker refuses, ends the migration with a reason; later, the status has the reason, and the
-// manager tries until the time is over.
+// command sends a command. Before a cluster has moved, a command that can't be built or that the broker refuses ends
+// the migration with a reason. After that, the status shows the reason, and the manager retries until the phase ends.
 func (r *Reconciler) command(ctx context.Context, m migration, e hub.Effect) (hub.Event, error) {
 	err := r.send(ctx, m, e, nil)
 	p := problemOf(err, err != nil && r.final(ctx, err))
@@ -111,8 +109,8 @@ func (r *Reconciler) command(ctx context.Context, m migration, e hub.Effect) (hu
 	return hub.Sent{At: r.Clock.Now(), Key: e.Key}, nil
 }
 
-// result is the report on an action of the manager. One that waits is tried again, until the
-// phase ends: then it failed, with what it waited for as the reason.
+// result returns the report on an action of the manager. An action that waits is retried until the phase ends; then it
+// fails, and the message says what it waited for.
 func (r *Reconciler) result(ctx context.Context, e hub.Effect, waits string, p *problem, err error) (hub.Event, error) {
 	now := r.Clock.Now()
 	report := hub.Report{At: now, Party: hub.Manager, Stage: e.Stage, Attempt: e.Attempt, Finished: true}
@@ -133,9 +131,9 @@ func (r *Reconciler) result(ctx context.Context, e hub.Effect, waits string, p *
 	return report, nil
 }
 
-// removeFinalizer removes the keys and the finalizer of a migration of which nothing is left to do.
+// removeFinalizer removes the keys and the finalizer of a settled migration.
 func (r *Reconciler) removeFinalizer(ctx context.Context, m migration) error {
-	if err := r.dropExchange(ctx, m); err != nil {
+	if err := r.deleteExchange(ctx, m); err != nil {
 		return err
 	}
 	return r.edit(ctx, client.ObjectKeyFromObject(m.object), func(o *api.ManagedClusterMigration) bool {
@@ -143,9 +141,9 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, m migration) error {
 	})
 }
 
-// edit changes the metadata of a migration, if change says that it did.
+// edit patches the metadata of a migration, if change returns true.
 func (r *Reconciler) edit(ctx context.Context, key types.NamespacedName, change func(*api.ManagedClusterMigration) bool) error {
-	defer r.locks.lock(key)()
+	defer r.locks.acquire(key)()
 	for {
 		m := &api.ManagedClusterMigration{}
 		if err := r.Reader.Get(ctx, key, m); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
-// Kinds of add-ons, of which a few fields matter.
+// Kinds of add-ons. The manager reads only a few of their fields.
 var (
 	accountKind = schema.GroupVersionKind{Group: "authentication.open-cluster-management.io", Version: "v1beta1", Kind: "ManagedServiceAccount"}
 	addonKind   = schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"}
@@ -30,14 +30,14 @@ var (
 const (
 	// accountAddon is the add-on whose agent keeps the tokens of ManagedServiceAccounts.
 	accountAddon = "managed-serviceaccount"
-	// tokenFactor makes every token that a cluster gets valid for a whole migration with its
-	// rollback, and for [hub.AfterEnd]: the agent of the add-on renews a token when a fifth of its
-	// time is left, and migrations between the same hubs share it. The token ends with the account.
+	// tokenFactor is the lifetime of a token as a multiple of a whole migration with its rollback and [hub.AfterEnd].
+	// The add-on renews a token when a fifth of its lifetime is left, and migrations between the same hubs share it: so
+	// every token that a cluster gets is valid long enough. The token ends with the account.
 	tokenFactor = 5
 )
 
-// account is the ManagedServiceAccount of a pair of hubs. Migrations between the same hubs
-// share it, so that the first that ends does not revoke the token of another.
+// account returns the ManagedServiceAccount of a pair of hubs. Migrations between the same hubs share it, so the end of
+// one does not revoke the token of another.
 func (m migration) account() *unstructured.Unstructured {
 	a := &unstructured.Unstructured{}
 	a.SetGroupVersionKind(accountKind)
@@ -46,7 +46,7 @@ func (m migration) account() *unstructured.Unstructured {
 	return a
 }
 
-// accountName is a hash, since two names of hubs and a prefix may exceed what a name may have.
+// accountName returns a hash: two names of hubs and a prefix may be too long for a name.
 func accountName(from, to string) string {
 	sum := sha256.Sum256([]byte(from + "/" + to))
 	return "godwit-migration-" + hex.EncodeToString(sum[:8])
@@ -61,9 +61,9 @@ func (r *Reconciler) servesAccounts() (bool, error) {
 	return err == nil, err
 }
 
-// issueBootstrap asks for a ManagedServiceAccount, and is done when its token is there. On a
-// global hub without them the target issues a token later. Unless it is done, it returns
-// what it waits for, or a problem that waiting does not solve.
+// issueBootstrap creates a ManagedServiceAccount and waits for its token. On a global hub without
+// ManagedServiceAccounts, the target issues a token later. Until the token exists, it returns what it waits for, or a
+// problem that waiting does not solve.
 func (r *Reconciler) issueBootstrap(ctx context.Context, m migration) (waits string, p *problem, err error) {
 	if _, p, err := r.address(ctx, m.to()); p != nil || err != nil {
 		return "", p, err
@@ -92,19 +92,19 @@ func (r *Reconciler) issueBootstrap(ctx context.Context, m migration) (waits str
 		return "", nil, err
 	}
 	if found {
-		return r.tooShort(m, account), nil, nil
+		return r.tokenExpiresEarly(m, account), nil, nil
 	}
 	return fmt.Sprintf("add-on %s of hub %s has issued no token for ManagedServiceAccount %s", accountAddon, m.to(), account.GetName()), nil, nil
 }
 
-// tooShort says that the token which the add-on has issued expires within the time that the
-// migration may take. Another migration with shorter timeouts has asked for it, and the add-on
-// issues another one only when that expires, or when its Secret is gone.
-func (r *Reconciler) tooShort(m migration, account *unstructured.Unstructured) string {
+// tokenExpiresEarly returns a message if the add-on's token expires before the migration may end. Another migration
+// with shorter timeouts has requested it. The add-on issues a new one only when the token expires or its Secret is
+// deleted.
+func (r *Reconciler) tokenExpiresEarly(m migration, account *unstructured.Unstructured) string {
 	text, _, _ := unstructured.NestedString(account.Object, "status", "expirationTimestamp")
 	expires, err := time.Parse(time.RFC3339, text)
 	if needed := r.Clock.Now().Add(m.state.Timeouts.Total()); err != nil || !expires.Before(needed) {
-		return "" // the add-on has not written when it expires
+		return "" // the add-on has not written the expiry yet
 	}
 	return fmt.Sprintf("the token of ManagedServiceAccount %s/%s expires at %s, and the migration may take %s: have another one issued: kubectl -n %s delete secret %s",
 		m.to(), account.GetName(), text, m.state.Timeouts.Total(), m.to(), account.GetName())
@@ -124,8 +124,8 @@ func (r *Reconciler) token(ctx context.Context, m migration) (secret *corev1.Sec
 	return secret, len(secret.Data[corev1.ServiceAccountTokenKey]) > 0, nil
 }
 
-// revokeBootstrap removes the migration from the owners of the account, which is deleted with
-// the last one. Its token is dead then.
+// revokeBootstrap removes the migration from the owners of the account. It deletes the account with its last owner,
+// which revokes the token.
 func (r *Reconciler) revokeBootstrap(ctx context.Context, m migration) error {
 	served, err := r.servesAccounts()
 	if err != nil || !served {
@@ -137,7 +137,7 @@ func (r *Reconciler) revokeBootstrap(ctx context.Context, m migration) error {
 	return nil
 }
 
-// address is how managed clusters reach a hub.
+// address returns the URL and the CA with which managed clusters reach a hub.
 func (r *Reconciler) address(ctx context.Context, name string) (clusterv1.ClientConfig, *problem, error) {
 	mc := &clusterv1.ManagedCluster{}
 	if err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
@@ -150,9 +150,8 @@ func (r *Reconciler) address(ctx context.Context, name string) (clusterv1.Client
 		"ManagedCluster %s of the target hub has no spec.managedClusterClientConfigs: set it to the URL and the CA of its API server", name)}, nil
 }
 
-// installNamespace is where the bootstrap account is on its hub: the namespace of the add-on,
-// which makes the ServiceAccount of a ManagedServiceAccount there. On a hub without the add-on,
-// the agent makes the ServiceAccount.
+// installNamespace returns the namespace of the bootstrap account on its hub. The add-on creates the ServiceAccount of
+// a ManagedServiceAccount in its own namespace. On a hub without the add-on, the agent creates the ServiceAccount.
 func (r *Reconciler) installNamespace(ctx context.Context, name string) (string, error) {
 	addon := &unstructured.Unstructured{}
 	addon.SetGroupVersionKind(addonKind)
@@ -169,8 +168,8 @@ func (r *Reconciler) installNamespace(ctx context.Context, name string) (string,
 	return cluster.AccountNamespace, nil
 }
 
-// kubeconfig is what the source gives its klusterlets. With a ManagedServiceAccount the
-// manager makes it, and seals it to the source; otherwise the target has.
+// kubeconfig returns the sealed kubeconfig that the source gives its klusterlets. With a ManagedServiceAccount the
+// manager creates it, and seals it to the source; otherwise the target has created it.
 func (r *Reconciler) kubeconfig(ctx context.Context, m migration, x exchange) (message.Sealed, error) {
 	served, err := r.servesAccounts()
 	if err != nil || !served {
@@ -185,11 +184,11 @@ func (r *Reconciler) kubeconfig(ctx context.Context, m migration, x exchange) (m
 	}
 	config, p, err := r.address(ctx, m.to())
 	if p != nil || err != nil {
-		return nil, errOf(p, err)
+		return nil, problemOrError(p, err)
 	}
 	secret, found, err := r.token(ctx, m)
 	if err != nil || !found {
-		return nil, errOf(&problem{api.ReasonFailed.Name, "the Secret of the ManagedServiceAccount is gone: a user has deleted it, or add-on " + accountAddon + " was removed"}, err)
+		return nil, problemOrError(&problem{api.ReasonFailed.Name, "the Secret of the ManagedServiceAccount is gone: a user has deleted it, or add-on " + accountAddon + " was removed"}, err)
 	}
 	ca := config.CABundle
 	if len(ca) == 0 {

@@ -11,14 +11,13 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// overlapping returns the migration that has one of the clusters of this one, as
-// namespace/name, or nothing.
+// overlapping returns namespace/name of another migration that has one of the clusters of this one, or empty.
 func (r *Reconciler) overlapping(ctx context.Context, m migration) (string, error) {
 	var names []string
 	for _, c := range m.state.Clusters {
 		names = append(names, c.Name)
 	}
-	claims, err := r.claimsBeside(ctx, m)
+	claims, err := r.otherClaims(ctx, m)
 	if err != nil {
 		return "", err
 	}
@@ -26,9 +25,9 @@ func (r *Reconciler) overlapping(ctx context.Context, m migration) (string, erro
 	return other, nil
 }
 
-// claimsBeside are the claims of all other migrations from or to the same hubs, the oldest
-// first. On other hubs, clusters of the same name are other clusters.
-func (r *Reconciler) claimsBeside(ctx context.Context, m migration) ([]hub.Claim, error) {
+// otherClaims returns the claims of all other migrations from or to the same hubs, the oldest first. On other hubs, a
+// cluster of the same name is another cluster.
+func (r *Reconciler) otherClaims(ctx context.Context, m migration) ([]hub.Claim, error) {
 	list := &api.ManagedClusterMigrationList{}
 	if err := r.Reader.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("list the migrations: %w", err)
@@ -44,7 +43,7 @@ func (r *Reconciler) claimsBeside(ctx context.Context, m migration) ([]hub.Claim
 		}
 		name := client.ObjectKeyFromObject(other.object).String()
 		if err := r.restore(ctx, &other); err != nil {
-			// What it has is not known, and so not free.
+			// Its clusters are not known, so none of them counts as free.
 			return nil, fmt.Errorf("read which clusters migration %s has: %w", name, err)
 		}
 		if claim, ok := hub.ClaimOf(name, other.state); ok {

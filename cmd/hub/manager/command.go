@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
-// send writes a command to the topic of a hub. The target may have named what is missing.
+// send writes a command to the topic of a hub. missing are the objects that the target reported, if any.
 func (r *Reconciler) send(ctx context.Context, m migration, e hub.Effect, missing []message.Gap) error {
 	x, err := r.exchangeOf(ctx, m)
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *Reconciler) send(ctx context.Context, m migration, e hub.Effect, missin
 	name := m.hubOf(e.Party)
 	envelope, err := message.Write(message.Header{
 		Type: kind, Migration: m.uid(), From: message.ManagerName, To: name, Stage: e.Stage, Attempt: e.Attempt,
-		Left: secondsLeft(e.Until, r.Clock.Now()), TotalClusters: len(m.state.Clusters),
+		ValidFor: secondsLeft(e.Until, r.Clock.Now()), TotalClusters: len(m.state.Clusters),
 	}, data, r.Identity, nil)
 	if err != nil {
 		return err
@@ -56,8 +56,8 @@ func encode[B message.SourceBundle | message.TargetBundle](b B, err error) ([]by
 	return message.Encode(b)
 }
 
-// orders reports whether a command has an action.
-func orders(e hub.Effect, a hub.Action) bool {
+// hasAction reports whether a command contains an action.
+func hasAction(e hub.Effect, a hub.Action) bool {
 	return slices.ContainsFunc(e.Orders, func(o hub.Order) bool { return o.Action == a })
 }
 
@@ -66,17 +66,17 @@ func (r *Reconciler) sourceBundle(ctx context.Context, m migration, e hub.Effect
 		Command: commandOf(e), ToHub: m.to(), RollbackStage: m.state.RollbackStage,
 		TargetSealingKey: x.target, ReconnectTimeoutSeconds: int64(m.state.Timeouts.Reconnect / time.Second),
 	}
-	if orders(e, hub.ValidateSource) {
+	if hasAction(e, hub.ValidateSource) {
 		b.PlacementName = m.state.Placement
 	}
-	if orders(e, hub.InstallBootstrap) {
+	if hasAction(e, hub.InstallBootstrap) {
 		sealed, err := r.kubeconfig(ctx, m, x)
 		if err != nil {
 			return b, err
 		}
 		b.BootstrapSecret = sealed
 	}
-	if orders(e, hub.SendResources) && len(x.target) == 0 {
+	if hasAction(e, hub.SendResources) && len(x.target) == 0 {
 		return b, &problem{api.ReasonFailed.Name, fmt.Sprintf("hub %s has sent no sealing key, to which resources are sealed: upgrade its agent", m.to())}
 	}
 	return b, nil
@@ -95,10 +95,10 @@ func (r *Reconciler) targetBundle(ctx context.Context, m migration, e hub.Effect
 	switch {
 	case wrong == "":
 		b.SourceIdentity = identity.Bytes()
-	case orders(e, hub.ReceiveResources):
+	case hasAction(e, hub.ReceiveResources):
 		return b, &problem{api.ReasonFailed.Name, wrong} // the target would refuse its resources
 	}
-	// Every command has the account: a rollback revokes what the account was granted.
+	// Every command has the account: a rollback revokes its permissions.
 	if b.InstallNamespace, err = r.installNamespace(ctx, m.to()); err != nil {
 		return b, err
 	}
@@ -106,10 +106,10 @@ func (r *Reconciler) targetBundle(ctx context.Context, m migration, e hub.Effect
 	if err != nil {
 		return b, err
 	}
-	if !served && orders(e, hub.GrantRegistration) {
+	if !served && hasAction(e, hub.GrantRegistration) {
 		config, p, err := r.address(ctx, m.to())
 		if p != nil || err != nil {
-			return b, errOf(p, err)
+			return b, problemOrError(p, err)
 		}
 		b.Bootstrap = &message.BootstrapRequest{
 			Server: config.URL, CABundle: config.CABundle, TokenLifetimeSeconds: int64(m.state.Timeouts.Total() / time.Second),
@@ -125,12 +125,11 @@ func commandOf(e hub.Effect) hub.Command {
 	return hub.Command{Stage: e.Stage, Attempt: e.Attempt, Orders: e.Orders}
 }
 
-// maxNames bounds the names of all clusters, in bytes: a command of a rollback has them three
-// times.
+// maxNames bounds the names of all clusters, in bytes: a rollback command has them three times.
 const maxNames = (message.MaxBytes - 64<<10) / 3
 
-// fits returns a problem if the clusters are too many for a command.
-func fits(s hub.State) *problem {
+// checkCommandSize returns a problem if the clusters are too many for a command.
+func checkCommandSize(s hub.State) *problem {
 	const quoted = 3 // two quotes and a comma
 	total := 0
 	for _, c := range s.Clusters {

@@ -1,15 +1,13 @@
-// Package manager is the manager's side of migrations, on the global hub: thin I/O around
-// hub.Step and hub.Due. It decides nothing about a migration that package hub does not say.
+// Package manager is the manager's side of migrations, on the global hub: thin I/O around hub.Step and hub.Due. All
+// decisions about a migration are in package hub.
 //
-// Two things happen to a migration, and both read its state from the API server, make the
-// next one and write it, ConfigMaps first and the status as the commit: a message of a hub
-// arrives ([Reconciler.Receive]), or the controller reconciles it, since a user has changed
-// it, a message has, or time has passed ([Reconciler.Reconcile]). Only the controller
-// executes effects: it sends commands, and carries out the actions of the manager. Nothing
-// is kept in memory that a manager which starts anew does not learn from the API server, the
-// brokers and the next heartbeat.
+// Two things change a migration: a message of a hub ([Reconciler.Receive]), and the controller, after a change by a
+// user or by a message, or after time has passed ([Reconciler.Reconcile]). Both read the state from the API server,
+// compute the next one and write it, ConfigMaps first and the status as the commit. Only the controller executes
+// effects: it sends commands, and runs the actions of the manager. The manager can be restarted at any time: everything
+// in its memory follows from the API server, the brokers and the next heartbeat.
 //
-// # What holds which requirement
+// # Requirements and their files
 //
 //   - an agent is known by a key that a user has enrolled: enrolled.go
 //   - the state is written before its effects, and the offset of a message is committed after
@@ -26,8 +24,7 @@
 //
 // # Reading order
 //
-// problem.go, lock.go, receipt.go and metrics.go are small nouns, which reconciler.go has. Then
-// status.go, which writes what users see, enrolled.go, store.go, exchange.go, hubs.go, claim.go, bootstrap.go,
-// command.go, act.go, reconcile.go, receive.go, publish.go, receiver.go and setup.go. A file uses only
-// files before it.
+// problem.go, lock.go, receipt.go and metrics.go have small types, which reconciler.go uses. Then status.go, which
+// writes what users see, enrolled.go, store.go, exchange.go, hubs.go, claim.go, bootstrap.go, command.go, act.go,
+// reconcile.go, receive.go, publish.go, receiver.go and setup.go. A file uses only files before it.
 package manager

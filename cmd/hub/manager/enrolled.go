@@ -11,9 +11,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
-// EnrolledHubs is the ConfigMap in the namespace of the manager with the hubs that are
-// enrolled: for each hub, the public key of its agent as package identity writes it. A user
-// who can write it can act as any hub.
+// EnrolledHubs is the name of the ConfigMap of enrolled hubs, in the namespace of the manager. It has the public key of
+// each hub's agent, in the format of package identity. A user who can write it can act as any hub.
 const EnrolledHubs = "godwit-enrolled-hubs"
 
 // enrolled reads the keys of all enrolled hubs, as text.
@@ -27,12 +26,12 @@ func (r *Reconciler) enrolled(ctx context.Context) (map[string]string, error) {
 	return hubs.Data, nil
 }
 
-// notEnrolled is what to do about a hub without a key.
+// notEnrolled returns the message for a hub without a key.
 func notEnrolled(hub string) string {
 	return fmt.Sprintf("hub %s is not enrolled: add the key of its agent to ConfigMap %s with `godwit cluster enroll %s`", hub, EnrolledHubs, hub)
 }
 
-// hubKey is the key of an enrolled hub. The problem says what is wrong with it.
+// hubKey returns the key of an enrolled hub. If the key is missing or malformed, it returns a problem.
 func (r *Reconciler) hubKey(ctx context.Context, hub string) (key message.IdentityKey, problem string, err error) {
 	hubs, err := r.enrolled(ctx)
 	if err != nil {

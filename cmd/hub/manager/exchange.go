@@ -16,9 +16,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
-// exchange is what one hub has to know of the other, and the manager passes on: public keys,
-// and a kubeconfig that only the source can open. It is in ConfigMap <migration>-keys, and
-// deleted when nothing of the migration is left to do.
+// exchange is the data that the manager passes from one hub to the other: public keys, and a kubeconfig that only the
+// source can open. It is stored in ConfigMap <migration>-keys until the migration has settled.
 type exchange struct {
 	source, target []byte
 	kubeconfig     message.Sealed
@@ -34,7 +33,7 @@ const (
 // exchangeName is the name of the ConfigMap.
 func exchangeName(m *api.ManagedClusterMigration) string { return m.Name + "-keys" }
 
-// exchangeOf reads what the hubs have said until now.
+// exchangeOf reads the stored exchange of a migration.
 func (r *Reconciler) exchangeOf(ctx context.Context, m migration) (exchange, error) {
 	kept, err := readShard(ctx, r.Reader, m.object, exchangeName(m.object))
 	if err != nil || kept == nil {
@@ -43,9 +42,9 @@ func (r *Reconciler) exchangeOf(ctx context.Context, m migration) (exchange, err
 	return exchange{source: kept.BinaryData[keySource], target: kept.BinaryData[keyTarget], kubeconfig: kept.BinaryData[keyKubeconfig]}, nil
 }
 
-// keepExchange writes what a report brings for the other hub. It is written before the state
-// that the report leads to, whose commands need it.
-func (r *Reconciler) keepExchange(ctx context.Context, m migration, p hub.Party, b message.StatusBundle) error {
+// saveExchange stores the data of a report for the other hub. It must be stored before the state that follows from the
+// report: the commands of that state need it.
+func (r *Reconciler) saveExchange(ctx context.Context, m migration, p hub.Party, b message.StatusBundle) error {
 	brought := map[string][]byte{}
 	add := func(key string, data []byte) {
 		if len(data) > 0 {
@@ -73,7 +72,7 @@ func (r *Reconciler) keepExchange(ctx context.Context, m migration, p hub.Party,
 			BinaryData: brought,
 		}
 		if err := r.Client.Create(ctx, created); err != nil {
-			return r.explainTaken(ctx, m.object, created.Name, err)
+			return r.explainNameConflict(ctx, m.object, created.Name, err)
 		}
 		return nil
 	}
@@ -92,8 +91,8 @@ func (r *Reconciler) keepExchange(ctx context.Context, m migration, p hub.Party,
 	return nil
 }
 
-// dropExchange deletes the keys of a migration that has ended.
-func (r *Reconciler) dropExchange(ctx context.Context, m migration) error {
+// deleteExchange deletes the keys of a migration that has ended.
+func (r *Reconciler) deleteExchange(ctx context.Context, m migration) error {
 	kept, err := readShard(ctx, r.Reader, m.object, exchangeName(m.object))
 	if err != nil || kept == nil {
 		return err

@@ -15,12 +15,11 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
-// checkHubs reads whether both hubs are there, and whether the manager can talk to them.
-// Nothing was sent to either when it fails. It waits for a heartbeat and for the broker as
-// long as a heartbeat may be old.
+// checkHubs checks that both hubs are available and that the manager reaches them. It runs before anything is sent to
+// either. It waits for a heartbeat and for the broker up to maxHeartbeatAge.
 func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, p *problem, err error) {
 	for _, name := range []string{m.from(), m.to()} {
-		if why, err := Unavailable(ctx, r.Reader, name); why != "" || err != nil {
+		if why, err := CheckAvailable(ctx, r.Reader, name); why != "" || err != nil {
 			return "", notReady(why, err), err
 		}
 		if _, problems, err := r.hubKey(ctx, name); problems != "" || err != nil {
@@ -31,7 +30,7 @@ func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, 
 		return waits, p, nil
 	}
 	for _, name := range []string{m.from(), m.to()} {
-		if waits, p := r.alive(m, name); waits != "" || p != nil {
+		if waits, p := r.checkHeartbeat(m, name); waits != "" || p != nil {
 			return waits, p, nil
 		}
 	}
@@ -45,9 +44,8 @@ func notReady(message string, err error) *problem {
 	return &problem{api.ReasonHubNotReady.Name, message}
 }
 
-// Unavailable reads the ManagedCluster of a hub, and returns why the hub takes part in no migration.
-// It returns nothing for a hub that is available.
-func Unavailable(ctx context.Context, reader client.Reader, name string) (why string, err error) {
+// CheckAvailable reads the ManagedCluster of a hub. It returns why the hub is not available, or empty if it is.
+func CheckAvailable(ctx context.Context, reader client.Reader, name string) (why string, err error) {
 	mc := &clusterv1.ManagedCluster{}
 	err = reader.Get(ctx, client.ObjectKey{Name: name}, mc)
 	switch {
@@ -68,12 +66,12 @@ func Unavailable(ctx context.Context, reader client.Reader, name string) (why st
 	return "", nil
 }
 
-// checkBroker creates the topics, which fails if the broker refuses.
+// checkBroker creates the topics; this fails if the broker refuses.
 func (r *Reconciler) checkBroker(ctx context.Context, m migration) (waits string, p *problem) {
 	topics := []string{message.SpecTopic(m.from()), message.StatusTopic(m.from()), message.SpecTopic(m.to()), message.StatusTopic(m.to()), message.MigrationTopic(m.to())}
 	err := r.Transport.EnsureTopics(ctx, topics...)
 	for _, name := range []string{m.from(), m.to()} {
-		if refused := r.receipts.of(name).Refused; err == nil && refused != "" {
+		if refused := r.receipts.get(name).Refused; err == nil && refused != "" {
 			return "", &problem{api.ReasonBrokerRefused.Name, refused}
 		}
 	}
@@ -87,18 +85,18 @@ func (r *Reconciler) checkBroker(ctx context.Context, m migration) (waits string
 	return "the broker: " + err.Error(), nil
 }
 
-// alive reads the last heartbeat of a hub.
-func (r *Reconciler) alive(m migration, name string) (waits string, p *problem) {
-	known, now := r.receipts.of(name), r.Clock.Now()
+// checkHeartbeat checks the last heartbeat of a hub.
+func (r *Reconciler) checkHeartbeat(m migration, name string) (waits string, p *problem) {
+	known, now := r.receipts.get(name), r.Clock.Now()
 	began := m.state.Since
-	if known.Listening.After(began) {
-		began = known.Listening
+	if known.CaughtUp.After(began) {
+		began = known.CaughtUp
 	}
 	problem := known.Problem(name, now)
 	switch {
 	case problem == "":
 		return "", nil
-	case known.Heartbeat.IsZero() && (known.Listening.IsZero() || now.Sub(began) <= maxHeartbeatAge) && now.Sub(m.state.Since) <= 2*maxHeartbeatAge:
+	case known.Heartbeat.IsZero() && (known.CaughtUp.IsZero() || now.Sub(began) <= maxHeartbeatAge) && now.Sub(m.state.Since) <= 2*maxHeartbeatAge:
 		return fmt.Sprintf("the agent of hub %s has sent no heartbeat yet", name), nil
 	}
 	return "", notReady(problem, nil)

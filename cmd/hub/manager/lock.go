@@ -6,8 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// locks make the changes of one migration follow one another: messages arrive while it is
-// reconciled.
+// locks serialize the changes of one migration: messages arrive while it is reconciled.
 type locks struct {
 	mutex sync.Mutex
 	held  map[types.NamespacedName]*lock
@@ -18,8 +17,8 @@ type lock struct {
 	users int
 }
 
-// lock returns how to unlock.
-func (l *locks) lock(key types.NamespacedName) (unlock func()) {
+// acquire locks a migration and returns the function that unlocks it.
+func (l *locks) acquire(key types.NamespacedName) (unlock func()) {
 	l.mutex.Lock()
 	if l.held == nil {
 		l.held = map[types.NamespacedName]*lock{}

@@ -13,11 +13,11 @@ import (
 
 // Metrics count what the manager does. No series is named after a migration or a cluster.
 type Metrics struct {
-	phases  *prometheus.HistogramVec
-	sent    *prometheus.CounterVec
-	resent  *prometheus.CounterVec
-	refused *prometheus.CounterVec
-	doubled *prometheus.CounterVec
+	phases     *prometheus.HistogramVec
+	sent       *prometheus.CounterVec
+	resent     *prometheus.CounterVec
+	refused    *prometheus.CounterVec
+	duplicates *prometheus.CounterVec
 
 	reader   client.Reader
 	clusters *prometheus.Desc
@@ -39,15 +39,15 @@ func NewMetrics(cache client.Reader) *Metrics {
 		phases: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: prefix + "phase_seconds", Help: "How long a ManagedClusterMigration was in a phase.", Buckets: phaseSeconds,
 		}, []string{"phase"}),
-		sent:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "command_bytes_total", Help: "Bytes of commands that the manager has sent to a hub."}, []string{"hub"}),
-		resent:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "commands_resent_total", Help: "Commands that the manager has sent to a hub again, since it did not answer or names what is missing."}, []string{"hub"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "messages_refused_total", Help: "Messages in the status topic of a hub that the manager has refused, by reason."}, []string{"hub", "reason"}),
-		doubled: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "messages_duplicate_total", Help: "Reports of a hub on a command that it had answered with its final report."}, []string{"hub"}),
+		sent:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "command_bytes_total", Help: "Bytes of commands that the manager has sent to a hub."}, []string{"hub"}),
+		resent:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "commands_resent_total", Help: "Commands that the manager has sent to a hub again, since it did not answer or names what is missing."}, []string{"hub"}),
+		refused:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "messages_refused_total", Help: "Messages in the status topic of a hub that the manager has refused, by reason."}, []string{"hub", "reason"}),
+		duplicates: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "messages_duplicate_total", Help: "Reports of a hub on a command that it had answered with its final report."}, []string{"hub"}),
 
 		reader:   cache,
 		clusters: prometheus.NewDesc(prefix+"clusters", "Clusters of all ManagedClusterMigrations, by what became of them: moving, moved, failed or restored.", []string{"state"}, nil),
 	}
-	// Prometheus sees no increase in a counter that begins at 1. Therefore counters begin at 0.
+	// Counters start at 0: Prometheus sees no increase in a counter that starts at 1.
 	for _, phase := range timedPhases {
 		m.phases.WithLabelValues(string(phase))
 	}
@@ -56,13 +56,13 @@ func NewMetrics(cache client.Reader) *Metrics {
 
 // Register registers the metrics.
 func (m *Metrics) Register(r prometheus.Registerer) error {
-	return errors.Join(r.Register(m.phases), r.Register(m.sent), r.Register(m.resent), r.Register(m.refused), r.Register(m.doubled), r.Register(m))
+	return errors.Join(r.Register(m.phases), r.Register(m.sent), r.Register(m.resent), r.Register(m.refused), r.Register(m.duplicates), r.Register(m))
 }
 
 // Describe implements prometheus.Collector for the count of clusters.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) { to <- m.clusters }
 
-// Collect counts clusters. An error of the cache is an error of the scrape, and not zero.
+// Collect counts clusters. An error of the cache is an error of the scrape, not a count of zero.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	ctx := context.Background() //nolint:forbidigo // a collector gets no context, and a cache answers at once
 	list := &api.ManagedClusterMigrationList{}

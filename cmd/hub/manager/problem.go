@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/kafka"
 )
 
-// problem is why an action of the manager failed in a way that repetition does not help.
+// problem is a failure of a manager's action that a retry does not fix.
 type problem struct {
 	// reason is a documented constant of the API.
 	reason  string
@@ -19,16 +19,16 @@ type problem struct {
 // Error implements error.
 func (p *problem) Error() string { return p.message }
 
-// errOf makes an error of what kept a caller from its result.
-func errOf(p *problem, err error) error {
+// problemOrError returns the error if it is not nil, and otherwise the problem.
+func problemOrError(p *problem, err error) error {
 	if err != nil {
 		return err
 	}
 	return p
 }
 
-// problemOf returns the problem that an error is, or nil for an error that may end by itself. Final says that repetition does
-// not fix an error of the global hub.
+// problemOf returns the problem that an error is, or nil if a retry may succeed. final means that a retry does not fix
+// an error of the global hub.
 func problemOf(err error, final bool) *problem {
 	var known *problem
 	var forbidden *kafka.ForbiddenError
@@ -43,7 +43,7 @@ func problemOf(err error, final bool) *problem {
 	return nil
 }
 
-// failureOf is an error of an action of the manager as it is reported.
+// failureOf returns the form of an error of a manager's action in its report.
 func failureOf(err error) hub.Failure {
 	if !errors.As(err, new(*cluster.Error)) {
 		return hub.Failure{Message: err.Error()}

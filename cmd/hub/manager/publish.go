@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// HubHeartbeats is the ConfigMap in the namespace of the manager with its [Receipts], for users
-	// and for preflights. The manager does not read it.
+	// HubHeartbeats is the name of the ConfigMap with the manager's [Receipts], in its namespace, for users and for
+	// preflights. The manager does not read it.
 	HubHeartbeats = "godwit-hub-heartbeats"
 	// receiptsKey is the key of [HubHeartbeats] with the receipts as JSON.
 	receiptsKey = "receipts"
@@ -22,15 +22,15 @@ const (
 	PublishInterval = 5 * time.Second
 )
 
-// Receipts are what the manager has received of the agents of all enrolled hubs.
+// Receipts records what the manager has received from the agents of all enrolled hubs.
 type Receipts struct {
-	// Published is when the manager has written them, by its clock; zero if it has not.
+	// Published is when the manager wrote the receipts, by its clock; zero if never.
 	Published time.Time          `json:"published"`
 	Hubs      map[string]Receipt `json:"hubs"`
 }
 
-// ReadReceipts reads what the manager in a namespace has published. What was never published has no
-// time.
+// ReadReceipts reads the receipts that the manager in a namespace has published. Published is zero if the manager has
+// published none.
 func ReadReceipts(ctx context.Context, reader client.Reader, namespace string) (all Receipts, err error) {
 	published := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: namespace, Name: HubHeartbeats}

@@ -14,56 +14,56 @@ import (
 // how long a manager that has just started waits for one.
 const maxHeartbeatAge = time.Minute
 
-// Receipt is what the manager has received of the agent of a hub, by the manager's clock. It
-// decides by the receipts in its memory: a manager that starts waits for the next heartbeat.
+// Receipt records what the manager has received from the agent of a hub, by the manager's clock. Decisions use the
+// receipts in memory only: a manager that starts waits for the next heartbeat.
 type Receipt struct {
-	// Listening is when the manager had read all that was in the status topic when it started; zero
-	// until then. What arrives before may be old.
-	Listening time.Time `json:"listening,omitzero"`
-	// Heartbeat is when the last heartbeat was received; zero for none.
+	// CaughtUp is when the manager had read all messages that were in the status topic at its start; zero until then.
+	// Earlier arrivals may be old.
+	CaughtUp time.Time `json:"listening,omitzero"`
+	// Heartbeat is when the last heartbeat was received; zero if none was.
 	Heartbeat time.Time `json:"heartbeat,omitzero"`
-	// Versions of messages that the agent reads.
+	// Versions are the message versions that the agent reads.
 	Versions []int `json:"versions,omitempty"`
-	// Refused is why the broker does not let the manager read the topic, if it does not.
+	// Refused is why the broker denies the manager to read the topic; empty if it allows it.
 	Refused string `json:"refused,omitempty"`
 }
 
-// Waits reports whether the manager has listened for too short a time to miss a heartbeat.
+// Waits reports whether it is too early to miss a heartbeat.
 func (r Receipt) Waits(now time.Time) bool {
-	return r.Heartbeat.IsZero() && (r.Listening.IsZero() || now.Sub(r.Listening) <= maxHeartbeatAge)
+	return r.Heartbeat.IsZero() && (r.CaughtUp.IsZero() || now.Sub(r.CaughtUp) <= maxHeartbeatAge)
 }
 
-// Problem is why the agent of a hub takes part in no migration, or empty.
+// Problem returns why the agent of a hub can't take part in a migration, or empty.
 func (r Receipt) Problem(hub string, now time.Time) string {
 	if r.Heartbeat.IsZero() || now.Sub(r.Heartbeat) > maxHeartbeatAge {
 		return fmt.Sprintf("the agent of hub %s has sent no heartbeat for %s: see whether it runs and reaches the brokers", hub, maxHeartbeatAge)
 	}
-	if _, ok := message.Agree([]int{message.Version}, r.Versions); !ok {
+	if _, ok := message.CommonVersion([]int{message.Version}, r.Versions); !ok {
 		return fmt.Sprintf("the agent of hub %s reads versions %v of messages, and the manager writes version %d: upgrade the older of the two", hub, r.Versions, message.Version)
 	}
 	return ""
 }
 
-// receipts are those of all hubs.
+// receipts has the receipts of all hubs.
 type receipts struct {
 	mutex sync.Mutex
 	byHub map[string]Receipt
 }
 
-func (p *receipts) of(hub string) Receipt {
+func (p *receipts) get(hub string) Receipt {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.byHub[hub]
 }
 
-// all returns a copy.
+// all returns a copy of the receipts.
 func (p *receipts) all() map[string]Receipt {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return maps.Clone(p.byHub)
 }
 
-func (p *receipts) change(hub string, edit func(*Receipt)) {
+func (p *receipts) update(hub string, edit func(*Receipt)) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.byHub == nil {
@@ -74,14 +74,14 @@ func (p *receipts) change(hub string, edit func(*Receipt)) {
 	p.byHub[hub] = one
 }
 
-// beat takes a heartbeat. It shows as well that the broker lets the manager read the topic.
-func (p *receipts) beat(hub string, versions []int, now time.Time) {
-	p.change(hub, func(one *Receipt) {
-		if !one.Listening.IsZero() {
+// addHeartbeat records a heartbeat. A heartbeat also shows that the broker allows the manager to read the topic.
+func (p *receipts) addHeartbeat(hub string, versions []int, now time.Time) {
+	p.update(hub, func(one *Receipt) {
+		if !one.CaughtUp.IsZero() {
 			one.Heartbeat, one.Versions, one.Refused = now, slices.Clone(versions), ""
 		}
 	})
 }
 
-// listens reports whether the manager knows all that a hub has said before it started.
-func (p *receipts) listens(hub string) bool { return !p.of(hub).Listening.IsZero() }
+// hasCaughtUp reports whether the manager has read all messages of a hub from before its start.
+func (p *receipts) hasCaughtUp(hub string) bool { return !p.get(hub).CaughtUp.IsZero() }

@@ -11,16 +11,16 @@ import (
 func TestBeat(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var all receipts
-	all.beat("a", []int{message.Version}, now)
-	if got := all.of("a"); !got.Heartbeat.IsZero() || got.Problem("a", now) == "" {
+	all.addHeartbeat("a", []int{message.Version}, now)
+	if got := all.get("a"); !got.Heartbeat.IsZero() || got.Problem("a", now) == "" {
 		t.Errorf("an old heartbeat counts: %+v", got)
 	}
-	all.change("a", func(r *Receipt) { r.Listening, r.Refused = now, "no ACL" })
-	all.beat("a", []int{message.Version}, now)
-	if got := all.of("a"); got.Problem("a", now.Add(time.Minute)) != "" || got.Refused != "" {
+	all.update("a", func(r *Receipt) { r.CaughtUp, r.Refused = now, "no ACL" })
+	all.addHeartbeat("a", []int{message.Version}, now)
+	if got := all.get("a"); got.Problem("a", now.Add(time.Minute)) != "" || got.Refused != "" {
 		t.Errorf("a heartbeat says nothing: %+v", got)
 	}
-	if got := all.of("a"); got.Problem("a", now.Add(61*time.Second)) == "" {
+	if got := all.get("a"); got.Problem("a", now.Add(61*time.Second)) == "" {
 		t.Errorf("an old heartbeat counts: %+v", got)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
-// Refusal is why the manager refuses a message. It is the label reason of the metric.
+// Refusal is the reason why the manager refuses a message, and the value of the metric label reason.
 type Refusal string
 
 // Refusals. A message that is refused changes nothing.
@@ -32,32 +32,32 @@ const (
 	Forged Refusal = "Forged"
 	// NotForThisHub means that the message is addressed to another hub.
 	NotForThisHub Refusal = "NotForThisHub"
-	// WrongHub means that the message claims to come from another hub than the one whose topic
-	// it is in, or is about a migration of other hubs.
+	// WrongHub means that the message claims to come from another hub than that of its topic, or is about a migration
+	// between other hubs.
 	WrongHub Refusal = "WrongHub"
-	// UnknownMigration means that there is no such migration, such as one that was deleted.
+	// UnknownMigration means that the migration does not exist: it may have been deleted.
 	UnknownMigration Refusal = "UnknownMigration"
-	// Outdated means that the report answers a command before the present one: it is late, or
-	// was replayed.
+	// Outdated means that the report answers an earlier command: it is late, or was replayed.
 	Outdated Refusal = "Outdated"
 	// NotSent means that the report answers a command that the manager has not sent.
 	NotSent Refusal = "NotSent"
-	// NotStored means that the state of the migration was lost, that a newer release wrote it, or that a ConfigMap of a user
-	// has the name of the manager's. The report is asked for again with the next command.
+	// NotStored means that the state of the migration was lost, that a newer release wrote it, or that a user's
+	// ConfigMap has the name of the manager's. The manager requests the report again with the next command.
 	NotStored Refusal = "NotStored"
 )
 
 var refusals = []Refusal{Malformed, UnknownVersion, NotEnrolled, Forged, NotForThisHub, WrongHub, UnknownMigration, Outdated, NotSent, NotStored}
 
-// beginCounters makes the counters of a hub begin at 0: Prometheus sees no increase in a counter that begins at 1.
+// beginCounters creates the counters of a hub with the value 0: Prometheus sees no increase in a counter that starts at
+// 1.
 func (r *Reconciler) beginCounters(name string) {
 	for _, reason := range refusals {
 		r.Metrics.refused.WithLabelValues(name, string(reason))
 	}
 }
 
-// handler handles the messages in the status topic of one hub. It returns an error only if
-// a message could not be stored, and so is to be delivered again.
+// handler returns the handler of the messages in the status topic of one hub. The handler returns an error only if a
+// message could not be stored and must be delivered again.
 func (r *Reconciler) handler(name string) func(ctx context.Context, topic string, e message.Envelope) error {
 	return func(ctx context.Context, _ string, e message.Envelope) error {
 		refusal, err := r.receive(ctx, name, e)
@@ -73,7 +73,7 @@ func (r *Reconciler) handler(name string) func(ctx context.Context, topic string
 	}
 }
 
-// receive stores what a message says. With a refusal, the error says more.
+// receive stores the content of a message. The error of a refusal has the details.
 func (r *Reconciler) receive(ctx context.Context, name string, e message.Envelope) (Refusal, error) {
 	header, err := message.Peek(e)
 	var version *message.VersionError
@@ -118,7 +118,7 @@ func (r *Reconciler) receiveHeartbeat(name string, data []byte) (Refusal, error)
 	if beat.Hub != name {
 		return WrongHub, fmt.Errorf("the heartbeat is of hub %q", beat.Hub)
 	}
-	r.receipts.beat(name, beat.Versions, r.Clock.Now())
+	r.receipts.addHeartbeat(name, beat.Versions, r.Clock.Now())
 	return "", nil
 }
 
@@ -127,7 +127,7 @@ func (r *Reconciler) receiveStatus(ctx context.Context, name string, h message.H
 	if err != nil {
 		return Malformed, err
 	}
-	key, party, err := r.addressed(ctx, name, h.Migration)
+	key, party, err := r.findMigration(ctx, name, h.Migration)
 	switch {
 	case err != nil:
 		return "", err
@@ -139,19 +139,19 @@ func (r *Reconciler) receiveStatus(ctx context.Context, name string, h message.H
 	var refusal Refusal
 	var why error
 	m, err := r.apply(ctx, key, func(m migration) (hub.Event, error) {
-		refusal, why = fitting(m.state, h)
+		refusal, why = checkAttempt(m.state, h)
 		if refusal != "" {
 			return nil, nil
 		}
 		if known := m.state.Records[hub.Key{Party: party, Stage: h.Stage}]; known.Attempt == h.Attempt && known.Finished {
-			// The state may lack the commit of the first one.
-			r.Metrics.doubled.WithLabelValues(name).Inc()
+			// The state may lack the commit of the first report.
+			r.Metrics.duplicates.WithLabelValues(name).Inc()
 		}
-		return bundle.Report(h, party, r.Clock.Now()), r.keepExchange(ctx, m, party, bundle)
+		return bundle.Report(h, party, r.Clock.Now()), r.saveExchange(ctx, m, party, bundle)
 	})
 	switch {
 	case errors.Is(err, errStateLost), errors.As(err, new(*format.NewerError)), apierrors.IsAlreadyExists(err):
-		return NotStored, err // a topic is not held up by one migration
+		return NotStored, err // one migration must not block the topic
 	case apierrors.IsNotFound(err):
 		return UnknownMigration, err
 	case err != nil:
@@ -168,8 +168,8 @@ func (r *Reconciler) receiveStatus(ctx context.Context, name string, h message.H
 	return "", nil
 }
 
-// fitting reports whether a report answers the present command.
-func fitting(s hub.State, h message.Header) (Refusal, error) {
+// checkAttempt returns a refusal unless a report answers the present command.
+func checkAttempt(s hub.State, h message.Header) (Refusal, error) {
 	switch {
 	case h.Stage == s.Stage && h.Attempt == s.Attempt:
 		return "", nil
@@ -179,8 +179,8 @@ func fitting(s hub.State, h message.Header) (Refusal, error) {
 	return Outdated, fmt.Errorf("a report on %s, attempt %d, and the last command was %s, attempt %d", h.Stage, h.Attempt, s.Stage, s.Attempt)
 }
 
-// addressed finds the migration of a message, and which hub of it has sent the message.
-func (r *Reconciler) addressed(ctx context.Context, name, uid string) (types.NamespacedName, hub.Party, error) {
+// findMigration returns the migration of a message, and the party that the sender is in it.
+func (r *Reconciler) findMigration(ctx context.Context, name, uid string) (types.NamespacedName, hub.Party, error) {
 	list := &api.ManagedClusterMigrationList{}
 	if err := r.Client.List(ctx, list); err != nil {
 		return types.NamespacedName{}, "", fmt.Errorf("list the migrations: %w", err)
@@ -202,12 +202,12 @@ func (r *Reconciler) addressed(ctx context.Context, name, uid string) (types.Nam
 	return types.NamespacedName{}, "", nil
 }
 
-// sendMissing tells the source what the target lacks, once the source has sent
-// everything: before that, it is still under way.
+// sendMissing sends the target's missing objects to the source. It does nothing before the source has sent everything:
+// the objects may still arrive.
 func (r *Reconciler) sendMissing(ctx context.Context, m migration, missing []message.Gap) error {
 	known := m.state.Records[hub.Key{Party: hub.Source, Stage: api.PhaseDeploying}]
-	e, ok := hub.Present(m.state, hub.Source)
-	if !ok || !orders(e, hub.SendResources) || !known.Finished || known.Attempt != e.Attempt {
+	e, ok := hub.CommandFor(m.state, hub.Source)
+	if !ok || !hasAction(e, hub.SendResources) || !known.Finished || known.Attempt != e.Attempt {
 		return nil
 	}
 	return r.send(ctx, m, e, missing)

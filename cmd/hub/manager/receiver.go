@@ -12,16 +12,15 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
-// retryInterval is how long a receiver waits that the broker has refused.
+// retryInterval is how long a receiver waits after the broker has refused it.
 const retryInterval = 2 * time.Second
 
-// Group is the consumer group in which the manager reads the status topic of a hub. It is
-// one for each hub, so that a topic without an ACL does not hold up the others.
+// Group returns the consumer group in which the manager reads the status topic of a hub. Each hub has its own group, so
+// that a topic without an ACL does not block the others.
 func Group(hub string) string { return "godwit-manager-" + hub }
 
-// Receive reads the status topics of all enrolled hubs until the context ends, and publishes what it
-// has received. One process at a time does, the leader. It reads anew which hubs are enrolled whenever
-// it publishes.
+// Receive reads the status topics of all enrolled hubs until the context ends, and publishes the receipts. Only the
+// leader calls it. It reads the list of enrolled hubs again whenever it publishes.
 func (r *Reconciler) Receive(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -62,14 +61,14 @@ func (r *Reconciler) Receive(ctx context.Context) error {
 func (r *Reconciler) receiveFrom(ctx context.Context, name string) {
 	ctx = log.IntoContext(ctx, log.FromContext(ctx).WithValues("hub", name))
 	r.beginCounters(name)
-	defer r.receipts.change(name, func(p *Receipt) { *p = Receipt{} })
+	defer r.receipts.update(name, func(p *Receipt) { *p = Receipt{} })
 	for {
 		err := r.receiveOnce(ctx, name)
 		if ctx.Err() != nil {
 			return
 		}
 		var forbidden *kafka.ForbiddenError
-		r.receipts.change(name, func(p *Receipt) {
+		r.receipts.update(name, func(p *Receipt) {
 			p.Refused = ""
 			if errors.As(err, &forbidden) {
 				p.Refused = err.Error()
@@ -92,17 +91,17 @@ func (r *Reconciler) receiveOnce(ctx context.Context, name string) error {
 	defer group.Wait()
 	defer cancel()
 	group.Go(func() {
-		if r.receipts.listens(name) {
+		if r.receipts.hasCaughtUp(name) {
 			return
 		}
-		if err := r.Transport.CaughtUp(ctx, Group(name), topic); err != nil {
+		if err := r.Transport.AwaitCaughtUp(ctx, Group(name), topic); err != nil {
 			if ctx.Err() == nil {
 				log.FromContext(ctx).Error(err, "Cannot read how far the status topic is read")
 				cancel() // another attempt follows
 			}
 			return
 		}
-		r.receipts.change(name, func(p *Receipt) { p.Listening, p.Refused = r.Clock.Now(), "" })
+		r.receipts.update(name, func(p *Receipt) { p.CaughtUp, p.Refused = r.Clock.Now(), "" })
 	})
 	return r.Transport.Receive(ctx, Group(name), []string{topic}, r.handler(name))
 }

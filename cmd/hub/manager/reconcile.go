@@ -20,24 +20,24 @@ import (
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
-// waitInterval is how often what a migration waits for is read again: a token, a heartbeat,
-// the end of another migration.
+// waitInterval is how often the manager reads again what a migration waits for: a token, a heartbeat, the end of
+// another migration.
 const waitInterval = time.Second
 
-// Reconcile executes what is due of a migration.
+// Reconcile executes the due effects of a migration.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	m, err := r.observe(ctx, req.NamespacedName)
 	if err != nil {
-		return reconcile.Result{}, r.explain(ctx, req.NamespacedName, err)
+		return reconcile.Result{}, r.reportUnreadableState(ctx, req.NamespacedName, err)
 	}
 	for {
 		var waits bool
-		if m, waits, err = r.act(ctx, m); err != nil {
+		if m, waits, err = r.executeDue(ctx, m); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 		deadline, ok := hub.Deadline(m.state)
 		if !ok {
-			return r.rest(ctx, m)
+			return r.removeIfSettled(ctx, m)
 		}
 		if left := deadline.Sub(r.Clock.Now()); left > 0 {
 			if waits {
@@ -48,33 +48,32 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		if read, err := r.hasRead(ctx, m); err != nil || !read {
 			return reconcile.Result{RequeueAfter: waitInterval}, err
 		}
-		if m, err = r.apply(ctx, req.NamespacedName, always(hub.Tick{At: r.Clock.Now()})); err != nil {
+		if m, err = r.apply(ctx, req.NamespacedName, fixedEvent(hub.Tick{At: r.Clock.Now()})); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 	}
 }
 
-// rest is for a migration that time does not change: it waits for another one, or nothing is
-// left to do. Then its keys go, and its finalizer, which would block a deletion after the manager is
-// uninstalled.
-func (r *Reconciler) rest(ctx context.Context, m migration) (reconcile.Result, error) {
+// removeIfSettled removes the keys and the finalizer of a migration that has settled: the finalizer would block a
+// deletion after the manager is uninstalled. A migration that waits for another one is read again later.
+func (r *Reconciler) removeIfSettled(ctx context.Context, m migration) (reconcile.Result, error) {
 	if m.state.Phase == api.PhasePending {
 		return reconcile.Result{RequeueAfter: waitInterval}, nil
 	}
 	return reconcile.Result{}, r.removeFinalizer(ctx, m)
 }
 
-// observe applies what users have changed.
+// observe applies the changes of users.
 func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (migration, error) {
 	if err := r.edit(ctx, key, func(o *api.ManagedClusterMigration) bool {
 		unfinished := o.Status.CompletionTime == nil || o.Annotations[api.RequestAnnotation] == api.RequestRollback
-		return o.DeletionTimestamp.IsZero() && unfinished && known(o) && controllerutil.AddFinalizer(o, api.Finalizer)
+		return o.DeletionTimestamp.IsZero() && unfinished && hasKnownFormat(o) && controllerutil.AddFinalizer(o, api.Finalizer)
 	}); err != nil {
 		return migration{}, err
 	}
 	rollback := false
 	for _, learn := range []func(migration) (hub.Event, error){
-		always(hub.Resume{At: r.Clock.Now()}),
+		fixedEvent(hub.Resume{At: r.Clock.Now()}),
 		func(m migration) (hub.Event, error) {
 			if m.object.DeletionTimestamp.IsZero() || m.state.Deleting {
 				return nil, nil
@@ -102,13 +101,13 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (mig
 	return r.load(ctx, key)
 }
 
-// known reports whether no newer release wrote what the object itself says.
-func known(o *api.ManagedClusterMigration) bool {
+// hasKnownFormat reports whether this release can read the progress in the status.
+func hasKnownFormat(o *api.ManagedClusterMigration) bool {
 	p := o.Status.Progress
 	return format.CheckObject("", o) == nil && (p == nil || format.CheckNumber("", int64(p.Format)) == nil)
 }
 
-// start begins a migration, unless another one has one of its clusters.
+// start begins a migration, unless another migration has one of its clusters.
 func (r *Reconciler) start(ctx context.Context, m migration) (hub.Event, error) {
 	if m.state.Phase != api.PhasePending {
 		return nil, nil
@@ -127,7 +126,7 @@ func (r *Reconciler) start(ctx context.Context, m migration) (hub.Event, error) 
 	return hub.Wait{At: now, For: other}, nil
 }
 
-// removeRequest removes the annotation, when what it asks for is stored.
+// removeRequest removes the request annotation after the request was stored.
 func (r *Reconciler) removeRequest(ctx context.Context, key types.NamespacedName) error {
 	return r.edit(ctx, key, func(o *api.ManagedClusterMigration) bool {
 		if o.Status.Phase == api.PhaseCleaning || o.Status.Phase == api.PhaseCompleted {
@@ -138,15 +137,15 @@ func (r *Reconciler) removeRequest(ctx context.Context, key types.NamespacedName
 	})
 }
 
-// hasRead reports whether the manager knows what both hubs have said before it started. Time
-// changes nothing before that: a report that waits in the topic may be in time.
+// hasRead reports whether the manager has read all messages of both hubs from before its start. Deadlines do not count
+// before that: a report in the topic may be in time.
 func (r *Reconciler) hasRead(ctx context.Context, m migration) (bool, error) {
 	hubs, err := r.enrolled(ctx)
 	if err != nil {
 		return false, err
 	}
 	for _, name := range []string{m.from(), m.to()} {
-		if _, ok := hubs[name]; ok && !r.receipts.listens(name) && r.receipts.of(name).Refused == "" {
+		if _, ok := hubs[name]; ok && !r.receipts.hasCaughtUp(name) && r.receipts.get(name).Refused == "" {
 			log.FromContext(ctx).V(1).Info("The status topic is not read to its end", "hub", name)
 			return false, nil
 		}
@@ -154,8 +153,8 @@ func (r *Reconciler) hasRead(ctx context.Context, m migration) (bool, error) {
 	return true, nil
 }
 
-// explain writes into the status what keeps the manager from resuming. It ends where only another release resumes.
-func (r *Reconciler) explain(ctx context.Context, key types.NamespacedName, err error) error {
+// reportUnreadableState writes to the status why the manager can't resume. It returns nil if only another release can.
+func (r *Reconciler) reportUnreadableState(ctx context.Context, key types.NamespacedName, err error) error {
 	why := status.Summary{State: status.StateStalled, Reason: api.ReasonStateLost.Name, Message: fmt.Sprint(err) + ". Restore the ConfigMaps from a backup"}
 	newer := errors.As(err, new(*format.NewerError))
 	switch {
@@ -169,7 +168,7 @@ func (r *Reconciler) explain(ctx context.Context, key types.NamespacedName, err 
 		return client.IgnoreNotFound(failed)
 	}
 	before := m.DeepCopy()
-	why.Apply(conditioned{m})
+	why.Apply(statusObject{m})
 	if newer && equality.Semantic.DeepEqual(before.Status, m.Status) {
 		return nil
 	}

@@ -14,19 +14,19 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
-// Transport carries envelopes; [kafka.Transport] is one.
+// Transport sends and receives envelopes; [kafka.Transport] implements it.
 type Transport interface {
 	Send(ctx context.Context, topic, key string, e message.Envelope) error
 	Receive(ctx context.Context, group string, topics []string, handle func(ctx context.Context, topic string, e message.Envelope) error) error
 	EnsureTopics(ctx context.Context, topics ...string) error
-	CaughtUp(ctx context.Context, group, topic string) error
+	AwaitCaughtUp(ctx context.Context, group, topic string) error
 }
 
 // Reconciler is the manager's side of all migrations.
 type Reconciler struct {
 	// Client writes.
 	Client client.Client
-	// Reader asks the API server, since a decision on a cached state would be made twice.
+	// Reader reads from the API server: with a cache, a decision could be made twice.
 	Reader    client.Reader
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
@@ -41,12 +41,12 @@ type Reconciler struct {
 	locks         locks
 	claiming      sync.Mutex
 	confirmations cluster.Confirmations
-	// changed is what messages have changed, for the controller to reconcile. Nil in tests that
+	// changed has the migrations that messages have changed, for the controller to reconcile. It is nil in tests that
 	// call Reconcile themselves.
 	changed chan event.TypedGenericEvent[*api.ManagedClusterMigration]
 }
 
-// final reports whether repetition does not fix an error of the global hub.
+// final reports whether a retry cannot fix an error of the global hub.
 func (r *Reconciler) final(ctx context.Context, err error) bool {
 	return r.confirmations.Final(ctx, r.Client, err)
 }

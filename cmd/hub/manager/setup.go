@@ -26,15 +26,15 @@ const (
 	// concurrentMigrations is the number of migrations that are reconciled at the same time.
 	// They wait for the API server and the brokers.
 	concurrentMigrations = 8
-	// maxRetry bounds how long a migration waits that could not be read or written. The thirds
-	// of a timeout are not much longer than a minute.
+	// maxRetry bounds the backoff after a migration could not be read or written. The thirds of a timeout are not much
+	// longer than a minute.
 	maxRetry = 15 * time.Second
-	// changedMigrations are buffered while all workers are busy.
+	// changedMigrations is the number of changed migrations that are buffered while all workers are busy.
 	changedMigrations = 64
 )
 
-// CheckCRD returns an error unless the CRD of the kind is ours. The rules in it are what the
-// protocol relies on, and the controller of another project would act on the same objects.
+// CheckCRD returns an error unless the CRD of the kind is Godwit's. The protocol relies on the validation rules in it,
+// and the controller of another project would act on the same objects.
 func CheckCRD(ctx context.Context, reader client.Reader) error {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
@@ -55,7 +55,7 @@ func CheckCRD(ctx context.Context, reader client.Reader) error {
 // leader alone.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	r.changed = make(chan event.TypedGenericEvent[*api.ManagedClusterMigration], changedMigrations)
-	// The status is written by this reconciler alone.
+	// Only this reconciler writes the status.
 	byUser := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 	if err := builder.ControllerManagedBy(mgr).
 		Named("clustermigration").

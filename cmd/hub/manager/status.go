@@ -41,7 +41,7 @@ func summaryOf(s hub.State) status.Summary {
 	return reconciling(api.ReasonInProgress, "the migration is in phase "+string(s.Phase))
 }
 
-// fill writes a state into the status.
+// fill sets the status from a state.
 func fill(m *api.ManagedClusterMigration, s hub.State, shards int, now time.Time) {
 	m.Status.Phase = s.Phase
 	m.Status.Progress = s.Progress(shards)
@@ -57,7 +57,7 @@ func fill(m *api.ManagedClusterMigration, s hub.State, shards int, now time.Time
 	case m.Status.CompletionTime == nil:
 		m.Status.CompletionTime = &metav1.Time{Time: now.Truncate(time.Second)}
 	}
-	o, conditions := conditioned{m}, s.Conditions()
+	o, conditions := statusObject{m}, s.Conditions()
 	m.Status.Conditions = slices.DeleteFunc(m.Status.Conditions, func(c metav1.Condition) bool {
 		return meta.FindStatusCondition(conditions, c.Type) == nil && !slices.Contains(kstatus, c.Type)
 	})
@@ -67,19 +67,19 @@ func fill(m *api.ManagedClusterMigration, s hub.State, shards int, now time.Time
 	summaryOf(s).Apply(o)
 }
 
-// kstatus are the conditions of which one is True.
+// kstatus are the conditions for kstatus; exactly one of them is True.
 var kstatus = []string{status.Ready, status.Reconciling, status.Stalled}
 
-// conditioned is a migration as package status writes it.
-type conditioned struct{ *api.ManagedClusterMigration }
+// statusObject implements status.Object for a migration.
+type statusObject struct{ *api.ManagedClusterMigration }
 
 // Conditions implements status.Object.
-func (c conditioned) Conditions() *[]metav1.Condition { return &c.Status.Conditions }
+func (c statusObject) Conditions() *[]metav1.Condition { return &c.Status.Conditions }
 
 // ObservedGeneration implements status.Object.
-func (c conditioned) ObservedGeneration() *int64 { return &c.Status.ObservedGeneration }
+func (c statusObject) ObservedGeneration() *int64 { return &c.Status.ObservedGeneration }
 
-// announce records events and metrics of a change that was written.
+// announce records the events and metrics of a stored change.
 func (r *Reconciler) announce(m *api.ManagedClusterMigration, before, after hub.State, now time.Time) {
 	if before.Phase != after.Phase && !before.Since.IsZero() && before.Phase != api.PhasePending {
 		r.Metrics.phaseEnded(before.Phase, now.Sub(before.Since))
@@ -110,15 +110,15 @@ func Announcements(before, after hub.State) []Announcement {
 	case entered && after.Phase == api.PhaseRollbacking:
 		all = append(all, Announcement{corev1.EventTypeWarning, after.Reason, "the rollback begins: " + after.Message})
 	case entered && after.Phase == api.PhaseCompleted && !after.Settled():
-		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonIncomplete.Name, cleaned(after)})
+		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonIncomplete.Name, cleanupMessage(after)})
 	case entered, !before.Settled() && after.Settled():
 		all = append(all, Announcement{sum.EventType(), sum.Reason, sum.Message})
 	}
 	return all
 }
 
-// cleaned says what the cleanup waits for.
-func cleaned(s hub.State) string {
+// cleanupMessage returns what the cleanup waits for.
+func cleanupMessage(s hub.State) string {
 	if c := meta.FindStatusCondition(s.Conditions(), api.ConditionCleaned); c != nil {
 		return "the cleanup is not finished: " + c.Message
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
-// migration is a ManagedClusterMigration with its state, as the API server has them.
+// migration is a ManagedClusterMigration with its state, as read from the API server.
 type migration struct {
 	object *api.ManagedClusterMigration
 	state  hub.State
@@ -37,8 +37,7 @@ func (m migration) hubOf(p hub.Party) string {
 	return m.to()
 }
 
-// errStateLost means that the ConfigMaps of a migration are not those that the manager has
-// written.
+// errStateLost means that ConfigMaps of a migration were deleted or changed.
 var errStateLost = errors.New("the state of the migration is lost")
 
 // load reads a migration and its state.
@@ -55,8 +54,7 @@ func (r *Reconciler) restore(ctx context.Context, m *migration) (err error) {
 	return err
 }
 
-// ReadState reads what is stored of a migration: its progress in the status, and its clusters in
-// ConfigMaps.
+// ReadState reads the stored state of a migration: its progress in the status, and its clusters in ConfigMaps.
 func ReadState(ctx context.Context, reader client.Reader, m *api.ManagedClusterMigration) (hub.State, error) {
 	if err := format.CheckObject(fmt.Sprintf("managedclustermigration %s/%s", m.Namespace, m.Name), m); err != nil {
 		return hub.State{}, fmt.Errorf("%w; %s", err, format.Do)
@@ -83,8 +81,8 @@ func ReadState(ctx context.Context, reader client.Reader, m *api.ManagedClusterM
 	return state, nil
 }
 
-// readShard reads a ConfigMap of the migration, or returns nil. One that belongs to a migration
-// of the same name that was deleted will be garbage-collected, and counts as none.
+// readShard reads a ConfigMap of the migration, or returns nil. It also returns nil if the ConfigMap belongs to a
+// deleted migration of the same name: it will be garbage-collected.
 func readShard(ctx context.Context, reader client.Reader, m *api.ManagedClusterMigration, name string) (*corev1.ConfigMap, error) {
 	shard := &corev1.ConfigMap{}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: name}, shard)
@@ -97,11 +95,11 @@ func readShard(ctx context.Context, reader client.Reader, m *api.ManagedClusterM
 	return shard, nil
 }
 
-// apply makes the state that follows an event, and writes it: the ConfigMaps first, and the
-// status as the commit. A conflict means that another client has changed the migration;
-// the event is made and applied anew. Without an event nothing is written.
+// apply computes the state that follows an event and writes it: the ConfigMaps first, and the status as the commit. A
+// conflict means that another client has changed the migration; apply then builds and applies the event again. It
+// writes nothing if the event is nil.
 func (r *Reconciler) apply(ctx context.Context, key types.NamespacedName, event func(migration) (hub.Event, error)) (migration, error) {
-	defer r.locks.lock(key)()
+	defer r.locks.acquire(key)()
 	for {
 		m, err := r.load(ctx, key)
 		if err != nil {
@@ -118,12 +116,12 @@ func (r *Reconciler) apply(ctx context.Context, key types.NamespacedName, event 
 	}
 }
 
-// always is the event of a caller that knows it.
-func always(e hub.Event) func(migration) (hub.Event, error) {
+// fixedEvent returns the function that returns an event.
+func fixedEvent(e hub.Event) func(migration) (hub.Event, error) {
 	return func(migration) (hub.Event, error) { return e, nil }
 }
 
-// save writes what differs. The migration is what it is afterwards.
+// save writes the differences to the next state, and updates the migration in memory.
 func (r *Reconciler) save(ctx context.Context, m *migration, next hub.State) error {
 	shards := next.Shards(m.object.Name)
 	for _, s := range shards {
@@ -158,7 +156,7 @@ func (r *Reconciler) saveShard(ctx context.Context, m *api.ManagedClusterMigrati
 			Data:       s.Data,
 		}
 		if err := r.Client.Create(ctx, created); err != nil {
-			return r.explainTaken(ctx, m, s.Name, err)
+			return r.explainNameConflict(ctx, m, s.Name, err)
 		}
 		return nil
 	}
@@ -172,8 +170,8 @@ func (r *Reconciler) saveShard(ctx context.Context, m *api.ManagedClusterMigrati
 	return nil
 }
 
-// explainTaken says what to do about a ConfigMap that has the name of ours.
-func (r *Reconciler) explainTaken(ctx context.Context, m *api.ManagedClusterMigration, name string, err error) error {
+// explainNameConflict returns what to do about a foreign ConfigMap that has the name of a shard.
+func (r *Reconciler) explainNameConflict(ctx context.Context, m *api.ManagedClusterMigration, name string, err error) error {
 	if !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create ConfigMap %s/%s: %w", m.Namespace, name, err)
 	}
@@ -182,7 +180,7 @@ func (r *Reconciler) explainTaken(ctx context.Context, m *api.ManagedClusterMigr
 		return failed
 	}
 	if owner := metav1.GetControllerOf(taken); owner != nil && owner.Kind == "ManagedClusterMigration" {
-		// Of a migration of the same name that was deleted. The caller tries again.
+		// It belongs to a deleted migration of the same name. The caller tries again.
 		if failed := client.IgnoreNotFound(r.Client.Delete(ctx, taken, client.Preconditions{UID: &taken.UID})); failed != nil {
 			return failed
 		}
@@ -191,8 +189,8 @@ func (r *Reconciler) explainTaken(ctx context.Context, m *api.ManagedClusterMigr
 	return fmt.Errorf("ConfigMap %s/%s does not belong to the migration: rename or delete it: %w", m.Namespace, name, err)
 }
 
-// secondsLeft of a phase, for a message; at least one, since a command that is late is to be
-// executed all the same.
+// secondsLeft returns the remaining time of a phase, in whole seconds, for a message. It is at least one second: a late
+// command must be executed too.
 func secondsLeft(until, now time.Time) time.Duration {
 	return max(until.Sub(now).Truncate(time.Second), time.Second)
 }

@@ -33,7 +33,7 @@ func TestSwappedHeader(t *testing.T) {
 		"Attempt":   func(h *Header) { h.Attempt++ },
 		"Stage":     func(h *Header) { h.Stage = "Cleaning" },
 		"Batch":     func(h *Header) { h.Batch++ },
-		"Left":      func(h *Header) { h.Left *= 2 },
+		"Left":      func(h *Header) { h.ValidFor *= 2 },
 		"Total":     func(h *Header) { h.TotalClusters = 1 },
 		"Type":      func(h *Header) { h.Type = TypeTarget },
 		"From":      func(h *Header) { h.From = "hub3" },
@@ -97,8 +97,8 @@ func TestClocksDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Left != header(TypeTarget).Left || e.Attributes[attrExpire] != strconv.Itoa(int(h.Left.Seconds())) {
-		t.Errorf("%s left, attribute %s, want %s", h.Left, e.Attributes[attrExpire], header(TypeTarget).Left)
+	if h.ValidFor != header(TypeTarget).ValidFor || e.Attributes[attrExpire] != strconv.Itoa(int(h.ValidFor.Seconds())) {
+		t.Errorf("%s left, attribute %s, want %s", h.ValidFor, e.Attributes[attrExpire], header(TypeTarget).ValidFor)
 	}
 	if _, ok := e.Attributes["ce_time"]; ok {
 		t.Error("the message has the time of its sender, which no reader may compare with its own")

@@ -19,13 +19,13 @@ type SourceBundle struct {
 	// BootstrapSecret is the kubeconfig of the target hub, sealed to the source.
 	BootstrapSecret Sealed    `json:"bootstrapSecret,omitempty"`
 	RollbackStage   api.Phase `json:"rollbackStage,omitempty"`
-	// TargetSealingKey is what resources are sealed to, of the target's reports.
+	// TargetSealingKey is the key to which resources are sealed. The target reports it.
 	TargetSealingKey []byte `json:"targetSealingKey,omitempty"`
 	// ReconnectTimeoutSeconds is how long a klusterlet tries to reach a hub before it tries the
 	// other one.
 	ReconnectTimeoutSeconds int64 `json:"reconnectTimeoutSeconds,omitempty"`
-	// Missing is what the target has not got of the resources, as its report names it. It
-	// comes with the command of SendResources, sent again, and the source sends only this.
+	// Missing are the resources that the target reports as missing. The manager repeats the command of SendResources
+	// with it, and the source sends only these.
 	Missing []Gap `json:"missing,omitempty"`
 }
 
@@ -44,21 +44,21 @@ type TargetBundle struct {
 	RegisteringTimeoutSeconds int64 `json:"registeringTimeoutSeconds,omitempty"`
 	// SourceIdentity signs the resource bundles.
 	SourceIdentity []byte `json:"sourceIdentity,omitempty"`
-	// SourceSealingKey is what a kubeconfig that the target issues is sealed to.
+	// SourceSealingKey is the key to which the target seals the kubeconfig that it issues.
 	SourceSealingKey []byte `json:"sourceSealingKey,omitempty"`
-	// Bootstrap asks the target to issue the bootstrap kubeconfig with GrantRegistration. It is
-	// nil if the manager has the token of a ManagedServiceAccount.
+	// Bootstrap requests that the target issues the bootstrap kubeconfig with GrantRegistration. It is nil if the
+	// manager has the token of a ManagedServiceAccount.
 	Bootstrap *BootstrapRequest `json:"bootstrap,omitempty"`
 }
 
-// BootstrapRequest is what a target has to know for a kubeconfig by which clusters register.
+// BootstrapRequest is what a target needs to issue the bootstrap kubeconfig.
 type BootstrapRequest struct {
-	// Server is the address by which managed clusters reach the target hub.
+	// Server is the address at which managed clusters reach the target hub.
 	Server string `json:"server"`
-	// CABundle is what verifies the server, in PEM; empty if the roots of a klusterlet do.
+	// CABundle has the CA certificates of the server, in PEM; empty if the klusterlet's system roots verify it.
 	CABundle []byte `json:"caBundle,omitempty"`
-	// TokenLifetimeSeconds is how long the token must be valid at least: the longest time that the
-	// migration takes with its rollback.
+	// TokenLifetimeSeconds is the least lifetime of the token: the longest time that the migration takes with its
+	// rollback.
 	TokenLifetimeSeconds int64 `json:"tokenLifetimeSeconds"`
 }
 
@@ -73,53 +73,52 @@ type StatusBundle struct {
 	ClusterErrors  map[string]string `json:"clusterErrors,omitempty"`
 	ClusterReasons map[string]string `json:"clusterReasons,omitempty"`
 	FailedClusters []string          `json:"failedClusters,omitempty"`
-	// Done are the clusters that have reached what the command is for.
+	// Done are the clusters for which the command is done.
 	Done []string `json:"done,omitempty"`
-	// SealingKey of the hub, in every report until the hub needs to open nothing more.
+	// SealingKey is the sealing key of the hub. Every report has it until the hub needs to open nothing more.
 	SealingKey []byte `json:"sealingKey,omitempty"`
 	// BootstrapSecret is the kubeconfig that the target has issued, sealed to the source, in the
 	// final report on GrantRegistration.
 	BootstrapSecret Sealed `json:"bootstrapSecret,omitempty"`
-	// Missing are the objects of resource bundles that did not arrive, in a report that is not
-	// final. The manager sends them to the source, with the same command as before.
+	// Missing are the objects that did not arrive, in a report that is not final. The manager passes them to the
+	// source, with the same command as before.
 	Missing []Gap `json:"missing,omitempty"`
 }
 
-// Heartbeat says that an agent is there. Its age counts from its receipt.
+// Heartbeat shows that an agent runs. Its age counts from its receipt.
 type Heartbeat struct {
 	Hub string `json:"hub"`
 	// Versions of the envelope that the agent reads.
 	Versions []int `json:"versions"`
 }
 
-// ResourceBundle has objects of clusters, all that there are or some.
+// ResourceBundle has all or some objects of clusters.
 type ResourceBundle struct {
 	TotalClusters             int                `json:"totalClusters"`
 	MigrationClusterResources []ClusterResources `json:"migrationClusterResources"`
 }
 
-// ClusterResources are objects of a cluster: all, or from one index on those that fit.
+// ClusterResources are objects of a cluster: all, or a range of them.
 type ClusterResources struct {
 	ClusterName  string            `json:"clusterName"`
 	ResourceList []json.RawMessage `json:"resourceList"`
-	// SourceKubeconfig comes with the first object; see [Resources].
+	// SourceKubeconfig is set in the part with the first object; see [Resources].
 	SourceKubeconfig []byte `json:"sourceKubeconfig,omitempty"`
-	// First is the index of the first of them, Objects the number of all objects of the
-	// cluster, and Hash that of all [Resources].
+	// First is the index of the first object in the list, Objects is the number of all objects of the cluster, and Hash
+	// is the hash of its [Resources].
 	First   int    `json:"first"`
 	Objects int    `json:"objects"`
 	Hash    string `json:"hash"`
 }
 
-// Gap names objects of a cluster that did not arrive. Without a number of objects, nothing
-// of the cluster did.
+// Gap is a range of objects of a cluster that did not arrive. If Objects is zero, no object of the cluster arrived.
 type Gap struct {
 	ClusterName string `json:"clusterName"`
 	First       int    `json:"first"`
 	Objects     int    `json:"objects,omitempty"`
 }
 
-// Report is what the manager's protocol makes of a status.
+// Report converts the bundle to an event of the protocol.
 func (b StatusBundle) Report(h Header, p hub.Party, now time.Time) hub.Report {
 	r := hub.Report{
 		At: now, Party: p, Stage: h.Stage, Attempt: h.Attempt, Finished: b.Finished,
@@ -138,10 +137,10 @@ func (b StatusBundle) Report(h Header, p hub.Party, now time.Time) hub.Report {
 	return r
 }
 
-// Encode writes the data of a bundle.
+// Encode returns the JSON of a bundle.
 func Encode(bundle any) ([]byte, error) { return encode(bundle) }
 
-// Decode reads the data of a bundle. Fields of later versions are ignored.
+// Decode parses the JSON of a bundle. It ignores unknown fields, which later versions may add.
 func Decode[B SourceBundle | TargetBundle | StatusBundle | ResourceBundle | Heartbeat](data []byte) (B, error) {
 	var b B
 	d := json.NewDecoder(bytes.NewReader(data))

@@ -7,17 +7,17 @@ import (
 	"fmt"
 )
 
-// MaxBytes bounds a message: attributes and value, sealed. Kafka takes 1 MB by default.
+// MaxBytes bounds a sealed message: its attributes and its value. Kafka's default limit is 1 MB.
 const MaxBytes = 800 << 10
 
-// Envelope is a message as the transport has it.
+// Envelope is a message for the transport.
 type Envelope struct {
 	// Attributes are headers of the transport.
 	Attributes map[string]string
 	Value      []byte
 }
 
-// Size is what counts against [MaxBytes].
+// Size returns the bytes that count against [MaxBytes].
 func (e Envelope) Size() int {
 	size := len(e.Value)
 	for name, value := range e.Attributes {
@@ -29,8 +29,8 @@ func (e Envelope) Size() int {
 // ErrTooLarge means that a message exceeds [MaxBytes].
 var ErrTooLarge = errors.New("the message is larger than 800 KiB")
 
-// Write signs data, after sealing it to the addressee if there is one. The header of a
-// sealed message is readable.
+// Write returns the envelope of signed data. If to is not nil, it first seals the data to that key; the header stays
+// readable.
 func Write(h Header, data []byte, from Identity, to *SealingKey) (Envelope, error) {
 	h.Version = Version
 	sealed := "false"
@@ -53,8 +53,8 @@ func Write(h Header, data []byte, from Identity, to *SealingKey) (Envelope, erro
 	return e, nil
 }
 
-// Peek reads the header, of which nothing is proven yet: not who wrote it, either. It
-// serves to find the key of the sender.
+// Peek reads the header without verifying it: even its sender is not proven. Callers use it to find the key of the
+// sender.
 func Peek(e Envelope) (Header, error) {
 	h, err := parseHeader(e.Attributes)
 	if err != nil {
@@ -63,15 +63,14 @@ func Peek(e Envelope) (Header, error) {
 	return h, nil
 }
 
-// ErrForged means that a message was not signed by the one that it claims to come from.
+// ErrForged means that a message was not signed by its claimed sender.
 var ErrForged = errors.New("the signature is not the sender's")
 
 // ErrOtherAddressee means that a message is addressed to another hub, or to the manager.
 var ErrOtherAddressee = errors.New("the message is addressed to another reader")
 
-// Read checks that a message was signed by the sender and is for the reader, and opens it
-// if it is sealed. The sender's key is the one that was enrolled for the hub in the header,
-// and never one from the message.
+// Read checks that the sender signed the message and that it is addressed to the reader, and opens a sealed one. The
+// caller passes the key that was enrolled for the hub in the header, never a key from the message.
 func Read(e Envelope, to string, from IdentityKey, key *OpeningKey) (Header, []byte, error) {
 	h, err := Peek(e)
 	if err != nil {
@@ -107,7 +106,7 @@ func Read(e Envelope, to string, from IdentityKey, key *OpeningKey) (Header, []b
 	return h, data, nil
 }
 
-// signed is what a signature is about.
+// signed returns the bytes that the signature covers.
 func signed(h Header, sealed string, value []byte) []byte {
 	return append(append(h.authenticated(), sealed...), value...)
 }

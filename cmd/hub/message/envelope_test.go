@@ -40,7 +40,7 @@ func newKeys(tb testing.TB) keys {
 func header(kind Type) Header {
 	return Header{
 		Version: Version, Type: kind, Migration: "6d4e", From: "hub1", To: "hub2", Stage: api.PhaseDeploying, Attempt: 10, Batch: 3,
-		Left: 90 * time.Second, TotalClusters: 300,
+		ValidFor: 90 * time.Second, TotalClusters: 300,
 	}
 }
 
@@ -233,7 +233,7 @@ func TestAgree(t *testing.T) {
 		"Silent":    {[]int{1}, nil, 0, false},
 	}
 	for name, tc := range cases {
-		if got, ok := Agree(tc.mine, tc.others); got != tc.want || ok != tc.ok {
+		if got, ok := CommonVersion(tc.mine, tc.others); got != tc.want || ok != tc.ok {
 			t.Errorf("%s: Agree = %d, %t, want %d, %t", name, got, ok, tc.want, tc.ok)
 		}
 	}

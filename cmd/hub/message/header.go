@@ -12,11 +12,10 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// Version of the envelope. It is in every message from the first, so that another one can
-// follow.
+// Version is the version of the envelope. Every message has it, so that the format can change.
 const Version = 1
 
-// Type of a CloudEvent: which bundle it has.
+// Type is the type of a CloudEvent: it names the bundle.
 type Type string
 
 // Types of bundles.
@@ -30,16 +29,16 @@ const (
 
 var types = []Type{TypeSource, TypeTarget, TypeStatus, TypeResource, TypeHeartbeat}
 
-// SpecTopic has the commands to a hub, which alone may read it.
+// SpecTopic returns the topic of the commands to a hub. Only this hub may read it.
 func SpecTopic(hub string) string { return "godwit.hub." + hub + ".spec" }
 
-// StatusTopic has the reports of a hub, which alone may write it.
+// StatusTopic returns the topic of the reports of a hub. Only this hub may write it.
 func StatusTopic(hub string) string { return "godwit.hub." + hub + ".status" }
 
-// MigrationTopic has the resources for a target, which every source may write.
+// MigrationTopic returns the topic of the resources for a target. Every source may write it.
 func MigrationTopic(target string) string { return "godwit.migration." + target }
 
-// Header of a message. It is authenticated, and readable by the broker.
+// Header is the header of a message. It is authenticated, and the broker can read it.
 type Header struct {
 	Version int
 	Type    Type
@@ -51,15 +50,13 @@ type Header struct {
 	Attempt  int64
 	// Batch numbers the messages of a bundle that was split.
 	Batch int
-	// Left is how long the message is valid, counted from its receipt, since clocks differ. It
-	// has whole seconds.
-	Left time.Duration
+	// ValidFor is how long the message is valid, in whole seconds. It counts from the receipt, because clocks differ.
+	ValidFor time.Duration
 	// TotalClusters is the number of clusters of the migration, in a resource bundle.
 	TotalClusters int
 }
 
-// ManagerName is the manager's name in a header. No hub has it, since it is not the name of
-// a ManagedCluster.
+// ManagerName is the manager's name in a header. No hub can have it: it is not a valid name of a ManagedCluster.
 const ManagerName = "global-hub/manager"
 
 // Names of the attributes. CloudEvents prefixes them with ce_ in a message of Kafka.
@@ -89,15 +86,15 @@ const (
 func (h Header) attributes() map[string]string {
 	return map[string]string{
 		attrSpec: specVersion,
-		// The same command that is sent again is the same event.
+		// A command that is sent again is the same event.
 		attrID:     fmt.Sprintf("%s/%s/%d/%s/%d", h.Migration, h.Stage, h.Attempt, h.From, h.Batch),
 		attrSource: h.From, attrSubject: h.To, attrType: string(h.Type), attrVersion: strconv.Itoa(h.Version),
 		attrMigration: h.Migration, attrStage: string(h.Stage), attrAttempt: strconv.FormatInt(h.Attempt, 10),
-		attrBatch: strconv.Itoa(h.Batch), attrExpire: strconv.FormatInt(int64(h.Left/time.Second), 10), attrTotal: strconv.Itoa(h.TotalClusters),
+		attrBatch: strconv.Itoa(h.Batch), attrExpire: strconv.FormatInt(int64(h.ValidFor/time.Second), 10), attrTotal: strconv.Itoa(h.TotalClusters),
 	}
 }
 
-// parseHeader reads attributes. It refuses what [Header.attributes] does not write.
+// parseHeader parses attributes. It refuses anything that [Header.attributes] does not write.
 func parseHeader(attributes map[string]string) (Header, error) {
 	for name, value := range attributes {
 		if len(value) > maxAttribute {
@@ -116,7 +113,7 @@ func parseHeader(attributes map[string]string) (Header, error) {
 		return n
 	}
 	h.Version, h.Attempt, h.Batch = int(number(attrVersion)), number(attrAttempt), int(number(attrBatch))
-	h.Left, h.TotalClusters = time.Duration(number(attrExpire))*time.Second, int(number(attrTotal))
+	h.ValidFor, h.TotalClusters = time.Duration(number(attrExpire))*time.Second, int(number(attrTotal))
 	switch {
 	case attributes[attrSpec] != specVersion:
 		return Header{}, fmt.Errorf("no CloudEvent of version %s", specVersion)
@@ -124,7 +121,7 @@ func parseHeader(attributes map[string]string) (Header, error) {
 		return Header{}, &VersionError{Version: h.Version}
 	case !slices.Contains(types, h.Type):
 		return Header{}, fmt.Errorf("unknown type %q", h.Type)
-	case min(h.Attempt, int64(h.Batch), int64(h.Left), int64(h.TotalClusters)) < 0:
+	case min(h.Attempt, int64(h.Batch), int64(h.ValidFor), int64(h.TotalClusters)) < 0:
 		return Header{}, errors.New("a number is missing or malformed")
 	case h.Type != TypeHeartbeat && (h.Migration == "" || hub.StageNumber(h.Stage) == 0):
 		return Header{}, fmt.Errorf("no migration or no stage: %q, %q", h.Migration, h.Stage)
@@ -144,8 +141,8 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("version %d of the envelope is unknown, this program reads version %d", e.Version, Version)
 }
 
-// authenticated is the header in the one form that is signed, and that the encryption
-// authenticates. Each field is preceded by its length.
+// authenticated returns the canonical form of the header, which is signed, and which the encryption authenticates. Each
+// field is preceded by its length.
 func (h Header) authenticated() []byte {
 	attributes := h.attributes()
 	names := make([]string, 0, len(attributes))

@@ -8,15 +8,14 @@ import (
 	"fmt"
 )
 
-// Identity signs messages. The manager and each agent have one for life; the public key of
-// an agent is enrolled with the manager, and the manager's is given to each agent when it
-// is installed.
+// Identity signs messages. The manager and each agent have a permanent one. The public key of an agent is enrolled with
+// the manager; each agent gets the manager's at its installation.
 type Identity struct{ private ed25519.PrivateKey }
 
 // IdentityKey is the public half of an [Identity].
 type IdentityKey struct{ public ed25519.PublicKey }
 
-// NewIdentity makes an identity.
+// NewIdentity returns a new identity.
 func NewIdentity() (Identity, error) {
 	_, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -28,10 +27,10 @@ func NewIdentity() (Identity, error) {
 // Key returns the public key.
 func (i Identity) Key() IdentityKey { return IdentityKey{i.private.Public().(ed25519.PublicKey)} }
 
-// Bytes is the secret form, from which [ReadIdentity] makes the identity.
+// Bytes returns the private key, for [ReadIdentity].
 func (i Identity) Bytes() []byte { return i.private.Seed() }
 
-// ReadIdentity reads the secret form of an identity.
+// ReadIdentity parses the private key of an identity.
 func ReadIdentity(secret []byte) (Identity, error) {
 	if len(secret) != ed25519.SeedSize {
 		return Identity{}, fmt.Errorf("read an identity: %d bytes, want %d", len(secret), ed25519.SeedSize)
@@ -39,7 +38,7 @@ func ReadIdentity(secret []byte) (Identity, error) {
 	return Identity{ed25519.NewKeyFromSeed(secret)}, nil
 }
 
-// Bytes is the public key, for enrolment.
+// Bytes returns the public key, for enrolment.
 func (k IdentityKey) Bytes() []byte { return k.public }
 
 // ReadIdentityKey reads a public key.
@@ -50,8 +49,7 @@ func ReadIdentityKey(public []byte) (IdentityKey, error) {
 	return IdentityKey{ed25519.PublicKey(public)}, nil
 }
 
-// The suite of HPKE (RFC 9180): a hybrid of X25519 and ML-KEM-768, since a broker may keep
-// what it has for longer than X25519 holds.
+// The suite of HPKE (RFC 9180) is a hybrid of X25519 and ML-KEM-768: a broker may keep messages until X25519 is broken.
 var (
 	kem  = hpke.MLKEM768X25519()
 	kdf  = hpke.HKDFSHA256()
@@ -61,14 +59,14 @@ var (
 // info binds sealed data to this protocol.
 var info = []byte("godwit hub envelope 1")
 
-// OpeningKey opens what was sealed to one hub in one migration. It is kept over all
-// attempts, and deleted at every end.
+// OpeningKey opens data that was sealed to one hub in one migration. It is kept for all attempts, and deleted at the
+// end of the migration.
 type OpeningKey struct{ private hpke.PrivateKey }
 
 // SealingKey is the public half of an [OpeningKey].
 type SealingKey struct{ public hpke.PublicKey }
 
-// NewOpeningKey makes a key for a migration.
+// NewOpeningKey returns a new key for a migration.
 func NewOpeningKey() (OpeningKey, error) {
 	private, err := kem.GenerateKey()
 	if err != nil {
@@ -80,10 +78,10 @@ func NewOpeningKey() (OpeningKey, error) {
 // Key returns the public key.
 func (k OpeningKey) Key() SealingKey { return SealingKey{k.private.PublicKey()} }
 
-// Bytes is the secret form, from which [ReadOpeningKey] makes the key.
+// Bytes returns the private key, for [ReadOpeningKey].
 func (k OpeningKey) Bytes() ([]byte, error) { return k.private.Bytes() }
 
-// ReadOpeningKey reads the secret form of a key.
+// ReadOpeningKey parses the private key.
 func ReadOpeningKey(secret []byte) (OpeningKey, error) {
 	private, err := kem.NewPrivateKey(secret)
 	if err != nil {
@@ -92,7 +90,7 @@ func ReadOpeningKey(secret []byte) (OpeningKey, error) {
 	return OpeningKey{private}, nil
 }
 
-// Bytes is the public key.
+// Bytes returns the public key.
 func (k SealingKey) Bytes() []byte { return k.public.Bytes() }
 
 // ReadSealingKey reads a public key.
@@ -104,7 +102,7 @@ func ReadSealingKey(public []byte) (SealingKey, error) {
 	return SealingKey{key}, nil
 }
 
-// sealedOverhead is what sealing adds: the encapsulated key and the tag of the cipher.
+// sealedOverhead is the number of bytes that sealing adds: the encapsulated key and the tag of the cipher.
 const sealedOverhead = encBytes + 16
 
 // encBytes is the size of the encapsulated key: 1088 of ML-KEM-768, 32 of X25519.
@@ -149,14 +147,14 @@ func SealSecret(to SealingKey, migration string, secret []byte) (Sealed, error) 
 	return to.seal([]byte("secret of migration "+migration), secret)
 }
 
-// OpenSecret opens what [SealSecret] has sealed.
+// OpenSecret opens the output of [SealSecret].
 func OpenSecret(key OpeningKey, migration string, sealed Sealed) ([]byte, error) {
 	return key.open([]byte("secret of migration "+migration), sealed)
 }
 
-// Agree returns the highest version of the envelope that both know, or false if there is
-// none. Heartbeats list the versions of an agent.
-func Agree(mine, others []int) (version int, ok bool) {
+// CommonVersion returns the highest envelope version that both sides read, or false if they share none. Heartbeats list
+// the versions of an agent.
+func CommonVersion(mine, others []int) (version int, ok bool) {
 	for _, a := range mine {
 		for _, b := range others {
 			if a == b && a > version {

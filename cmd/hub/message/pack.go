@@ -9,26 +9,26 @@ import (
 )
 
 const (
-	// headerReserve is more than the attributes of a message take, with the longest names.
+	// headerReserve is an upper bound for the attributes of a message, with the longest names.
 	headerReserve = 4 << 10
 	// bundleReserve is for the fields of a bundle around its clusters.
 	bundleReserve = 256
 	// clusterReserve is for the fields of a cluster around its objects.
 	clusterReserve = 256
-	// roomBytes is what clusters and objects of a bundle may take.
+	// roomBytes bounds the clusters and objects of a bundle.
 	roomBytes = MaxBytes - headerReserve - bundleReserve - sealedOverhead
 )
 
-// Resources are all that moves of one cluster.
+// Resources has everything that moves with one cluster.
 type Resources struct {
 	Cluster string
 	Objects []json.RawMessage
-	// SourceKubeconfig is the bootstrap kubeconfig of the source hub, by which the cluster can
-	// return from the target hub.
+	// SourceKubeconfig is the bootstrap kubeconfig of the source hub. The cluster needs it to return from the target
+	// hub.
 	SourceKubeconfig []byte
 }
 
-// TooLargeError is an object that fits into no message.
+// TooLargeError means that an object does not fit into a message.
 type TooLargeError struct {
 	Cluster string
 	Index   int
@@ -39,9 +39,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("object %d of cluster %s has %d bytes, and a message at most %d", e.Index, e.Cluster, e.Bytes, roomBytes)
 }
 
-// Pack puts the objects of clusters into as few bundles as their order allows, each of which
-// is at most [MaxBytes] when it is sealed. A cluster that does not fit is split between
-// objects. The number of all clusters is in each bundle.
+// Pack distributes the objects of clusters over as few bundles as their order allows. Each sealed bundle has at most
+// [MaxBytes]. A cluster that does not fit is split between objects. Each bundle has the number of all clusters.
 func Pack(total int, list []Resources) ([]ResourceBundle, error) {
 	p := packer{total: total}
 	for _, r := range list {
@@ -86,8 +85,7 @@ func PackMissing(total int, list []Resources, gaps []Gap) ([]ResourceBundle, err
 	return p.bundles, nil
 }
 
-// canonical writes each object as it is written within a bundle, so that sizes and hashes
-// are those of what arrives.
+// canonical encodes each object as within a bundle, so that sizes and hashes match what arrives.
 func canonical(r Resources) (Resources, error) {
 	objects := make([]json.RawMessage, len(r.Objects))
 	for i, o := range r.Objects {
@@ -145,7 +143,7 @@ func (p *packer) add(r Resources, first, end int) error {
 	return nil
 }
 
-// hash is that of all objects in their order, and of the kubeconfig.
+// hash returns the hash of all objects in their order, and of the kubeconfig.
 func (r Resources) hash() string {
 	h := sha256.New()
 	add := func(data []byte) {

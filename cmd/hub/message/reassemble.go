@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Reassembler puts the objects of clusters together that arrive in any order, some more
-// than once. It is a value that its owner guards, and does no I/O.
+// Reassembler joins the objects of clusters, which may arrive in any order and more than once. It does no I/O, and
+// needs a lock of its owner.
 type Reassembler struct {
 	wanted map[string]*parts
 	limit  int
@@ -29,11 +29,10 @@ type parts struct {
 // number alone.
 const maxObjects = 10_000
 
-// slotBytes is what an object takes that has not arrived: a slice.
+// slotBytes is the memory of an object that has not arrived: a slice header.
 const slotBytes = 24
 
-// NewReassembler waits for clusters, and holds at most limit bytes of those that are not
-// complete.
+// NewReassembler returns a reassembler for clusters. It holds at most limit bytes of incomplete clusters.
 func NewReassembler(clusters []string, limit int) *Reassembler {
 	r := &Reassembler{wanted: make(map[string]*parts, len(clusters)), limit: limit}
 	for _, name := range clusters {
@@ -42,12 +41,11 @@ func NewReassembler(clusters []string, limit int) *Reassembler {
 	return r
 }
 
-// ErrFull means that what is not complete would take more memory than the limit. What was
-// refused is missing, and is sent again.
+// ErrFull means that incomplete clusters would exceed the memory limit. The refused part is reported as missing and
+// sent again.
 var ErrFull = errors.New("too much data of incomplete clusters")
 
-// Add takes a bundle, and returns the clusters that it completes. A part of the bundle that
-// is refused does not keep the others from being taken.
+// Add adds a bundle, and returns the clusters that it completes. It adds the remaining parts even if it refuses one.
 func (r *Reassembler) Add(b ResourceBundle) ([]Resources, error) {
 	var complete []Resources
 	var failed error
@@ -71,7 +69,7 @@ func (r *Reassembler) add(c ClusterResources) (*Resources, error) {
 	case c.Objects < 0 || c.Objects > maxObjects || c.First < 0 || c.First > c.Objects-len(c.ResourceList):
 		return nil, fmt.Errorf("cluster %s: %d objects from %d on, of %d", c.ClusterName, len(c.ResourceList), c.First, c.Objects)
 	case p.hash != c.Hash || p.objects == nil:
-		// The source has collected anew. What came of the former collection is of no use.
+		// The source has collected again. Parts of the earlier collection are useless.
 		r.drop(p)
 		*p = parts{}
 		if r.held+c.Objects*slotBytes > r.limit {
@@ -124,10 +122,10 @@ func (r *Reassembler) drop(p *parts) {
 	}
 }
 
-// Held is the memory that incomplete clusters take, in bytes.
+// Held returns the memory of incomplete clusters, in bytes.
 func (r *Reassembler) Held() int { return r.held }
 
-// Missing names what has not arrived, sorted by cluster.
+// Missing returns the objects that have not arrived, sorted by cluster.
 func (r *Reassembler) Missing() []Gap {
 	var gaps []Gap
 	for name, p := range r.wanted {

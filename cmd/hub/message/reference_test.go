@@ -219,10 +219,10 @@ func newVectors(t *testing.T) vectors {
 		}
 		return v
 	}
-	command := Header{Type: TypeTarget, Migration: "6d4e", From: ManagerName, To: "hub2", Stage: api.PhaseDeploying, Attempt: 10, Left: 5 * time.Minute, TotalClusters: 2}
+	command := Header{Type: TypeTarget, Migration: "6d4e", From: ManagerName, To: "hub2", Stage: api.PhaseDeploying, Attempt: 10, ValidFor: 5 * time.Minute, TotalClusters: 2}
 	all := vectors{Messages: []vector{
 		one("a command", command, `{"command":{"stage":"Deploying","attempt":10,"orders":[{"action":"ReceiveResources","clusters":["c1"]}]},"fromHub":"hub1"}`, k.manager, nil),
-		one("a heartbeat", Header{Type: TypeHeartbeat, From: "hub1", To: ManagerName, Left: time.Minute}, `{"hub":"hub1","versions":[1]}`, k.source, nil),
+		one("a heartbeat", Header{Type: TypeHeartbeat, From: "hub1", To: ManagerName, ValidFor: time.Minute}, `{"hub":"hub1","versions":[1]}`, k.source, nil),
 		one("sealed resources", header(TypeResource), `{"totalClusters":1,"migrationClusterResources":[]}`, k.source, &public),
 	}}
 	sealed, err := SealSecret(public, "6d4e", []byte("kubeconfig"))

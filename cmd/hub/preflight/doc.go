@@ -1,16 +1,15 @@
-// Package preflight says before a migration which clusters would move, which would be at risk and
-// why, and what blocks. It writes nothing.
+// Package preflight reports before a migration which clusters would move, which are at risk and why, and what blocks
+// the migration. It writes nothing.
 //
-// Its checks are those of the migration: the manager's of the hubs and of other migrations, and
-// those of packages source and target of the clusters. Beside them it looks for what a migration
-// leaves behind: ManifestWorks, add-ons, cluster sets, and clocks that differ. What it can't read
-// is NotChecked and never Ready, because a user may have access to the global hub alone.
+// It runs the checks of the migration itself: those of the manager for the hubs and other migrations, and those of
+// packages source and target for the clusters. It also looks for what a migration leaves behind (ManifestWorks,
+// add-ons, cluster sets), and for clocks that differ. A user may have access to the global hub only: the preflight
+// reports what it can't read as NotChecked, never as Ready.
 //
 // # Reading order
 //
-// reason.go and report.go are the result. risk.go decides on what was read of one cluster, and
-// request.go says what is asked. renewal.go tells whether a process runs, lease.go whether an agent does,
-// and heartbeat.go what the manager hears of it. global.go, source.go and
-// target.go read the three API servers, preflight.go does all, and permission.go is what RBAC has to
-// allow. A file uses only files before it.
+// reason.go and report.go have the result. risk.go decides on the facts of one cluster, and request.go is the input.
+// renewal.go decides whether a process runs, lease.go whether an agent runs, and heartbeat.go reads what the manager
+// receives from it. global.go, source.go and target.go read the three API servers, preflight.go runs all checks, and
+// permission.go has the permissions. A file uses only files before it.
 package preflight

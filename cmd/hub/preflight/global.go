@@ -30,7 +30,7 @@ func (h Hubs) checkHubs(ctx context.Context, q Request, r *Report) error {
 		check, agent, hub string
 		view              *View
 	}{{CheckSourceHub, CheckSourceAgent, q.From, h.Source}, {CheckTargetHub, CheckTargetAgent, q.To, h.Target}} {
-		why, err := manager.Unavailable(ctx, h.Global, side.hub)
+		why, err := manager.CheckAvailable(ctx, h.Global, side.hub)
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (h Hubs) checkHubs(ctx context.Context, q Request, r *Report) error {
 				"hub %s is not enrolled: ConfigMap %s has no valid key of its agent", side.hub, key))
 			continue
 		}
-		decision, f := beats.of(side.hub)
+		decision, f := beats.decide(side.hub)
 		if stopped, err := h.agentStopped(ctx, side.view); err != nil {
 			return err
 		} else if stopped != "" {
@@ -70,7 +70,7 @@ func (h Hubs) checkAddress(ctx context.Context, name string, r *Report) error {
 	return nil
 }
 
-// checkOverlap looks for other migrations of the same clusters. The migration would wait for their end.
+// checkOverlap looks for other migrations of the same clusters, whose end the migration would wait for.
 func (h Hubs) checkOverlap(ctx context.Context, q Request, r *Report) error {
 	list := &api.ManagedClusterMigrationList{}
 	if err := h.Global.List(ctx, list); err != nil {
@@ -111,7 +111,7 @@ func sharesHub(m *api.ManagedClusterMigration, q Request) bool {
 	return from == q.From || from == q.To || to == q.From || to == q.To
 }
 
-// clustersOf are the clusters of a migration that has not ended, or false if they are not known yet.
+// clustersOf returns the clusters of a migration that has not ended, or false if they are not known yet.
 func clustersOf(ctx context.Context, reader client.Reader, m *api.ManagedClusterMigration) (names []string, known bool, err error) {
 	for _, name := range m.Spec.IncludedManagedClusters {
 		names = append(names, string(name))

@@ -10,19 +10,19 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
 )
 
-// publishWait is how long a manager may take to publish again what it has received: three attempts.
+// publishWait is how long a manager may take to publish its receipts again: three attempts.
 const publishWait = 3 * manager.PublishInterval
 
-// heartbeats are what the manager has received of the agents of hubs.
+// heartbeats are the receipts that the manager has published.
 type heartbeats struct {
 	manager.Receipts
-	// unknown is why that is not known, and what to do; empty if it is known.
+	// unknown is why the receipts are not known, and what to do; empty if they are known.
 	unknown string
 }
 
 // heartbeats reads what the manager publishes.
 func (h Hubs) heartbeats(ctx context.Context) (all heartbeats, err error) {
-	last, runs, err := h.await(ctx, renewal{clock: h.Clock, wait: publishWait, read: func(ctx context.Context) (time.Time, error) {
+	last, runs, err := h.awaitRenewal(ctx, renewal{clock: h.Clock, wait: publishWait, read: func(ctx context.Context) (time.Time, error) {
 		var err error
 		all.Receipts, err = manager.ReadReceipts(ctx, h.Global, h.ManagerNamespace)
 		return all.Published, err
@@ -40,9 +40,9 @@ func (h Hubs) heartbeats(ctx context.Context) (all heartbeats, err error) {
 	return all, nil
 }
 
-// of decides about the agent of a hub as the manager does when a migration starts. The ages are by the
-// manager's clock alone.
-func (b heartbeats) of(hub string) (Decision, godwit.Finding) {
+// decide returns the manager's own decision about the agent of a hub at the start of a migration. It uses the manager's
+// clock only.
+func (b heartbeats) decide(hub string) (Decision, godwit.Finding) {
 	receipt, listed := b.Hubs[hub]
 	switch {
 	case b.unknown != "":

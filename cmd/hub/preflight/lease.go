@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// AgentLease is the Lease of the agent that works, in its namespace.
+// AgentLease is the name of the leader election Lease of the agent, in its namespace.
 const AgentLease = "godwit-agent"
 
 // agentLeaseDuration is how long an agent holds its Lease without a renewal, a default of
@@ -25,15 +25,15 @@ func ignoreAbsent(err error) error {
 	return client.IgnoreNotFound(err)
 }
 
-// agentStopped reads the Lease of an agent until it is renewed. It returns nothing for an agent that
-// renews it, that has none, since it may run without leader election, or on a hub without access.
+// agentStopped reads the Lease of an agent until it is renewed. It returns empty if the agent renews it, if the agent
+// has no Lease (it may run without leader election), and for a hub without access.
 func (h Hubs) agentStopped(ctx context.Context, view *View) (why string, err error) {
 	if view == nil {
 		return "", nil
 	}
 	key := client.ObjectKey{Namespace: view.AgentNamespace, Name: AgentLease}
 	exists := false
-	last, renews, err := h.await(ctx, renewal{clock: view.Clock, wait: agentLeaseDuration, read: func(ctx context.Context) (time.Time, error) {
+	last, renews, err := h.awaitRenewal(ctx, renewal{clock: view.Clock, wait: agentLeaseDuration, read: func(ctx context.Context) (time.Time, error) {
 		lease := &coordinationv1.Lease{}
 		err := view.Client.Get(ctx, key, lease)
 		exists = err == nil

@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
 )
 
-// Permission is what RBAC has to allow the user.
+// Permission is a permission that the user needs.
 type Permission struct {
 	Group, Resource string
 	// Names of the objects; none means all.
@@ -23,8 +23,8 @@ const (
 	migrations = "global-hub.open-cluster-management.io"
 )
 
-// GlobalPermissions are those on the global hub. namespace has the migrations; empty means all
-// namespaces.
+// GlobalPermissions returns the permissions on the global hub. namespace is the namespace of the migrations; empty
+// means all namespaces.
 func GlobalPermissions(namespace, managerNamespace string) []Permission {
 	return []Permission{
 		{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Names: []string{api.CRDName}, Verbs: []string{"get"}},
@@ -36,7 +36,7 @@ func GlobalPermissions(namespace, managerNamespace string) []Permission {
 	}
 }
 
-// ViewPermissions are those on a hub, whose agent is in a namespace. All of them read.
+// ViewPermissions returns the permissions on a hub whose agent is in a namespace. All of them are read-only.
 func ViewPermissions(agentNamespace string) []Permission {
 	all := []Permission{
 		{Group: ocm, Resource: "managedclusters", Verbs: []string{"get"}},
@@ -52,7 +52,7 @@ func ViewPermissions(agentNamespace string) []Permission {
 		{Resource: "namespaces", Verbs: []string{"get"}},
 	}
 	for _, kind := range movedKinds() {
-		// The plural of every kind in the rules is regular, but for the one that is a plural already.
+		// The plural of every kind in the rules is regular, except one that is a plural already.
 		plural := strings.TrimSuffix(strings.ToLower(kind.Kind), "s") + "s"
 		all = append(all, Permission{Group: kind.Group, Resource: plural, Verbs: []string{"list"}})
 	}

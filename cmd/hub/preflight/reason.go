@@ -2,7 +2,7 @@ package preflight
 
 import "github.com/godwit-dev/godwit"
 
-// Reasons are those that only a preflight has.
+// Reasons has the reasons that only a preflight reports.
 var Reasons godwit.Catalog
 
 // Reasons of findings that only a preflight has.

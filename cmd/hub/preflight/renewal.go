@@ -9,19 +9,19 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// renewal is a time that a process writes again and again while it runs.
+// renewal is a time that a running process writes repeatedly.
 type renewal struct {
-	// read returns the last time, or zero if there is none.
+	// read returns the last time, or zero if the process has written none.
 	read func(context.Context) (time.Time, error)
-	// clock of the API server, or of another machine that has the time.
+	// clock is that of the API server, or of another machine with the right time.
 	clock clock.PassiveClock
-	// wait is how long the process may take to write it again.
+	// wait is the longest interval between two writes.
 	wait time.Duration
 }
 
-// await reports whether a process runs: its time is not old, or it changes while the preflight waits. A
-// clock that is wrong costs time and changes no result but within maxSkew.
-func (h Hubs) await(ctx context.Context, of renewal) (last time.Time, runs bool, err error) {
+// awaitRenewal reports whether a process runs: its time is recent, or changes while the preflight waits. A wrong clock
+// only costs time; it can change the result only within maxSkew.
+func (h Hubs) awaitRenewal(ctx context.Context, of renewal) (last time.Time, runs bool, err error) {
 	var first time.Time
 	for deadline := h.Clock.Now().Add(of.wait); ; {
 		if last, err = of.read(ctx); err != nil || last.IsZero() {

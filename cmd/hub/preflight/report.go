@@ -7,15 +7,15 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// Decision says what a preflight has found.
+// Decision is the result of a check, of a cluster, or of the whole preflight.
 type Decision string
 
 const (
-	// Ready means that everything was checked, and nothing was found.
+	// Ready means that everything was checked without a finding.
 	Ready Decision = "Ready"
-	// NotChecked means that nothing was found, and that not everything was checked.
+	// NotChecked means that not everything was checked, and that the rest has no finding.
 	NotChecked Decision = "NotChecked"
-	// AtRisk means that a cluster would move, and lose something or fail with some probability.
+	// AtRisk means that a cluster would move, but would lose something or might fail.
 	AtRisk Decision = "AtRisk"
 	// Blocked means that the migration would fail.
 	Blocked Decision = "Blocked"
@@ -24,7 +24,7 @@ const (
 // severity orders decisions, from the best.
 var severity = []Decision{Ready, NotChecked, AtRisk, Blocked}
 
-// Worst returns the decision that counts.
+// Worst returns the worst of the decisions.
 func Worst(all ...Decision) Decision {
 	worst := Ready
 	for _, d := range all {
@@ -39,7 +39,7 @@ func finding(reason *godwit.Reason, message string) godwit.Finding {
 	return godwit.Finding{Reason: reason, Message: message}
 }
 
-// Names of checks that are not of single clusters.
+// Names of the checks that are not for single clusters.
 const (
 	CheckSourceHub     = "SourceHub"
 	CheckTargetHub     = "TargetHub"
@@ -65,9 +65,9 @@ type Check struct {
 type Cluster struct {
 	Name     string
 	Decision Decision
-	// Reasons are why the cluster would not move, or why that is not known.
+	// Reasons say why the cluster would not move, or why this is not known.
 	Reasons []godwit.Finding
-	// AtRisk is what the cluster would lose.
+	// AtRisk says what the cluster would lose.
 	AtRisk []godwit.Finding
 }
 
@@ -75,12 +75,11 @@ type Cluster struct {
 type Report struct {
 	From, To string
 	Checks   []Check
-	// Clusters are those of the migration, sorted by name. A placement that can't be resolved has
-	// none.
+	// Clusters are the clusters of the migration, sorted by name. They are empty if the placement can't be resolved.
 	Clusters []Cluster
 }
 
-// Decision is the worst of all checks and clusters.
+// Decision returns the worst decision of all checks and clusters.
 func (r Report) Decision() Decision {
 	worst := Ready
 	for _, c := range r.Checks {
@@ -97,16 +96,16 @@ func (r *Report) add(name string, d Decision, reason *godwit.Reason, message str
 	r.Checks = append(r.Checks, Check{name, d, finding(reason, message)})
 }
 
-// pass records a check without a finding.
+// pass records a check that is Ready.
 func (r *Report) pass(name string) { r.Checks = append(r.Checks, Check{Name: name, Decision: Ready}) }
 
-// cluster returns the result of a cluster, to be changed.
+// cluster returns a pointer to the result of a cluster.
 func (r *Report) cluster(name string) *Cluster {
 	at, _ := slices.BinarySearchFunc(r.Clusters, name, func(c Cluster, name string) int { return strings.Compare(c.Name, name) })
 	return &r.Clusters[at]
 }
 
-// names of all clusters.
+// names returns the names of all clusters.
 func (r *Report) names() []string {
 	names := make([]string, len(r.Clusters))
 	for i, c := range r.Clusters {

@@ -11,19 +11,18 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Request says what would move.
+// Request is the migration to check.
 type Request struct {
-	// From and To are hubs: the names of their ManagedClusters on the global hub.
+	// From and To are the names of the hubs' ManagedClusters on the global hub.
 	From, To string
-	// Clusters to move, or the name of a Placement on the source hub.
+	// Clusters are the clusters to move; if empty, Placement names a Placement on the source hub.
 	Clusters  []string
 	Placement string
-	// AcceptEvictedWorks makes ManifestWorks whose delete option is not Orphan a risk, and no reason
-	// to block.
+	// AcceptEvictedWorks turns ManifestWorks whose delete option is not Orphan from a blocker into a risk.
 	AcceptEvictedWorks bool
 }
 
-// View is the API server of a hub, which the preflight may read.
+// View is a hub that the preflight may read.
 type View struct {
 	// Client must not read from a cache.
 	Client client.Client
@@ -35,22 +34,22 @@ type View struct {
 	confirmations cluster.Confirmations
 }
 
-// hub is the hub for the checks of packages source and target.
+// hub returns the hub for the checks of packages source and target.
 func (v *View) hub() cluster.Hub {
 	return cluster.Hub{Client: v.Client, Confirmations: &v.confirmations}
 }
 
-// Hubs are what the preflight reads.
+// Hubs are the API servers that the preflight reads.
 type Hubs struct {
 	// Global is the API server with the migrations and with a ManagedCluster for each hub.
 	Global client.Reader
-	// ManagerNamespace has the ConfigMaps with the enrolled hubs and with the heartbeats.
+	// ManagerNamespace is the namespace of the ConfigMaps with the enrolled hubs and with the heartbeats.
 	ManagerNamespace string
 	// Source and Target are the hubs; nil if the user has no access.
 	Source, Target *View
 	// Poll is the pause between two reads of a Lease or of the heartbeats, and before a check is repeated; 1 s unless set.
 	Poll time.Duration
-	// Clock of this machine, with which those of the hubs and of the manager are compared.
+	// Clock is the clock of this machine. The clocks of the hubs and of the manager are compared with it.
 	Clock clock.PassiveClock
 }
 
@@ -61,11 +60,12 @@ func (h Hubs) poll() time.Duration {
 	return time.Second
 }
 
-// repeatTime is for an API server that has just started. A missing permission is confirmed within it.
+// repeatTime is how long a check is repeated, for an API server that has just started. It is long enough to confirm a
+// missing permission.
 const repeatTime = 15 * time.Second
 
-// repeat repeats a check of a hub while it fails in a way that may end. An error that repetition does not fix is a
-// [cluster.Error].
+// repeat repeats a check of a hub while a retry may succeed. It returns a [cluster.Error] if a retry does not fix the
+// failure.
 func (h Hubs) repeat(ctx context.Context, on cluster.Hub, check func(context.Context) (cluster.Result, error)) (cluster.Result, error) {
 	for deadline := h.Clock.Now().Add(repeatTime); ; {
 		r, err := check(ctx)

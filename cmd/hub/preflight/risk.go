@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxSkew is what two clocks may differ by. Leases are valid for a minute by default, and
+	// maxSkew is the tolerated difference between two clocks. Leases are valid for a minute by default, and
 	// certificates from five minutes before they are issued.
 	maxSkew = time.Minute
 	// evictionGrace is the default of spec.workConfiguration.appliedManifestWorkEvictionGracePeriod
@@ -25,21 +25,21 @@ const (
 	clusterSetLabel = "cluster.open-cluster-management.io/clusterset"
 )
 
-// observed is what was read of a cluster beside what the migration checks.
-type observed struct {
+// clusterFacts are facts of a cluster that the migration itself does not check.
+type clusterFacts struct {
 	works  []workv1.ManifestWork
 	addOns []string
-	// clusterSet of the cluster; empty for none.
+	// clusterSet is the ManagedClusterSet of the cluster; empty if it has none.
 	clusterSet string
 	// skew is how far the clock of the cluster's agent is ahead of that of its hub, as the last renewal
 	// of its lease shows. It is negative for a lease that was not renewed for some time.
 	skew time.Duration
-	// lease is how long a renewal is valid.
+	// lease is the duration of the cluster's lease.
 	lease time.Duration
 }
 
-// risks returns what a cluster would lose, and what of it blocks because the user has not accepted it.
-func (o observed) risks(name string, acceptWorks bool) (blocks, risks []godwit.Finding) {
+// risks returns what a cluster would lose. blocks are the risks that the user has not accepted.
+func (o clusterFacts) risks(name string, acceptWorks bool) (blocks, risks []godwit.Finding) {
 	if evicted := o.evictedWorks(name); len(evicted) > 0 {
 		f := finding(ReasonWorkStays, fmt.Sprintf(
 			"%s of the source hub does not move, and the work agent deletes from %s what it has applied %s after the move: "+
@@ -64,9 +64,10 @@ func (o observed) risks(name string, acceptWorks bool) (blocks, risks []godwit.F
 	return blocks, risks
 }
 
-// evictedWorks are the ManifestWorks whose objects the work agent deletes after the move. The import
-// controller creates those of the klusterlet on the target hub, and an add-on is one risk with its works.
-func (o observed) evictedWorks(name string) []string {
+// evictedWorks returns the ManifestWorks whose objects the work agent deletes after the move. It omits those of the
+// klusterlet, which the import controller creates on the target hub, and those of add-ons, which are a risk of their
+// own.
+func (o clusterFacts) evictedWorks(name string) []string {
 	var names []string
 	for _, w := range o.works {
 		ofKlusterlet := w.Name == cluster.KlusterletWork(name) || w.Name == cluster.KlusterletWork(name)+"-crds"

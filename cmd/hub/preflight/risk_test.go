@@ -25,22 +25,22 @@ func TestRisks(t *testing.T) {
 	const lease = time.Minute
 	for name, test := range map[string]struct {
 		reason   string
-		observed observed
+		observed clusterFacts
 		accept   bool
 		blocks   []*godwit.Reason
 		risks    []*godwit.Reason
 	}{
 		"Nothing":     {reason: "The cluster has nothing that stays behind."},
-		"Klusterlet":  {reason: "The import controller creates these on the target.", observed: observed{works: []workv1.ManifestWork{work("c1-klusterlet", "", nil), work("c1-klusterlet-crds", "", nil)}}},
-		"Orphan":      {reason: "The work agent leaves what such a work has applied.", observed: observed{works: []workv1.ManifestWork{work("app", workv1.DeletePropagationPolicyTypeOrphan, nil)}}},
-		"Foreground":  {reason: "The work agent deletes it, unless the user accepts that.", observed: observed{works: []workv1.ManifestWork{work("app", workv1.DeletePropagationPolicyTypeForeground, nil)}}, blocks: []*godwit.Reason{ReasonWorkStays}},
-		"Selectively": {reason: "The work agent deletes a part of it.", observed: observed{works: []workv1.ManifestWork{work("app", workv1.DeletePropagationPolicyTypeSelectivelyOrphan, nil)}}, blocks: []*godwit.Reason{ReasonWorkStays}},
-		"Default":     {reason: "The default is Foreground.", observed: observed{works: []workv1.ManifestWork{work("app", "", nil)}}, blocks: []*godwit.Reason{ReasonWorkStays}},
-		"Accepted":    {reason: "An accepted work is a risk.", observed: observed{works: []workv1.ManifestWork{work("app", "", nil)}}, accept: true, risks: []*godwit.Reason{ReasonWorkStays}},
-		"AddOn":       {reason: "A work of an add-on is one risk with it.", observed: observed{addOns: []string{"search"}, works: []workv1.ManifestWork{work("addon-search-deploy-0", "", map[string]string{addOnLabel: "search"})}}, risks: []*godwit.Reason{ReasonAddOnStays}},
-		"OldLease":    {reason: "A renewal may be as old as the lease.", observed: observed{lease: lease, skew: -lease - 30*time.Second}},
-		"SlowClock":   {reason: "The lease is too old for the clock of the hub.", observed: observed{lease: lease, skew: -lease - 2*time.Minute}, risks: []*godwit.Reason{ReasonClock}},
-		"FastClock":   {reason: "No clock that is right renews in the future.", observed: observed{lease: lease, skew: 10 * time.Minute}, risks: []*godwit.Reason{ReasonClock}},
+		"Klusterlet":  {reason: "The import controller creates these on the target.", observed: clusterFacts{works: []workv1.ManifestWork{work("c1-klusterlet", "", nil), work("c1-klusterlet-crds", "", nil)}}},
+		"Orphan":      {reason: "The work agent leaves what such a work has applied.", observed: clusterFacts{works: []workv1.ManifestWork{work("app", workv1.DeletePropagationPolicyTypeOrphan, nil)}}},
+		"Foreground":  {reason: "The work agent deletes it, unless the user accepts that.", observed: clusterFacts{works: []workv1.ManifestWork{work("app", workv1.DeletePropagationPolicyTypeForeground, nil)}}, blocks: []*godwit.Reason{ReasonWorkStays}},
+		"Selectively": {reason: "The work agent deletes a part of it.", observed: clusterFacts{works: []workv1.ManifestWork{work("app", workv1.DeletePropagationPolicyTypeSelectivelyOrphan, nil)}}, blocks: []*godwit.Reason{ReasonWorkStays}},
+		"Default":     {reason: "The default is Foreground.", observed: clusterFacts{works: []workv1.ManifestWork{work("app", "", nil)}}, blocks: []*godwit.Reason{ReasonWorkStays}},
+		"Accepted":    {reason: "An accepted work is a risk.", observed: clusterFacts{works: []workv1.ManifestWork{work("app", "", nil)}}, accept: true, risks: []*godwit.Reason{ReasonWorkStays}},
+		"AddOn":       {reason: "A work of an add-on is one risk with it.", observed: clusterFacts{addOns: []string{"search"}, works: []workv1.ManifestWork{work("addon-search-deploy-0", "", map[string]string{addOnLabel: "search"})}}, risks: []*godwit.Reason{ReasonAddOnStays}},
+		"OldLease":    {reason: "A renewal may be as old as the lease.", observed: clusterFacts{lease: lease, skew: -lease - 30*time.Second}},
+		"SlowClock":   {reason: "The lease is too old for the clock of the hub.", observed: clusterFacts{lease: lease, skew: -lease - 2*time.Minute}, risks: []*godwit.Reason{ReasonClock}},
+		"FastClock":   {reason: "No clock that is right renews in the future.", observed: clusterFacts{lease: lease, skew: 10 * time.Minute}, risks: []*godwit.Reason{ReasonClock}},
 	} {
 		blocks, risks := test.observed.risks("c1", test.accept)
 		if got := reasons(blocks); !slices.Equal(got, test.blocks) {
@@ -60,7 +60,7 @@ func reasons(findings []godwit.Finding) (all []*godwit.Reason) {
 }
 
 func TestRiskNamesFewWorks(t *testing.T) {
-	var o observed
+	var o clusterFacts
 	for i := range 9 {
 		o.works = append(o.works, work(fmt.Sprintf("app%d", i), "", nil))
 	}

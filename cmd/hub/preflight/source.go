@@ -24,12 +24,12 @@ import (
 
 var addOnKind = schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"}
 
-// sourceHub is the hub for the checks of package source.
+// sourceHub returns the hub for the checks of package source.
 func (v *View) sourceHub(q Request) source.Hub {
 	return source.Hub{Hub: v.hub(), AgentNamespace: v.AgentNamespace, To: q.To}
 }
 
-// selectClusters resolves the placement, or takes the clusters as they are named.
+// selectClusters resolves the placement, or returns the named clusters.
 func (h Hubs) selectClusters(ctx context.Context, q Request, r *Report) (names []string, err error) {
 	if q.Placement == "" {
 		r.pass(CheckSelection)
@@ -60,8 +60,8 @@ func (h Hubs) selectClusters(ctx context.Context, q Request, r *Report) (names [
 	return names, nil
 }
 
-// mergeCheck takes the result of a check of the migration. An error that repetition does not fix is of
-// the hub, and blocks every cluster.
+// mergeCheck merges the result of a check of the migration. An error that a retry does not fix concerns the hub, and
+// blocks every cluster.
 func (r *Report) mergeCheck(check string, result cluster.Result, err error) error {
 	var final *cluster.Error
 	switch {
@@ -75,7 +75,7 @@ func (r *Report) mergeCheck(check string, result cluster.Result, err error) erro
 	return r.merge(result)
 }
 
-// merge takes the failures of clusters. A cluster that waits could not be read.
+// merge merges the failures of clusters. It returns an error for a cluster that waits: it could not be read.
 func (r *Report) merge(result cluster.Result) error {
 	for _, name := range slices.Sorted(maps.Keys(result.Waiting)) {
 		return fmt.Errorf("read cluster %s: %s", name, result.Waiting[name])
@@ -115,10 +115,10 @@ func (h Hubs) checkSource(ctx context.Context, q Request, r *Report) (sets map[s
 	return sets, err
 }
 
-// observe reads of clusters what the checks of the migration do not.
-func (h Hubs) observe(ctx context.Context, on source.Hub, names []string) (map[string]observed, cluster.Result, error) {
+// observe reads the facts of clusters that the checks of the migration do not read.
+func (h Hubs) observe(ctx context.Context, on source.Hub, names []string) (map[string]clusterFacts, cluster.Result, error) {
 	var mutex sync.Mutex
-	all := map[string]observed{}
+	all := map[string]clusterFacts{}
 	read, err := h.repeat(ctx, on.Hub, func(ctx context.Context) (cluster.Result, error) {
 		return on.Each(ctx, names, func(ctx context.Context, name string) (string, error) {
 			o, err := h.Source.observe(ctx, name)
@@ -131,7 +131,7 @@ func (h Hubs) observe(ctx context.Context, on source.Hub, names []string) (map[s
 	return all, read, err
 }
 
-func (v *View) observe(ctx context.Context, name string) (o observed, err error) {
+func (v *View) observe(ctx context.Context, name string) (o clusterFacts, err error) {
 	mc := &clusterv1.ManagedCluster{}
 	if err := v.Client.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
 		return o, err

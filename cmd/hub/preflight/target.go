@@ -22,8 +22,8 @@ import (
 
 var clusterSetKind = schema.GroupVersionKind{Group: "cluster.open-cluster-management.io", Version: "v1beta2", Kind: "ManagedClusterSet"}
 
-// checkTarget runs the migration's checks of the clusters on the target hub. sets are the
-// ManagedClusterSets of the clusters on the source hub.
+// checkTarget runs the migration's checks of the clusters on the target hub. sets has the clusters of each
+// ManagedClusterSet on the source hub.
 func (h Hubs) checkTarget(ctx context.Context, q Request, sets map[string][]string, r *Report) error {
 	if h.Target == nil {
 		r.add(CheckOnTarget, NotChecked, ReasonHubNotChecked, fmt.Sprintf("the preflight has no access to target hub %s", q.To))
@@ -42,7 +42,7 @@ func (h Hubs) checkTarget(ctx context.Context, q Request, sets map[string][]stri
 	return h.checkSets(ctx, sets, r)
 }
 
-// checkKinds looks for objects that would move, and whose kind the target hub does not serve.
+// checkKinds looks for objects to move whose kind the target hub does not serve.
 func (h Hubs) checkKinds(ctx context.Context, q Request, r *Report) error {
 	for _, kind := range movedKinds() {
 		mapping, err := h.Source.Client.RESTMapper().RESTMapping(kind)
@@ -73,7 +73,7 @@ func (h Hubs) checkKinds(ctx context.Context, q Request, r *Report) error {
 	return nil
 }
 
-// movedKinds are the kinds of the rules that are custom resources.
+// movedKinds returns the custom resource kinds of the rules.
 func movedKinds() []schema.GroupKind {
 	var kinds []schema.GroupKind
 	for _, rule := range resource.Rules() {
@@ -88,7 +88,7 @@ func movedKinds() []schema.GroupKind {
 // pageSize bounds memory; 500 is kubectl's --chunk-size default.
 const pageSize = 500
 
-// count counts the objects of a kind on the source hub by namespace, which is named after a cluster.
+// count counts the objects of a kind on the source hub by namespace: each cluster has a namespace of its name.
 func (h Hubs) count(ctx context.Context, kind schema.GroupVersionKind) (map[string]int, error) {
 	counts := map[string]int{}
 	for next := ""; ; {

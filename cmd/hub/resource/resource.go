@@ -1,6 +1,6 @@
-// Package resource says which objects of a managed cluster move with it. The same rules
-// select what the source collects and what the target accepts: an object that no rule names
-// is refused from every sender. Users add rules of their own; the package does no I/O.
+// Package resource has the rules that select which objects move with a managed cluster. The same rules select what the
+// source collects and what the target accepts: the target refuses an object without a rule from every sender. Users can
+// add rules. The package does no I/O.
 package resource
 
 import (
@@ -18,48 +18,46 @@ const (
 // SecretFinalizer is set by metal3 on a Secret to which a BareMetalHost refers.
 const SecretFinalizer = "baremetalhost.metal3.io/secret"
 
-// ClusterName stands in a rule for the name of the cluster.
+// ClusterName is the placeholder in a rule for the name of the cluster.
 const ClusterName = "{cluster}"
 
-// Rule names objects of one kind. Every condition that is set must hold.
+// Rule selects objects of one kind. An object must match every condition that is set.
 type Rule struct {
 	Group string `json:"group,omitempty"`
 	Kind  string `json:"kind"`
-	// Names are the names that objects may have, with {cluster} for the name of the cluster;
-	// any name if there are none.
+	// Names are the allowed names of objects, with {cluster} for the name of the cluster; empty allows any name.
 	Names []string `json:"names,omitempty"`
-	// Annotation or Label that an object must have, with any value.
+	// Annotation and Label must exist on an object, with any value.
 	Annotation string `json:"annotation,omitempty"`
 	Label      string `json:"label,omitempty"`
-	// ClusterScoped is true for a kind without a namespace. All other objects are in the
-	// namespace of the cluster.
+	// ClusterScoped is true for a kind without a namespace. Objects of other kinds are in the namespace of the cluster.
 	ClusterScoped bool `json:"clusterScoped,omitempty"`
-	// Status is moved as well, since the controller of the kind would begin anew without it.
+	// Status moves the status too: without it, the controller of the kind would start from the beginning.
 	Status bool `json:"status,omitempty"`
-	// Pause is the annotation by which the controller of the kind leaves an object alone. It
-	// is set before an object is collected, and removed when the cluster has moved.
+	// Pause is the annotation that pauses the controller of the kind. It is set before an object is collected, and
+	// removed when the cluster has moved.
 	Pause string `json:"pause,omitempty"`
-	// Finalizers deprovision what the object stands for. They are removed, while the object is
-	// paused, before an object of a cluster that lives on is deleted.
+	// Finalizers are those that deprovision the host or the cluster of the object. They are removed from a paused
+	// object before its deletion, because the cluster continues to run.
 	Finalizers []string `json:"finalizers,omitempty"`
-	// SetLabels and SetAnnotations tell the controller of the kind on the target hub that the
-	// object is restored, and not new.
+	// SetLabels and SetAnnotations mark the object on the target hub as restored and not new, for the controller of the
+	// kind.
 	SetLabels      map[string]string `json:"setLabels,omitempty"`
 	SetAnnotations map[string]string `json:"setAnnotations,omitempty"`
-	// References are further objects that move with one of this kind.
+	// References are the paths to further objects that move with an object of this kind.
 	References []ReferencePath `json:"references,omitempty"`
 }
 
-// ReferencePath is where an object names a Secret or a ConfigMap of its namespace. A field
-// that ends in [] is a list.
+// ReferencePath is the path of a reference to a Secret or a ConfigMap in the same namespace. A field that ends in [] is
+// a list.
 type ReferencePath struct {
 	Kind string `json:"kind"`
-	// Path of the name, as spec.bmc.credentialsName or spec.extraManifestsRefs[].name.
+	// Path is the path of the name, such as spec.bmc.credentialsName or spec.extraManifestsRefs[].name.
 	Path string `json:"path"`
 }
 
-// Rules that move a cluster as global hub does. Objects of other rules, such as credentials
-// that a BareMetalHost names, are found by the references in these.
+// Rules returns the rules that multicluster-global-hub uses too. References in the rules select further objects, such
+// as the credentials of a BareMetalHost.
 func Rules() []Rule {
 	const (
 		ocm      = "cluster.open-cluster-management.io"
@@ -88,8 +86,8 @@ func Rules() []Rule {
 		{Group: metal3, Kind: "HostFirmwareComponents", Status: true},
 		{Group: metal3, Kind: "DataImage", Status: true, Finalizers: []string{"dataimage.metal3.io"}},
 		{
-			// Its controller has no pause, and takes an object with this label for one that has installed
-			// its cluster already.
+			// Its controller has no pause. It treats an object with this label as one whose cluster is already
+			// installed.
 			Group: "extensions.hive.openshift.io", Kind: "ImageClusterInstall", Status: true,
 			Finalizers:     []string{"imageclusterinstall.agent.open-cluster-management.io/deprovision"},
 			SetLabels:      map[string]string{"velero.io/restore-name": "godwit"},
@@ -107,7 +105,7 @@ func Rules() []Rule {
 	}
 }
 
-// RefusedError is an object that must not be applied, with the reason.
+// RefusedError means that an object must not be applied. Why has the reason.
 type RefusedError struct {
 	Cluster, Object, Why string
 }
@@ -116,15 +114,15 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s of cluster %s is refused: %s", e.Object, e.Cluster, e.Why)
 }
 
-// object is what the rules read of an object: its keys as they are, since a decoder into a
-// struct would take "Kind" for "kind", and an API server does not.
+// object is an object as untyped JSON. Keys are case-sensitive as in an API server: a decoder into a struct would
+// accept "Kind" as "kind".
 type object map[string]any
 
 func (o object) text(key string) string { text, _ := o[key].(string); return text }
 
 func (o object) part(key string) object { part, _ := o[key].(map[string]any); return part }
 
-// group of the object; empty for the core group.
+// group returns the API group of the object; empty for the core group.
 func (o object) group() string {
 	group, _, found := strings.Cut(o.text("apiVersion"), "/")
 	if !found {
@@ -133,12 +131,12 @@ func (o object) group() string {
 	return group
 }
 
-// Reference is a further object of the cluster's namespace that an accepted object names,
-// such as the credentials of a BareMetalHost.
+// Reference is an object of the cluster's namespace to which an accepted object refers, such as the credentials of a
+// BareMetalHost.
 type Reference struct{ Kind, Name string }
 
-// Check accepts an object of a cluster, as it is about to be applied, if a rule names it, or
-// if it is referred to by one that was accepted. Its metadata must be clean.
+// Check returns an error unless an object of a cluster may be applied: a rule selects it, or an accepted object refers
+// to it. Its metadata must be clean.
 func Check(cluster string, content map[string]any, rules []Rule, references []Reference) error {
 	o := object(content)
 	kind, metadata := o.text("kind"), o.part("metadata")
@@ -151,7 +149,7 @@ func Check(cluster string, content map[string]any, rules []Rule, references []Re
 			return refused("metadata." + field + " belongs to the source hub")
 		}
 	}
-	if why := dangerous(cluster, kind, metadata); why != "" {
+	if why := whyDangerous(cluster, kind, metadata); why != "" {
 		return refused(why)
 	}
 	group := o.group()
@@ -175,20 +173,20 @@ func Check(cluster string, content map[string]any, rules []Rule, references []Re
 }
 
 const (
-	// ownLabels precedes the labels of Godwit, by which agents find what they have stored and created.
+	// ownLabels is the prefix of Godwit's labels. Agents use them to find the objects that they have stored and
+	// created.
 	ownLabels = "godwit.dev/"
-	// A ManagedCluster with one of these names another cluster of the hub, on which the import
-	// controller runs the klusterlet.
+	// A ManagedCluster with one of these annotations names another cluster of the hub, on which the import controller
+	// runs the klusterlet.
 	deployMode     = "import.open-cluster-management.io/klusterlet-deploy-mode"
 	hostingCluster = "import.open-cluster-management.io/hosting-cluster-name"
 	// localCluster is the label of the hub's own ManagedCluster.
 	localCluster = "local-cluster"
 )
 
-// dangerous says why an object would give its sender more than the cluster that moves, or
-// returns nothing. A source hub resolves the Placement of a migration, so that it may choose
-// the name of the cluster as well.
-func dangerous(cluster, kind string, metadata object) string {
+// whyDangerous returns why an object would give its sender access to more than the moved cluster, or empty. The source
+// hub resolves the Placement of a migration, so it can choose the name of the cluster too.
+func whyDangerous(cluster, kind string, metadata object) string {
 	if Reserved(cluster) {
 		return "namespace " + cluster + " is one of the hub's own, and belongs to no managed cluster"
 	}
@@ -211,19 +209,19 @@ func dangerous(cluster, kind string, metadata object) string {
 	return ""
 }
 
-// Reserved reports whether a namespace is one that Kubernetes, OpenShift or Open Cluster
-// Management keep for themselves, so that no managed cluster has its name.
+// Reserved reports whether Kubernetes, OpenShift or Open Cluster Management reserve a namespace. No managed cluster can
+// have this name.
 func Reserved(namespace string) bool {
 	return slices.Contains([]string{"default", "openshift", "multicluster-engine", "hive"}, namespace) ||
 		slices.ContainsFunc([]string{"kube-", "openshift-", "open-cluster-management"}, func(prefix string) bool { return strings.HasPrefix(namespace, prefix) })
 }
 
-// Matches reports whether the rule names an object of its kind.
+// Matches reports whether the rule selects an object of its kind.
 func (r Rule) Matches(cluster string, content map[string]any) bool {
 	return r.matches(cluster, object(content).part("metadata"))
 }
 
-// For returns the first rule that names an object of a cluster.
+// For returns the first rule that selects an object of a cluster.
 func For(cluster string, content map[string]any, rules []Rule) (Rule, bool) {
 	o := object(content)
 	for _, r := range rules {
@@ -234,8 +232,7 @@ func For(cluster string, content map[string]any, rules []Rule) (Rule, bool) {
 	return Rule{}, false
 }
 
-// References returns the objects that an object names by the paths of the rules of its
-// kind.
+// References returns the objects to which an object refers, by the paths in the rules of its kind.
 func References(content map[string]any, rules []Rule) []Reference {
 	o := object(content)
 	var found []Reference
@@ -254,7 +251,7 @@ func References(content map[string]any, rules []Rule) []Reference {
 	return found
 }
 
-// follow returns the texts at a path.
+// follow returns the strings at a path.
 func follow(value any, path []string) []string {
 	if len(path) == 0 {
 		if text, ok := value.(string); ok && text != "" {
@@ -287,17 +284,17 @@ func (r Rule) matches(cluster string, metadata object) bool {
 		(r.Annotation == "" || annotated) && (r.Label == "" || labelled)
 }
 
-// stripped are the fields of metadata that belong to the hub which has the object.
+// stripped are the metadata fields that belong to the hub of the object.
 var stripped = []string{
 	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
 	"selfLink", "managedFields", "ownerReferences", "finalizers",
 }
 
-// lastApplied is the annotation of kubectl apply, which has the object once more.
+// lastApplied is the annotation of kubectl apply, which contains a copy of the object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// Clean removes what belongs to the hub that has the object: identity, owners, finalizers,
-// and of a ManagedCluster the addresses by which the hub reaches it. It changes the object.
+// Clean removes the fields that belong to the hub of the object: identity, owners, finalizers, and the addresses of a
+// ManagedCluster. It modifies the object.
 func Clean(o map[string]any) {
 	metadata, _ := o["metadata"].(map[string]any)
 	for _, field := range stripped {

@@ -8,11 +8,11 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
-// DeleteMoved deletes what the source hub has of clusters that are registered at the target
-// hub. The ManagedCluster is the last, so that a pass which was interrupted finds it. A
-// cluster that registers at the source again is not deleted.
+// DeleteMoved deletes the objects of clusters that are registered at the target hub. It deletes the ManagedCluster
+// last, so that the next pass after an interruption finds it. It does not delete a cluster that registers at the source
+// again.
 func (h Hub) DeleteMoved(ctx context.Context, clusters []string) (cluster.Result, error) {
-	h.Hub = h.Pass().Together(clusters)
+	h.Hub = h.Pass().WithBatchReads(clusters)
 	r, err := h.Each(ctx, clusters, h.deleteMoved)
 	if err != nil {
 		return r, err
@@ -22,7 +22,7 @@ func (h Hub) DeleteMoved(ctx context.Context, clusters []string) (cluster.Result
 
 func (h Hub) deleteMoved(ctx context.Context, name string) (waits string, err error) {
 	read := h.Live()
-	if h.Emptied.Has(name) { // only the ManagedCluster is left, which the hub removes
+	if h.Emptied.Has(name) { // only the ManagedCluster is left; the hub removes it
 		read = h.Hub
 	}
 	mc, err := read.Find(ctx, name)
@@ -47,17 +47,17 @@ func (h Hub) deleteMoved(ctx context.Context, name string) (waits string, err er
 	return cluster.DeleteCluster(ctx, h.Client, mc)
 }
 
-// deleteObjects deletes from the last to the first: an object to which another one refers
-// goes before it, since it is found by it.
+// deleteObjects deletes from the last object to the first: a referrer is needed to find the object that it refers to,
+// so it is deleted later.
 func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err error) {
-	rules := slices.DeleteFunc(slices.Clone(h.Moving()), func(r resource.Rule) bool { return r.Kind == "ManagedCluster" })
+	rules := slices.DeleteFunc(slices.Clone(h.MigrationRules()), func(r resource.Rule) bool { return r.Kind == "ManagedCluster" })
 	rules = append(rules, resource.Rule{Group: cluster.ObservabilityAddonKind.Group, Kind: cluster.ObservabilityAddonKind.Kind, Names: []string{observabilityAddon}})
 	objects, err := h.Objects(ctx, name, rules)
 	if err != nil {
 		return "", err
 	}
 	slices.Reverse(objects)
-	if waits, err := cluster.DeleteAllForGood(ctx, h.Client, objects); err != nil || waits != "" {
+	if waits, err := cluster.DeleteAllWithoutDeprovisioning(ctx, h.Client, objects); err != nil || waits != "" {
 		return waits, err
 	}
 	return "", h.DeleteSigningRequests(ctx, name)

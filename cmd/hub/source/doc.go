@@ -1,8 +1,8 @@
-// Package source is what the agent on the source hub does: one file for each action of the
-// protocol. An action is a pass that may be repeated; see package cluster. It sends no
-// message and keeps nothing: what it needs after a crash is in the API server of the hub.
+// Package source has the actions of the agent on the source hub, one file for each. An action is a pass that may be
+// repeated; see package cluster. It sends no message and keeps no state: after a crash it reads everything from the API
+// server of the hub.
 //
-// # What holds which requirement
+// # Requirements and their actions
 //
 //   - resolve the placement once, name every bad cluster: [Hub.ValidateSource]
 //   - bootstrap secret, KlusterletConfig migration-<target>, the three annotations, and the

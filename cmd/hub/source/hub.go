@@ -12,7 +12,7 @@ import (
 // Hub is the source hub in one migration.
 type Hub struct {
 	cluster.Hub
-	// AgentNamespace has the Placements by which users select clusters.
+	// AgentNamespace is the namespace of the Placements with which users select clusters.
 	AgentNamespace string
 	// To is the name of the target hub.
 	To string
@@ -29,7 +29,7 @@ func (h Hub) cluster(ctx context.Context, name string) (*clusterv1.ManagedCluste
 	return mc, err
 }
 
-// prepared reads a ManagedCluster that the migration has annotated, with its originals.
+// prepared reads a ManagedCluster that the migration has annotated, and its original values.
 func (h Hub) prepared(ctx context.Context, name string) (*clusterv1.ManagedCluster, cluster.Original, error) {
 	mc, err := h.cluster(ctx, name)
 	if err != nil {

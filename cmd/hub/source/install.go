@@ -17,26 +17,26 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// maxName of an object.
+// maxName is the longest name of an object.
 const maxName = 253
 
-// InstallBootstrap gives the klusterlets of clusters the kubeconfig of the target hub beside
-// their own, and is done for a cluster when its klusterlet has it.
+// InstallBootstrap adds the kubeconfig of the target hub to the klusterlets of clusters. It is done for a cluster when
+// its klusterlet has it.
 func (h Hub) InstallBootstrap(ctx context.Context, clusters []string, kubeconfig []byte) (cluster.Result, error) {
 	if err := cluster.CheckKubeconfig(kubeconfig); err != nil {
 		return cluster.Result{}, err
 	}
 	secret := h.BootstrapSecret(h.secretName())
 	if err := cluster.Share(ctx, h.Client, secret, h.UID, func() error {
-		// Another migration may have written a kubeconfig since; or before, with longer timeouts.
-		if !cluster.SharesWithOthers(secret, h.UID) && !cluster.Outlasts(secret.Data[cluster.KubeconfigKey], kubeconfig) {
+		// Another migration may have written a kubeconfig later, or earlier with longer timeouts.
+		if !cluster.SharesWithOthers(secret, h.UID) && !cluster.ExpiresLater(secret.Data[cluster.KubeconfigKey], kubeconfig) {
 			secret.Data = map[string][]byte{cluster.KubeconfigKey: kubeconfig}
 		}
 		return nil
 	}); err != nil {
 		return cluster.Result{}, fmt.Errorf("install the bootstrap secret %s: %w", client.ObjectKeyFromObject(secret), err)
 	}
-	h.Hub = h.Together(clusters)
+	h.Hub = h.WithBatchReads(clusters)
 	if err := h.shareConfigs(ctx, clusters); err != nil {
 		return cluster.Result{}, err
 	}
@@ -70,18 +70,18 @@ func (h Hub) install(ctx context.Context, name string, kubeconfig []byte) (waits
 	if !bytes.Equal(k.Kubeconfig(h.secretName()), kubeconfig) || k.OwnKubeconfig() == nil {
 		return fmt.Sprintf("the import controller has not written the kubeconfigs of both hubs into ManifestWork %s", k.Name()), nil
 	}
-	if waits := k.Waits(); waits != "" {
+	if waits := k.WaitingFor(); waits != "" {
 		return waits, nil
 	}
-	// Last: with this annotation, import controllers from Open Cluster Management's backplane
-	// 5.0 on leave klusterlets as they are.
+	// This annotation comes last: with it, import controllers since backplane 5.0 of Open Cluster Management no longer
+	// update klusterlets.
 	return "", cluster.Patch(ctx, h.Client, mc, func() error {
 		original.Replace(mc, cluster.AnnotationNoAutoImport, "")
 		return original.Save(mc)
 	})
 }
 
-// userConfig is the KlusterletConfig that the user has chosen for a cluster.
+// userConfig returns the name of the KlusterletConfig that the user has chosen for a cluster.
 func userConfig(mc *clusterv1.ManagedCluster, original cluster.Original) string {
 	replaced, ok := original.Annotations[cluster.AnnotationKlusterletConfig]
 	switch {
@@ -93,11 +93,11 @@ func userConfig(mc *clusterv1.ManagedCluster, original cluster.Original) string 
 	return *replaced.Was
 }
 
-// secretName is that of the kubeconfig of the target hub.
+// secretName returns the name of the Secret with the kubeconfig of the target hub.
 func (h Hub) secretName() string { return "bootstrap-" + h.To }
 
-// configName is the KlusterletConfig of the migration, for clusters of which the user has
-// chosen one or none.
+// configName returns the name of the migration's KlusterletConfig for clusters with a user's KlusterletConfig, or with
+// none.
 func (h Hub) configName(user string) string {
 	name := "migration-" + h.To
 	if user == "" {
@@ -110,7 +110,7 @@ func (h Hub) configName(user string) string {
 	return name + "-" + hex.EncodeToString(sum[:8])
 }
 
-// shareConfigs writes a KlusterletConfig for each that the clusters have.
+// shareConfigs writes one KlusterletConfig of the migration for each that users have chosen for the clusters.
 func (h Hub) shareConfigs(ctx context.Context, clusters []string) error {
 	users := map[string]bool{}
 	for _, name := range clusters {
@@ -145,8 +145,8 @@ func (h Hub) shareConfig(ctx context.Context, user string) error {
 	})
 }
 
-// removeShared deletes the bootstrap secret and the KlusterletConfigs when no cluster of
-// the migration needs them, and no other migration does.
+// removeShared deletes the bootstrap secret and the KlusterletConfigs when no cluster of this migration and no other
+// migration needs them.
 func (h Hub) removeShared(ctx context.Context) error {
 	clusters := &clusterv1.ManagedClusterList{}
 	if err := h.Client.List(ctx, clusters); err != nil {

@@ -6,9 +6,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// ReleaseClusters stops accepting clusters. The agent of a cluster then takes the first hub
-// of its bootstrap kubeconfigs that accepts it, which is the target. The source must not do
-// so before the target accepts.
+// ReleaseClusters stops accepting clusters. The agent of a cluster then registers at the first hub of its bootstrap
+// kubeconfigs that accepts it: the target. The target must accept the clusters before.
 func (h Hub) ReleaseClusters(ctx context.Context, clusters []string) (cluster.Result, error) {
 	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, original, err := h.prepared(ctx, name)

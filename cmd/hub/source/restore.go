@@ -6,8 +6,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// RestoreAcceptance restores hubAcceptsClient, as the first step of every rollback, so that
-// a hub accepts the cluster before the target stops.
+// RestoreAcceptance restores hubAcceptsClient. It is the first step of every rollback: the source must accept the
+// cluster before the target stops.
 func (h Hub) RestoreAcceptance(ctx context.Context, clusters []string) (cluster.Result, error) {
 	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, err := h.cluster(ctx, name)

@@ -6,10 +6,10 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// AwaitReturn is done for a cluster when two renewals of its lease were seen since the first
-// pass. Conditions are no proof: they stay True for minutes after a cluster has left.
+// AwaitReturn is done for a cluster when its lease was renewed twice since the first pass. Conditions prove nothing:
+// they stay True for minutes after a cluster has left.
 func (h Hub) AwaitReturn(ctx context.Context, clusters []string, leases *cluster.Leases) (cluster.Result, error) {
-	h.Hub = h.Together(clusters)
+	h.Hub = h.WithBatchReads(clusters)
 	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		if _, err := h.cluster(ctx, name); err != nil {
 			return "", err

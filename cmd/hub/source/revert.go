@@ -6,9 +6,9 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// RevertBootstrap restores the annotations of clusters, upon which the import controller
-// removes the bootstrap kubeconfig of the target hub from their klusterlets. That restarts
-// the agents, which helps one that chose the target and was not approved there.
+// RevertBootstrap restores the annotations of clusters. The import controller then removes the bootstrap kubeconfig of
+// the target hub from their klusterlets. This restarts the agents, which helps an agent that chose the target and was
+// not approved there.
 func (h Hub) RevertBootstrap(ctx context.Context, clusters []string) (cluster.Result, error) {
 	r, err := h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, err := h.cluster(ctx, name)

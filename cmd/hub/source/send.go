@@ -15,27 +15,26 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
-// chunk is how many clusters are collected before they are sent: it bounds memory.
+// chunk is the number of clusters that are collected before they are sent. It bounds memory.
 const chunk = 16
 
-// maxKubeconfig bounds the bootstrap kubeconfig of this hub, in bytes: a certificate bundle
-// may be in it.
+// maxKubeconfig bounds the bootstrap kubeconfig of this hub, in bytes: it may contain a certificate bundle.
 const maxKubeconfig = 64 << 10
 
-// Send sends a bundle to the target. It returns when the transport has it.
+// Send sends a bundle to the target. It returns when the transport has accepted the bundle.
 type Send func(ctx context.Context, b message.ResourceBundle) error
 
-// Parcel is what is to be sent: all objects of clusters, or only what is missing of them.
+// Parcel selects the objects to send: all objects of clusters, or only the missing ones.
 type Parcel struct {
 	Clusters []string
 	// Total is the number of clusters of the migration.
 	Total int
-	// Missing is what the target has named. It has gaps of the clusters alone.
+	// Missing are the gaps that the target has reported for these clusters.
 	Missing []message.Gap
 }
 
-// SendResources pauses the provisioning of clusters, collects their objects, and sends them.
-// A cluster is done when the transport has all of them.
+// SendResources pauses the provisioning of clusters, collects their objects, and sends them. A cluster is done when the
+// transport has accepted all of its objects.
 func (h Hub) SendResources(ctx context.Context, p Parcel, send Send) (cluster.Result, error) {
 	h.Hub = h.Pass()
 	total := cluster.Result{Waiting: map[string]string{}, Failed: map[string]*cluster.Error{}}
@@ -78,7 +77,7 @@ func (h Hub) sendChunk(ctx context.Context, p Parcel, names []string, send Send)
 	return r, nil
 }
 
-// pack fails a cluster with an object that fits into no message, and packs the others.
+// pack packs the clusters into bundles. It fails a cluster with an object that does not fit into a message.
 func (p Parcel) pack(collected []message.Resources, r *cluster.Result) ([]message.ResourceBundle, error) {
 	for {
 		var bundles []message.ResourceBundle
@@ -97,7 +96,7 @@ func (p Parcel) pack(collected []message.Resources, r *cluster.Result) ([]messag
 	}
 }
 
-// gapsOf keeps the gaps of clusters that were collected.
+// gapsOf returns the gaps of the collected clusters.
 func gapsOf(gaps []message.Gap, collected []message.Resources) []message.Gap {
 	var kept []message.Gap
 	for _, g := range gaps {
@@ -115,7 +114,7 @@ func gapsOf(gaps []message.Gap, collected []message.Resources) []message.Gap {
 	return kept
 }
 
-// collect pauses a cluster, and returns what moves of it as the target gets it.
+// collect pauses a cluster, and returns its resources in the form for the target.
 func (h Hub) collect(ctx context.Context, name string) (message.Resources, error) {
 	all := message.Resources{Cluster: name}
 	if _, _, err := h.prepared(ctx, name); err != nil {
@@ -125,11 +124,11 @@ func (h Hub) collect(ctx context.Context, name string) (message.Resources, error
 	if all.SourceKubeconfig, err = h.ownKubeconfig(ctx, name); err != nil {
 		return all, err
 	}
-	objects, err := h.Objects(ctx, name, h.Moving())
+	objects, err := h.Objects(ctx, name, h.MigrationRules())
 	if err != nil {
 		return all, err
 	}
-	// All are paused before the first is encoded.
+	// Pause all objects before the first one is encoded.
 	for _, o := range objects {
 		if err := cluster.Pause(ctx, h.Client, o, h.UID); err != nil {
 			return all, err
@@ -144,8 +143,8 @@ func (h Hub) collect(ctx context.Context, name string) (message.Resources, error
 	return all, nil
 }
 
-// ownKubeconfig reads the bootstrap kubeconfig by which the cluster has registered at this
-// hub. The cluster returns by it.
+// ownKubeconfig reads the bootstrap kubeconfig with which the cluster has registered at this hub. The cluster needs it
+// to return.
 func (h Hub) ownKubeconfig(ctx context.Context, name string) ([]byte, error) {
 	k, err := h.klusterlet(ctx, name)
 	if err != nil {
@@ -161,8 +160,8 @@ func (h Hub) ownKubeconfig(ctx context.Context, name string) ([]byte, error) {
 	return own, nil
 }
 
-// encode returns the form in which an object travels: without what belongs to this hub,
-// and with the originals that the target restores.
+// encode returns the form of an object for the target: without the fields of this hub, and with the original values
+// that the target restores.
 func (h Hub) encode(o cluster.Object) (json.RawMessage, error) {
 	sent := o.DeepCopy()
 	if o.Rule.Kind == "ManagedCluster" {
@@ -181,8 +180,8 @@ func (h Hub) encode(o cluster.Object) (json.RawMessage, error) {
 	return text, nil
 }
 
-// toTarget makes a ManagedCluster as the user has it, but for the marks of the migration.
-// The KlusterletConfig of the migration is not on the target.
+// toTarget restores the user's values in a ManagedCluster, except the marks of the migration: the target does not have
+// the migration's KlusterletConfig.
 func (h Hub) toTarget(mc *unstructured.Unstructured) error {
 	original, err := cluster.OriginalOf(mc, h.UID)
 	if err != nil {

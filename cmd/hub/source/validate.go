@@ -16,7 +16,7 @@ import (
 const (
 	// labelLocal marks the cluster that is the hub itself.
 	labelLocal = "local-cluster"
-	// annotationMode says where the klusterlet of a cluster runs.
+	// annotationMode has the deploy mode of a klusterlet: on the cluster itself, or hosted on another one.
 	annotationMode = "import.open-cluster-management.io/klusterlet-deploy-mode"
 	modeHosted     = "Hosted"
 )
@@ -27,7 +27,7 @@ func (h Hub) ValidateSource(ctx context.Context, clusters []string) (cluster.Res
 	if _, err := h.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 		return cluster.Result{}, err
 	}
-	h.Hub = h.Together(clusters)
+	h.Hub = h.WithBatchReads(clusters)
 	return h.Each(ctx, clusters, h.validate)
 }
 
@@ -56,7 +56,7 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 	return "", err
 }
 
-// klusterlet reads the ManifestWork by which the klusterlet gets its configuration.
+// klusterlet reads the ManifestWork with the configuration of the klusterlet.
 func (h Hub) klusterlet(ctx context.Context, name string) (cluster.Klusterlet, error) {
 	k, found, err := cluster.KlusterletOf(ctx, h.Client, name)
 	if err == nil && !found {
@@ -65,9 +65,8 @@ func (h Hub) klusterlet(ctx context.Context, name string) (cluster.Klusterlet, e
 	return k, err
 }
 
-// ResolvePlacement returns the clusters that a Placement selects. The caller stores them:
-// later decisions of the Placement do not change a migration. It returns what it waits for
-// while the scheduler writes its decisions.
+// ResolvePlacement returns the clusters that a Placement selects. The caller stores them: later decisions of the
+// Placement do not change a migration. While the scheduler writes its decisions, it returns what it waits for.
 func (h Hub) ResolvePlacement(ctx context.Context, name string) (clusters []string, waits string, err error) {
 	placement := &clusterv1beta1.Placement{}
 	key := client.ObjectKey{Namespace: h.AgentNamespace, Name: name}

@@ -12,22 +12,21 @@ import (
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
-// annotationApproval has what migrations have added to the ClusterManager.
+// annotationApproval records what migrations have added to the ClusterManager.
 const annotationApproval = "godwit.dev/automatic-approval"
 
-// approval is what migrations have added to the configuration of a ClusterManager. It is
-// stored by the same update, so that exactly that is removed.
+// approval records what migrations have added to the configuration of a ClusterManager. The update that adds it also
+// stores the record, so that exactly this is removed later.
 type approval struct {
 	// Users that were added, each with the UIDs of the migrations that need it.
 	Users map[string][]string `json:"users,omitempty"`
-	// Gate is the mode that the feature gate had: nil if it was not changed, empty if it was
-	// not set.
+	// Gate is the previous mode of the feature gate: nil if it was not changed, empty if it was not set.
 	Gate *operatorv1.FeatureGateModeType `json:"gate,omitempty"`
 	// Created means that the ClusterManager had no configuration of registration.
 	Created bool `json:"created,omitempty"`
 }
 
-// storedApproval is what the annotation has.
+// storedApproval is the content of the annotation.
 type storedApproval struct {
 	Format int `json:"format"`
 	approval
@@ -50,7 +49,7 @@ func approvalOf(m *operatorv1.ClusterManager) (approval, error) {
 	return a, nil
 }
 
-// add lets the hub approve clusters that register as a user, for a migration.
+// add configures the hub to approve clusters that register as a user, for a migration.
 func (a *approval) add(m *operatorv1.ClusterManager, user, migration string) {
 	if m.Spec.RegistrationConfiguration == nil {
 		m.Spec.RegistrationConfiguration = &operatorv1.RegistrationHubConfiguration{}

@@ -9,9 +9,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// DeleteCreated deletes the objects that the migration has created for clusters that have
-// returned, and no others. Hosts stay paused, so that none is deprovisioned. A namespace
-// that was there before stays.
+// DeleteCreated deletes the objects that the migration has created for clusters that have returned, and no others.
+// Hosts stay paused, so that none is deprovisioned. It keeps a namespace that existed before.
 func (h Hub) DeleteCreated(ctx context.Context, clusters []string) (cluster.Result, error) {
 	h.Hub = h.Pass()
 	return h.Each(ctx, clusters, h.deleteCreated)
@@ -46,8 +45,8 @@ func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err 
 	if !cluster.IsOwned(namespace, h.UID) {
 		return "", nil
 	}
-	// Its contents are gone, and the hub needs no more of it: nothing waits for the end of
-	// its deletion but another migration, which is told so.
+	// The contents of the namespace are gone, so nothing waits for its deletion. A later migration reports a namespace
+	// that is being deleted.
 	return "", cluster.Delete(ctx, h.Client, namespace)
 }
 
@@ -61,7 +60,7 @@ func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err 
 	if err != nil {
 		return "", err
 	}
-	if waits, err := cluster.DeleteAllForGood(ctx, h.Client, objects); err != nil || waits != "" {
+	if waits, err := cluster.DeleteAllWithoutDeprovisioning(ctx, h.Client, objects); err != nil || waits != "" {
 		return waits, err
 	}
 	h.Emptied.Add(name)

@@ -1,8 +1,8 @@
-// Package target is what the agent on the target hub does: one file for each action of the
-// protocol. An action is a pass that may be repeated; see package cluster. It sends no
-// message and keeps nothing: what it needs after a crash is in the API server of the hub.
+// Package target has the actions of the agent on the target hub, one file for each. An action is a pass that may be
+// repeated; see package cluster. It sends no message and keeps no state: after a crash it reads everything from the API
+// server of the hub.
 //
-// # What holds which requirement
+// # Requirements and their actions
 //
 //   - none of the clusters is on the hub, its namespace is not being deleted, and it has
 //     fewer than ten CertificateSigningRequests: [Hub.ValidateTarget]

@@ -11,11 +11,11 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// FinishMoved makes the objects of clusters the user's. First, the klusterlet must have the
-// hub's own bootstrap kubeconfig: the one of the migration is revoked afterwards. The
-// ManagedCluster is the last, so that a pass which was interrupted continues.
+// FinishMoved removes the marks of the migration from the objects of clusters. First, the klusterlet must have the
+// hub's own bootstrap kubeconfig: the migration's is revoked afterwards. The ManagedCluster comes last, so that the
+// next pass after an interruption continues.
 func (h Hub) FinishMoved(ctx context.Context, clusters []string) (cluster.Result, error) {
-	h.Hub = h.Pass().Together(clusters)
+	h.Hub = h.Pass().WithBatchReads(clusters)
 	return h.Each(ctx, clusters, h.finish)
 }
 
@@ -56,19 +56,19 @@ func (h Hub) finish(ctx context.Context, name string) (waits string, err error) 
 	return "", h.release(ctx, mc)
 }
 
-// release restores what the user had, and removes the marks of the migration, by one update.
+// release restores the user's values and removes the marks of the migration in one update.
 func (h Hub) release(ctx context.Context, o client.Object) error {
 	original, err := cluster.OriginalOf(o, h.UID)
 	if err != nil {
 		return err
 	}
-	// A cluster.Object is an object with a rule; requests are made with what it has.
+	// The client needs the object itself, without the rule of a cluster.Object.
 	if wrapped, ok := o.(cluster.Object); ok {
 		o = wrapped.Unstructured
 	}
 	if err := cluster.Patch(ctx, h.Client, o, func() error {
 		original.RestoreAll(o)
-		cluster.Disown(o)
+		cluster.UnmarkOwned(o)
 		return original.Save(o)
 	}); err != nil {
 		return fmt.Errorf("release %s: %w", cluster.Name(h.Client, o), err)
@@ -76,9 +76,9 @@ func (h Hub) release(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// ownBootstrap restores the KlusterletConfig that the user has chosen, and automatic import,
-// without which later import controllers leave klusterlets as they are. It returns what is
-// missing until the klusterlet has the kubeconfig of this hub, and no longer the source's.
+// ownBootstrap restores the user's KlusterletConfig and automatic import: without automatic import, newer import
+// controllers do not update klusterlets. It returns what it waits for until the klusterlet has the kubeconfig of this
+// hub and no longer the source's.
 func (h Hub) ownBootstrap(ctx context.Context, mc *clusterv1.ManagedCluster) (waits string, err error) {
 	original, err := cluster.OriginalOf(mc, h.UID)
 	if err != nil {
@@ -100,5 +100,5 @@ func (h Hub) ownBootstrap(ctx context.Context, mc *clusterv1.ManagedCluster) (wa
 	case k.Kubeconfig(returnName(mc.Name)) != nil:
 		return fmt.Sprintf("the import controller has not removed the kubeconfig of the source hub from ManifestWork %s", k.Name()), nil
 	}
-	return k.Waits(), nil
+	return k.WaitingFor(), nil
 }

@@ -19,8 +19,8 @@ import (
 // clusterManager is the name of the ClusterManager of a hub.
 const clusterManager = "cluster-manager"
 
-// GrantRegistration lets the bootstrap account register clusters, and lets the hub approve
-// them. It returns what it waits for.
+// GrantRegistration grants the bootstrap account the permission to register clusters, and configures the hub to approve
+// them. It returns what it waits for, or empty.
 func (h Hub) GrantRegistration(ctx context.Context) (waits string, err error) {
 	role, err := h.bootstrapRole(ctx)
 	if err != nil {
@@ -28,7 +28,7 @@ func (h Hub) GrantRegistration(ctx context.Context) (waits string, err error) {
 	}
 	reviews := h.reviewRole()
 	if err := cluster.Share(ctx, h.Client, reviews, h.UID, func() error {
-		// The registration of a cluster checks its own permissions.
+		// A cluster that registers checks its own permissions.
 		reviews.Rules = []rbacv1.PolicyRule{{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}}}
 		return nil
 	}); err != nil {
@@ -36,7 +36,7 @@ func (h Hub) GrantRegistration(ctx context.Context) (waits string, err error) {
 	}
 	for _, binding := range h.bindings() {
 		if err := cluster.Share(ctx, h.Client, binding, h.UID, func() error {
-			if binding.RoleRef.Name == "" { // it can't be changed
+			if binding.RoleRef.Name == "" { // it is immutable
 				binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
 				if binding.Name == reviews.Name {
 					binding.RoleRef.Name = reviews.Name
@@ -51,12 +51,12 @@ func (h Hub) GrantRegistration(ctx context.Context) (waits string, err error) {
 	return h.approve(ctx)
 }
 
-// user is how the API server names the bootstrap account.
+// user returns the user name of the bootstrap account.
 func (h Hub) user() string {
 	return "system:serviceaccount:" + h.Account.Namespace + ":" + h.Account.Name
 }
 
-// sharedName is that of the objects which migrations with the same account share.
+// sharedName returns the name of the objects that migrations with the same account share.
 func (h Hub) sharedName() string {
 	sum := sha256.Sum256([]byte(h.Account.String()))
 	return "godwit-migration-" + hex.EncodeToString(sum[:8])
@@ -66,7 +66,7 @@ func (h Hub) reviewRole() *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: h.sharedName() + "-reviews"}}
 }
 
-// bindings to the role by which clusters register, and to the one for access reviews.
+// bindings returns the bindings to the role for registration and to the role for access reviews.
 func (h Hub) bindings() []*rbacv1.ClusterRoleBinding {
 	return []*rbacv1.ClusterRoleBinding{
 		{ObjectMeta: metav1.ObjectMeta{Name: h.sharedName() + "-register"}},
@@ -74,8 +74,8 @@ func (h Hub) bindings() []*rbacv1.ClusterRoleBinding {
 	}
 }
 
-// approve lets the hub's controllers approve the account, if an operator configures them. On
-// other hubs, their flags do.
+// approve configures the hub's controllers to approve the account, if an operator manages them. On other hubs, their
+// flags configure this.
 func (h Hub) approve(ctx context.Context) (waits string, err error) {
 	m, err := h.clusterManager(ctx)
 	if err != nil || m == nil {
@@ -97,7 +97,7 @@ func (h Hub) approve(ctx context.Context) (waits string, err error) {
 	return "", nil
 }
 
-// clusterManager returns nil on a hub without one.
+// clusterManager reads the ClusterManager, or returns nil on a hub without one.
 func (h Hub) clusterManager(ctx context.Context) (*operatorv1.ClusterManager, error) {
 	m := &operatorv1.ClusterManager{}
 	err := h.Client.Get(ctx, client.ObjectKey{Name: clusterManager}, m)

@@ -13,14 +13,13 @@ import (
 // Hub is the target hub in one migration.
 type Hub struct {
 	cluster.Hub
-	// Account is the ServiceAccount by whose token clusters register. Migrations between the
-	// same hubs share it.
+	// Account is the ServiceAccount with whose token clusters register. Migrations between the same hubs share it.
 	Account types.NamespacedName
 	// Reconnect is how long an agent tries to reach a hub before it tries the other one.
 	Reconnect time.Duration
 }
 
-// foreign is the failure of a ManagedCluster that the migration has not created.
+// foreign returns the failure of a ManagedCluster that the migration has not created.
 func foreign(name string) error {
 	return cluster.Fail(cluster.ReasonForeignObject, "ManagedCluster %s on the target hub was not created by the migration: delete it if the cluster is to move", name)
 }

@@ -14,11 +14,10 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// IssueToken issues a token of the bootstrap account on a hub without
-// ManagedServiceAccounts. It must be valid for the lifetime, which is that of the migration with
-// its rollback: an agent that restarts with an expired one changes hubs. An API server that issues
-// it for less time is a failure. The request is for [hub.AfterEnd] more, since a cluster needs the
-// token until the cleanup has replaced it; the API server may grant less of that.
+// IssueToken issues a token of the bootstrap account on a hub without ManagedServiceAccounts. The token must be valid
+// for the lifetime of the migration with its rollback, because an agent that restarts with an expired token changes
+// hubs: it fails if the API server grants less. It requests [hub.AfterEnd] more, because a cluster needs the token
+// until the cleanup has replaced it; the API server may grant less of this.
 func (h Hub) IssueToken(ctx context.Context, lifetime time.Duration) (token string, err error) {
 	account := h.account()
 	if err := cluster.Share(ctx, h.Client, account, h.UID, func() error { return nil }); err != nil {
@@ -29,7 +28,7 @@ func (h Hub) IssueToken(ctx context.Context, lifetime time.Duration) (token stri
 	if err := h.Client.SubResource("token").Create(ctx, account, request); err != nil {
 		return "", fmt.Errorf("request a token of bootstrap account %s: %w", h.Account, err)
 	}
-	// The API server answers with the time that it grants.
+	// The response has the lifetime that the API server grants.
 	if granted := request.Spec.ExpirationSeconds; granted == nil || time.Duration(*granted)*time.Second < lifetime {
 		return "", cluster.Fail(cluster.ReasonAPI, "the API server issues tokens until %s at most, and the migration needs %s: raise its --service-account-max-token-expiration",
 			request.Status.ExpirationTimestamp.UTC().Format(time.RFC3339), lifetime)
@@ -41,7 +40,7 @@ func (h Hub) account() *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: h.Account.Namespace, Name: h.Account.Name}}
 }
 
-// revokeTokens deletes the account, if migrations have created it, with the last of them.
+// revokeTokens deletes the account with its last owner, if migrations have created it.
 func (h Hub) revokeTokens(ctx context.Context) error {
 	if err := client.IgnoreNotFound(cluster.Unshare(ctx, h.Client, h.account(), h.UID)); err != nil {
 		return fmt.Errorf("delete bootstrap account %s: %w", h.Account, err)

@@ -19,9 +19,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
-// ReceiveResources applies the objects of clusters that have arrived completely. An object
-// that is there and was not created by the migration fails its cluster, and is not
-// changed.
+// ReceiveResources applies the objects of clusters that have arrived completely. It does not change an existing object
+// that the migration has not created; the cluster fails.
 func (h Hub) ReceiveResources(ctx context.Context, arrived []message.Resources) (cluster.Result, error) {
 	byName := map[string]message.Resources{}
 	for _, r := range arrived {
@@ -32,7 +31,7 @@ func (h Hub) ReceiveResources(ctx context.Context, arrived []message.Resources) 
 		if err != nil {
 			return "", err
 		}
-		// Where the namespace is new, most of what follows is new.
+		// If the namespace is new, most of the objects are new too.
 		isNew, err := h.namespace(ctx, name)
 		if err != nil {
 			return "", err
@@ -49,8 +48,8 @@ func (h Hub) ReceiveResources(ctx context.Context, arrived []message.Resources) 
 	})
 }
 
-// check decides on all that has arrived of a cluster before the first object is applied. What others refer
-// to comes first, then the order of the rules, in which Secrets come before hosts. User is the
+// check checks all objects of a cluster before the first one is applied. It returns them in the order to apply: first
+// the objects to which others refer, then by the order of the rules, in which Secrets come before hosts. user is the
 // KlusterletConfig that the user has chosen for the cluster, if any.
 func (h Hub) check(r message.Resources) (objects []cluster.Object, user string, err error) {
 	contents := make([]map[string]any, len(r.Objects))
@@ -59,16 +58,16 @@ func (h Hub) check(r message.Resources) (objects []cluster.Object, user string, 
 		if err := json.Unmarshal(text, &contents[i]); err != nil {
 			return nil, "", cluster.Fail(cluster.ReasonRefusedObject, "object %d of cluster %s is no JSON object", i, r.Cluster)
 		}
-		if _, ok := resource.For(r.Cluster, contents[i], h.Moving()); ok {
-			references = append(references, resource.References(contents[i], h.Moving())...)
+		if _, ok := resource.For(r.Cluster, contents[i], h.MigrationRules()); ok {
+			references = append(references, resource.References(contents[i], h.MigrationRules())...)
 		}
 	}
 	hasCluster := false
 	for _, content := range contents {
-		if err := resource.Check(r.Cluster, content, h.Moving(), references); err != nil {
+		if err := resource.Check(r.Cluster, content, h.MigrationRules(), references); err != nil {
 			return nil, "", cluster.Fail(cluster.ReasonRefusedObject, "%v", err)
 		}
-		rule, _ := resource.For(r.Cluster, content, h.Moving())
+		rule, _ := resource.For(r.Cluster, content, h.MigrationRules())
 		o := cluster.Object{Unstructured: &unstructured.Unstructured{Object: content}, Rule: rule}
 		if rule.Kind == kindCluster {
 			hasCluster, user = true, o.GetAnnotations()[cluster.AnnotationKlusterletConfig]
@@ -90,14 +89,14 @@ func (h Hub) check(r message.Resources) (objects []cluster.Object, user string, 
 
 const kindCluster = "ManagedCluster"
 
-// order of an object: -1 if another one refers to it.
+// order returns the position of an object's rule, or -1 if another object refers to the object.
 func (h Hub) order(o cluster.Object) int {
-	return slices.IndexFunc(h.Moving(), func(r resource.Rule) bool {
+	return slices.IndexFunc(h.MigrationRules(), func(r resource.Rule) bool {
 		return r.Group == o.Rule.Group && r.Kind == o.Rule.Kind && o.Rule.Kind != ""
 	})
 }
 
-// prepare makes an object one of the migration: labelled, paused, and not accepted.
+// prepare labels an object with the migration and pauses it. A ManagedCluster is not accepted.
 func (h Hub) prepare(o cluster.Object) error {
 	original, err := cluster.OriginalOf(o, h.UID)
 	if err != nil {
@@ -140,8 +139,7 @@ func merge(into, from map[string]string) map[string]string {
 	return merged
 }
 
-// namespace creates the namespace of a cluster, or uses one that is there. It reports whether it
-// has created it.
+// namespace creates the namespace of a cluster if it does not exist. It reports whether it has created it.
 func (h Hub) namespace(ctx context.Context, name string) (isNew bool, err error) {
 	namespace := &corev1.Namespace{}
 	err = h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace)
@@ -156,9 +154,8 @@ func (h Hub) namespace(ctx context.Context, name string) (isNew bool, err error)
 	return false, err
 }
 
-// apply creates an object, or makes it what the source has sent if the migration has created
-// it, and restores its status. Until its status is restored, its pause keeps the controllers
-// from taking it for new.
+// apply creates or updates an object, and restores its status. The pause prevents controllers from treating it as new
+// before its status is restored.
 func (h Hub) apply(ctx context.Context, o cluster.Object, isNew bool) error {
 	status, hasStatus := o.Object["status"]
 	applied, err := h.write(ctx, o.Unstructured, isNew)

@@ -12,10 +12,10 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// AwaitRegistration is done for a cluster when it is Joined and Available, and two renewals
-// of its lease were seen since the first pass. A cluster that waits says what for.
+// AwaitRegistration is done for a cluster when it is Joined and Available, and its lease was renewed twice since the
+// first pass.
 func (h Hub) AwaitRegistration(ctx context.Context, clusters []string, leases *cluster.Leases) (cluster.Result, error) {
-	h.Hub = h.Together(clusters)
+	h.Hub = h.WithBatchReads(clusters)
 	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, err := h.ours(ctx, name)
 		if err != nil {
@@ -41,7 +41,7 @@ func (h Hub) AwaitRegistration(ctx context.Context, clusters []string, leases *c
 	})
 }
 
-// notJoined says why a cluster is not Joined, by its latest CertificateSigningRequest.
+// notJoined returns why a cluster is not Joined, according to its latest CertificateSigningRequest.
 func notJoined(mc *clusterv1.ManagedCluster, requests []certificatesv1.CertificateSigningRequest) (waits string, err error) {
 	if !mc.Spec.HubAcceptsClient {
 		return "", cluster.Fail(cluster.ReasonNotPrepared, "the target hub does not accept %s any more: a user has set spec.hubAcceptsClient of its ManagedCluster to false", mc.Name)

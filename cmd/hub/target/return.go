@@ -14,14 +14,13 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// returnName is that of the KlusterletConfig and of the bootstrap secret by which the
-// klusterlet of a cluster keeps the kubeconfig of the source hub.
+// returnName returns the name of the KlusterletConfig and of the bootstrap secret that keep the kubeconfig of the
+// source hub in the klusterlet of a cluster.
 func returnName(cluster string) string { return "godwit-return-" + cluster }
 
-// keepReturn creates what the import controller needs to configure the klusterlet of a cluster
-// with the kubeconfigs of both hubs. With the one of this hub alone, the klusterlet would stay
-// at this hub when it stops accepting the cluster. User is the KlusterletConfig that the user
-// has chosen, if any.
+// keepReturn creates the KlusterletConfig and the Secret with which the import controller configures the klusterlet
+// with the kubeconfigs of both hubs. With only the kubeconfig of this hub, the klusterlet could not leave when this hub
+// stops accepting the cluster. user is the KlusterletConfig that the user has chosen, if any.
 func (h Hub) keepReturn(ctx context.Context, name, user string, kubeconfig []byte, isNew bool) error {
 	secret := &unstructured.Unstructured{Object: map[string]any{
 		"data": map[string]any{cluster.KubeconfigKey: base64.StdEncoding.EncodeToString(kubeconfig)},
@@ -47,7 +46,7 @@ func (h Hub) keepReturn(ctx context.Context, name, user string, kubeconfig []byt
 	return nil
 }
 
-// removeReturn deletes what keepReturn has created. The objects may be gone.
+// removeReturn deletes the objects that keepReturn has created, if they exist.
 func (h Hub) removeReturn(ctx context.Context, name string) error {
 	for _, o := range []client.Object{cluster.KlusterletConfig(returnName(name)), h.BootstrapSecret(returnName(name))} {
 		err := h.Client.Get(ctx, client.ObjectKeyFromObject(o), o)

@@ -6,8 +6,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// StopAccepting sets hubAcceptsClient to false, and keeps automatic approval from setting it
-// again. A cluster that the hub does not have is not accepted.
+// StopAccepting sets hubAcceptsClient to false, and prevents automatic approval from setting it again. It does nothing
+// for a cluster that the hub does not have.
 func (h Hub) StopAccepting(ctx context.Context, clusters []string) (cluster.Result, error) {
 	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, err := h.Find(ctx, name)

@@ -12,12 +12,12 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// maxSigningRequests is how many CertificateSigningRequests of a cluster a hub may have:
-// with so many, OCM's agent makes no further one.
+// maxSigningRequests is the number of CertificateSigningRequests of a cluster at which OCM's agent creates no further
+// one.
 const maxSigningRequests = 10
 
-// bootstrapRoles let an account register clusters: the one that the import controller
-// makes, and OCM's own. The first that exists is used.
+// bootstrapRoles are the ClusterRoles with which an account may register clusters: the import controller's, and OCM's
+// own. The first that exists is used.
 var bootstrapRoles = []string{
 	"open-cluster-management:managedcluster:bootstrap:agent-registration",
 	"open-cluster-management:bootstrap",
@@ -33,7 +33,7 @@ func (h Hub) ValidateTarget(ctx context.Context, clusters []string) (cluster.Res
 	if _, err := h.bootstrapRole(ctx); err != nil {
 		return cluster.Result{}, err
 	}
-	h.Hub = h.Together(clusters)
+	h.Hub = h.WithBatchReads(clusters)
 	return h.Each(ctx, clusters, h.validate)
 }
 

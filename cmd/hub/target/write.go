@@ -13,19 +13,19 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// own makes an object one that the migration creates.
+// own marks an object as created by the migration.
 func (h Hub) own(o *unstructured.Unstructured) error {
 	text, err := o.MarshalJSON()
 	if err != nil {
 		return fmt.Errorf("hash %s: %w", o.GetName(), err)
 	}
 	sum := sha256.Sum256(text)
-	cluster.Own(o, h.UID, hex.EncodeToString(sum[:]))
+	cluster.MarkOwned(o, h.UID, hex.EncodeToString(sum[:]))
 	return nil
 }
 
-// write creates an object, or makes it what is desired if the migration has created it. What is
-// likely to be new is created without a read before.
+// write creates an object, or updates one that the migration has created. If the object is probably new, it creates it
+// without reading it first.
 func (h Hub) write(ctx context.Context, o *unstructured.Unstructured, isNew bool) (*unstructured.Unstructured, error) {
 	if isNew {
 		if created, err := h.create(ctx, o); !apierrors.IsAlreadyExists(err) {

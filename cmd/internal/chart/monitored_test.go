@@ -320,7 +320,7 @@ func (m *monitored) beat(ctx context.Context, by message.Identity) error {
 	if err != nil {
 		return err
 	}
-	e, err := message.Write(message.Header{Type: message.TypeHeartbeat, From: testHub, To: message.ManagerName, Left: time.Minute}, data, by, nil)
+	e, err := message.Write(message.Header{Type: message.TypeHeartbeat, From: testHub, To: message.ManagerName, ValidFor: time.Minute}, data, by, nil)
 	if err != nil {
 		return err
 	}

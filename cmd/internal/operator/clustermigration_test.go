@@ -146,7 +146,7 @@ func (a *answering) beat(ctx context.Context) {
 
 // send leaves out errors: until the manager has made the topics, there are some.
 func (a *answering) send(ctx context.Context, h message.Header, bundle any) {
-	h.From, h.To, h.Left = a.hub, message.ManagerName, time.Minute
+	h.From, h.To, h.ValidFor = a.hub, message.ManagerName, time.Minute
 	data, err := message.Encode(bundle)
 	if err != nil {
 		a.t.Error(err)

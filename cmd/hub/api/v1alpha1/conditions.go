@@ -6,13 +6,13 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// Conditions points to the conditions of the status.
+// Conditions returns a pointer to the conditions of the status.
 func (m *ManagedClusterMigration) Conditions() *[]metav1.Condition { return &m.Status.Conditions }
 
-// ObservedGeneration points to the generation that the status is about.
+// ObservedGeneration returns a pointer to the generation that the status is about.
 func (m *ManagedClusterMigration) ObservedGeneration() *int64 { return &m.Status.ObservedGeneration }
 
-// Types of conditions. The first three are what kstatus reads.
+// Types of conditions. kstatus reads the first three.
 const (
 	// ConditionReady is True when every cluster was moved and nothing is left to do.
 	ConditionReady = "Ready"
@@ -38,7 +38,7 @@ const (
 	ConditionCleaned = "ResourceCleaned"
 )
 
-// Reasons are those of conditions.
+// Reasons has the reasons of conditions.
 var Reasons godwit.Catalog
 
 // Reasons of conditions.

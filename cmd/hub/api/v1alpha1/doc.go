@@ -1,10 +1,9 @@
-// Package v1alpha1 holds the kind of group global-hub.open-cluster-management.io that
-// the migration of managed clusters between hubs is asked for with.
+// Package v1alpha1 contains the kind of group global-hub.open-cluster-management.io with which users request a
+// migration of managed clusters between hubs.
 //
-// A [ManagedClusterMigration] that users wrote for multicluster-global-hub is valid
-// here, unless it is one that could never end well: the API server refuses those, each
-// with a sentence. A CustomResourceDefinition of this name without the annotation
-// [OwnerAnnotation] is another project's, and no controller of Godwit runs on it.
+// A [ManagedClusterMigration] that users wrote for multicluster-global-hub is valid here too. The API server refuses
+// those that could never succeed, each with a message. A CustomResourceDefinition of this name without the annotation
+// [OwnerAnnotation] belongs to another project, and Godwit runs no controller for it.
 //
 // +kubebuilder:object:generate=true
 // +groupName=global-hub.open-cluster-management.io

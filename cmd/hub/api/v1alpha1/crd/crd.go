@@ -1,4 +1,4 @@
-// Package crd has the CustomResourceDefinition of ManagedClusterMigrations, for programs that install it.
+// Package crd contains the CustomResourceDefinition of ManagedClusterMigrations, for programs that install it.
 package crd
 
 import _ "embed" // for the CustomResourceDefinition

@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	// few clusters are read one by one.
-	few = 8
-	// listFactor is how many objects a list may have for each one that the pass needs. A hub
-	// that has more is read cluster by cluster: most of a list would be of clusters that stay.
+	// minBatchClusters is the least number of clusters for batch reads; fewer are read one by one.
+	minBatchClusters = 8
+	// listFactor is how many objects a list may have for each one that the pass needs. If the hub has more, the pass
+	// reads cluster by cluster: most of the list would belong to clusters that stay.
 	listFactor = 8
 )
 
-// together is what a pass reads of all of its clusters.
-type together struct {
+// batchReads has the objects that a pass reads for all of its clusters.
+type batchReads struct {
 	clusters batch[clusterv1.ManagedCluster]
 	leases   batch[coordinationv1.Lease]
 	requests batch[certificatesv1.CertificateSigningRequest]
 }
 
-// newTogether is for a pass over so many clusters. Few are read one by one.
-func newTogether(clusters int) *together {
-	if clusters <= few {
+// newBatchReads returns the batch reads of a pass over a number of clusters, or nil if the clusters are too few.
+func newBatchReads(clusters int) *batchReads {
+	if clusters <= minBatchClusters {
 		return nil
 	}
 	limit := int64(listFactor * clusters)
-	return &together{
+	return &batchReads{
 		clusters: batch[clusterv1.ManagedCluster]{limit: limit},
 		leases:   batch[coordinationv1.Lease]{limit: limit},
 		requests: batch[certificatesv1.CertificateSigningRequest]{limit: limit},
@@ -47,9 +47,9 @@ type batch[T any] struct {
 	byCluster map[string][]T
 }
 
-// of returns the objects of a cluster, or false if they are to be read for it alone. An error
-// of the list is returned for each cluster.
-func (b *batch[T]) of(cluster string, list func(limit int64) (items []T, more bool, err error), clusterOf func(*T) string) ([]T, bool, error) {
+// get returns the objects of a cluster, or false if the caller must read them for this cluster alone. It returns an
+// error of the list for each cluster.
+func (b *batch[T]) get(cluster string, list func(limit int64) (items []T, more bool, err error), clusterOf func(*T) string) ([]T, bool, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if !b.read {

@@ -98,6 +98,8 @@ type Failure struct {
 	// Name of the object.
 	Name string `json:"name"`
 	Finding
+	// Err is the error that the finding classifies, for programs; nil where a stored state has the failure.
+	Err error `json:"-"`
 }
 
 // String is the reason and the message.

@@ -257,7 +257,7 @@ func (r *runner[T]) tally(j job[T], outcome godwit.Outcome, err error) {
 	if err != nil && len(r.report.Failures) < r.options.MaxFailures {
 		r.report.Failures = append(r.report.Failures, godwit.Failure{
 			Namespace: j.object.GetNamespace(), Name: j.object.GetName(),
-			Finding: godwit.Finding{Reason: r.options.Reason(err), Message: err.Error()},
+			Finding: godwit.Finding{Reason: r.options.Reason(err), Message: err.Error()}, Err: err,
 		})
 	}
 	j.page.left--

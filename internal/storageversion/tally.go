@@ -31,7 +31,7 @@ func (s *sideTally) count(c cleanupResult) {
 	if c.why != nil && len(s.tally.Failures) < walk.DefaultFailures {
 		s.tally.Failures = append(s.tally.Failures, godwit.Failure{
 			Namespace: c.object.GetNamespace(), Name: c.object.GetName(),
-			Finding: godwit.Finding{Reason: FailureReason(c.why), Message: c.why.Error()},
+			Finding: godwit.Finding{Reason: FailureReason(c.why), Message: c.why.Error()}, Err: c.why,
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
@@ -16,7 +17,7 @@ import (
 func TestSideTally(t *testing.T) {
 	conflict := errors.New("conflict")
 	failure := func(name string) godwit.Failure {
-		return godwit.Failure{Namespace: "ns", Name: name, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: "conflict"}}
+		return godwit.Failure{Namespace: "ns", Name: name, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: "conflict"}, Err: conflict}
 	}
 	cases := map[string]struct {
 		reason string
@@ -84,7 +85,7 @@ func (v visits) mustEndIn(t *testing.T, during godwit.Counts, want decision.Tall
 	for _, name := range []string{"a", "b", "c", "d", "a", "b", "c", "d"} { // nothing may count twice
 		s.end(listed(name))
 	}
-	if diff := cmp.Diff(want, s.report()); diff != "" {
+	if diff := cmp.Diff(want, s.report(), cmpopts.EquateErrors()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", reason, diff)
 	}
 }
@@ -102,7 +103,7 @@ func TestSideTallyBoundsItsSample(t *testing.T) {
 	if len(s.expected) != 0 {
 		t.Errorf("%d objects are still expected: the memory grows with the objects that fail", len(s.expected))
 	}
-	if got := s.report(); !cmp.Equal(got.Failures, full.Failures) || len(full.Failures) != walk.DefaultFailures {
+	if got := s.report(); !cmp.Equal(got.Failures, full.Failures, cmpopts.EquateErrors()) || len(full.Failures) != walk.DefaultFailures {
 		t.Errorf("%d failures are named, and %d later, want the first %d", len(full.Failures), len(got.Failures), walk.DefaultFailures)
 	}
 	if want := (godwit.Counts{Failed: walk.DefaultFailures + 1, Deferred: 1}); s.report().Counts != want {

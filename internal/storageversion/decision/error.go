@@ -77,11 +77,11 @@ func join(servers []Server) string {
 }
 
 // causesOf names the webhooks and policies that failures come from, each once and
-// sorted, as far as the API server's words tell.
+// sorted.
 func causesOf(failures []godwit.Failure) []string {
 	var names []string
 	for _, f := range failures {
-		if by := apierror.Parse(0, f.Message).Origin; by.Name != "" {
+		if by := apierror.Of(f.Err).Origin; by.Name != "" {
 			names = append(names, by.String())
 		}
 	}

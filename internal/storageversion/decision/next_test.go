@@ -194,8 +194,8 @@ func TestNextIsNotDoneWhileAnythingIsUnknown(t *testing.T) {
 func TestNextNamesTheWebhook(t *testing.T) {
 	failed := func(names ...string) (list []godwit.Failure) {
 		for i, name := range names {
-			list = append(list, godwit.Failure{Name: fmt.Sprint("w-", i), Finding: godwit.Finding{Reason: ReasonWebhookUnavailable, Message: fmt.Sprintf(
-				"10 attempts: Internal error occurred: failed calling webhook %q: failed to call webhook: the server is currently unable to handle the request", name)}})
+			list = append(list, godwit.Failure{Name: fmt.Sprint("w-", i), Finding: godwit.Finding{Reason: ReasonWebhookUnavailable}, Err: fmt.Errorf(
+				"10 attempts: Internal error occurred: failed calling webhook %q: failed to call webhook: the server is currently unable to handle the request", name)})
 		}
 		return list
 	}

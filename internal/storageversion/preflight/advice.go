@@ -223,7 +223,7 @@ func (a advisor) statusPatch(t problem) godwit.Fix {
 	switch {
 	case t.status.effect == passes:
 		return godwit.Do("write the status alone, which was tried and passes", run)
-	case apierror.Parse(0, t.status.words).Class == apierror.Forbidden:
+	case t.status.forbidden:
 		run.DryRun = true
 		return godwit.Do(fmt.Sprintf("with the permission to patch %s, see whether writing the status alone passes",
 			kube.ResourceArgument(kube.ResourceOf(a.crd).GroupResource())+"/status"), run)

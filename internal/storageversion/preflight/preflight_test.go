@@ -40,42 +40,42 @@ func TestOutcomeOfAnAttempt(t *testing.T) {
 		"webhook denies": {
 			reason:  "with the words of its owner",
 			attempt: refused(403, `admission webhook "x.example.com" denied the request: not on a Friday`),
-			want:    outcome{denies, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, "not on a Friday"},
+			want:    outcome{effect: denies, by: apierror.Origin{Kind: "webhook", Name: "x.example.com"}, words: "not on a Friday"},
 		},
 		"webhook denies without a word": {
 			reason:  "the server says so itself",
 			attempt: refused(400, `admission webhook "x.example.com" denied the request without explanation`),
-			want:    outcome{denies, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, " without explanation"},
+			want:    outcome{effect: denies, by: apierror.Origin{Kind: "webhook", Name: "x.example.com"}, words: " without explanation"},
 		},
 		"webhook denies with a code of its own": {
 			reason:  "a webhook chooses its code: 429 and 500 are denials, too",
 			attempt: refused(500, `admission webhook "x.example.com" denied the request: my database is down`),
-			want:    outcome{denies, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, "my database is down"},
+			want:    outcome{effect: denies, by: apierror.Origin{Kind: "webhook", Name: "x.example.com"}, words: "my database is down"},
 		},
 		"policy denies": {
 			reason:  "a binding makes it apply",
 			attempt: refused(422, `widgets.example.com "a" is forbidden: ValidatingAdmissionPolicy 'freeze' with binding 'prod' denied request: frozen`),
-			want:    outcome{denies, apierror.Origin{Kind: "ValidatingAdmissionPolicy", Name: "freeze", Binding: "prod"}, "frozen"},
+			want:    outcome{effect: denies, by: apierror.Origin{Kind: "ValidatingAdmissionPolicy", Name: "freeze", Binding: "prod"}, words: "frozen"},
 		},
 		"mutating policy denies": {
 			reason:  "its words are others",
 			attempt: refused(422, `widgets.example.com "a" is forbidden: policy 'paint' with binding 'all' denied request: no such key`),
-			want:    outcome{denies, apierror.Origin{Kind: "MutatingAdmissionPolicy", Name: "paint", Binding: "all"}, "no such key"},
+			want:    outcome{effect: denies, by: apierror.Origin{Kind: "MutatingAdmissionPolicy", Name: "paint", Binding: "all"}, words: "no such key"},
 		},
 		"webhook is down": {
 			reason:  "a 500 that names who is needed",
 			attempt: refused(500, `Internal error occurred: failed calling webhook "x.example.com": failed to call webhook: Post "https://x": connection refused`),
-			want:    outcome{unreachable, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, `failed to call webhook: Post "https://x": connection refused`},
+			want:    outcome{effect: unreachable, by: apierror.Origin{Kind: "webhook", Name: "x.example.com"}, words: `failed to call webhook: Post "https://x": connection refused`},
 		},
 		"conversion is down": {
 			reason:  "no object can be read, let alone written",
 			attempt: refused(500, `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://x": connection refused`),
-			want:    outcome{unreachable, apierror.Origin{Kind: "conversion", Name: "example.com/v1, Kind=Widget"}, `Post "https://x": connection refused`},
+			want:    outcome{effect: unreachable, by: apierror.Origin{Kind: "conversion", Name: "example.com/v1, Kind=Widget"}, words: `Post "https://x": connection refused`},
 		},
 		"webhook with side effects": {
 			reason:  "the server does not ask it in a dry run, so nothing is known",
 			attempt: refused(400, `admission webhook "x.example.com" does not support dry run`),
-			want:    outcome{inconclusive, apierror.Origin{Kind: "webhook", Name: "x.example.com"}, "it does not support dry runs"},
+			want:    outcome{effect: inconclusive, by: apierror.Origin{Kind: "webhook", Name: "x.example.com"}, words: "it does not support dry runs"},
 		},
 		"invalid": {
 			reason:  "the schema, not admission",
@@ -85,7 +85,7 @@ func TestOutcomeOfAnAttempt(t *testing.T) {
 		"not authorized": {
 			reason:  "an API server that has just started answers so to every client; the plan names missing permissions elsewhere",
 			attempt: refused(403, `widgets.example.com "a" is forbidden: User "alice" cannot patch resource "widgets" in API group "example.com"`),
-			want:    outcome{effect: inconclusive, words: `widgets.example.com "a" is forbidden: User "alice" cannot patch resource "widgets" in API group "example.com"`},
+			want:    outcome{effect: inconclusive, forbidden: true, words: `widgets.example.com "a" is forbidden: User "alice" cannot patch resource "widgets" in API group "example.com"`},
 		},
 		"too many requests": {
 			reason:  "the server's load is not the object's fault",

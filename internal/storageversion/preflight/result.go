@@ -103,6 +103,8 @@ type outcome struct {
 	effect effect
 	by     apierror.Origin
 	words  string
+	// forbidden means that the caller lacks the permission, so that nothing was tried.
+	forbidden bool
 }
 
 // outcome reads one answer.
@@ -120,7 +122,7 @@ func (a attempt) outcome() outcome {
 
 func outcomeOf(code int32, refusal string) outcome {
 	a := apierror.Parse(code, refusal)
-	o := outcome{by: a.Origin, words: a.Cause}
+	o := outcome{by: a.Origin, words: a.Cause, forbidden: a.Class == apierror.Forbidden}
 	switch a.Class {
 	case apierror.Denied:
 		o.effect = denies

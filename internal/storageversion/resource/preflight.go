@@ -86,7 +86,7 @@ func (r *Rewriter) denials(ctx context.Context, resource Resource, failures []go
 	var order []apierror.Origin
 	by := map[apierror.Origin][]godwit.Failure{}
 	for _, f := range failures {
-		answer := apierror.Parse(0, f.Message)
+		answer := apierror.Of(f.Err)
 		denied := slices.Contains([]*godwit.Reason{decision.ReasonAdmissionDenied, decision.ReasonWebhookUnavailable, decision.ReasonObjectInvalid}, f.Reason)
 		if !denied || answer.Class == apierror.NoDryRun {
 			continue

@@ -22,7 +22,7 @@ func writeParagraphs(w io.Writer, items []reason.Explanation) error {
 			text.WriteString("\n")
 		}
 		fmt.Fprintf(&text, "%s (%s)\n", r.Reason, r.Where)
-		rows := [][2]string{{"Meaning", r.Meaning}, {"What to do", r.Remedy}}
+		rows := [][2]string{{"Meaning", r.Meaning}, {"What to do", whatToDo(r)}}
 		if len(r.Conditions) > 0 {
 			rows = append(rows, [2]string{"Condition", strings.Join(r.Conditions, " or ")})
 		}
@@ -35,6 +35,14 @@ func writeParagraphs(w io.Writer, items []reason.Explanation) error {
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// whatToDo has a line for each way, if there are several.
+func whatToDo(r reason.Explanation) string {
+	if len(r.Ways) < 2 {
+		return r.Remedy
+	}
+	return "one of these\n    - " + strings.Join(r.Ways, "\n    - ")
 }
 
 // writeTable writes a row for each reason.

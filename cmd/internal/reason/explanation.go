@@ -2,6 +2,7 @@ package reason
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
@@ -16,6 +17,8 @@ type Explanation struct {
 	Where   string `json:"where"`
 	Meaning string `json:"meaning"`
 	Remedy  string `json:"remedy"`
+	// Ways are the sentences of Remedy: any one of them is enough, the best is first.
+	Ways []string `json:"ways"`
 	// UserActionRequired means that waiting does not help.
 	UserActionRequired bool `json:"userActionRequired"`
 	// Conditions are those that may be True with the reason.
@@ -27,8 +30,15 @@ type Explanation struct {
 // Explain returns a reason of the group in the form of the contract.
 func (g Group) Explain(r *godwit.Reason) Explanation {
 	e := Explanation{
-		Reason: r.Name, Subject: string(g.Subject), Where: g.Where, Meaning: r.Meaning, Remedy: remedy.Manager.Sentence(r.Fix),
+		Reason: r.Name, Subject: string(g.Subject), Where: g.Where, Meaning: r.Meaning, Remedy: remedy.Manager.Sentence(r.Fix), Ways: []string{},
 		UserActionRequired: r.UserAction, Conditions: []string{}, EventTypes: []string{},
+	}
+	for _, way := range r.Fix {
+		text := remedy.Manager.Sentence(godwit.Fix{way})
+		if len(way[len(way)-1].Actions) > 0 { // it ends with a command, which is copied
+			text = strings.TrimSuffix(text, ".")
+		}
+		e.Ways = append(e.Ways, text)
 	}
 	if g.Occurrences == nil {
 		return e

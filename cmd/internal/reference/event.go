@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/reason"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 )
 
 const kinds = "api/v1alpha1/crdmigration.go"
@@ -99,15 +101,29 @@ func reasonTable(g reason.Group) *table {
 	for _, declared := range g.Reasons() {
 		r := g.Explain(declared)
 		if !shows {
-			t.row(anchored(g, r.Reason), r.Meaning, r.Remedy)
+			t.row(anchored(g, r.Reason), r.Meaning, ways(declared.Fix))
 			continue
 		}
 		for i, c := range r.Conditions {
 			r.Conditions[i] = code(c)
 		}
-		t.row(anchored(g, r.Reason), strings.Join(r.Conditions, " or "), strings.Join(r.EventTypes, " or "), r.Meaning, r.Remedy)
+		t.row(anchored(g, r.Reason), strings.Join(r.Conditions, " or "), strings.Join(r.EventTypes, " or "), r.Meaning, ways(declared.Fix))
 	}
 	return t
+}
+
+// ways has a line of a cell for each way of a fix, with its commands as code.
+func ways(f godwit.Fix) string {
+	lines := make([]string, len(f))
+	for i, way := range f {
+		lines[i] = sentence(godwit.Fix{way}.Text(func(s godwit.FixStep) string {
+			if len(s.Actions) == 0 {
+				return s.Do
+			}
+			return s.Do + ": " + code(remedy.Manager.Commands(s.Actions...))
+		}))
+	}
+	return strings.Join(lines, "<br>or: ")
 }
 
 // anchored is a reason with an anchor, for the links of alerts. The same reason may be in several groups.

@@ -172,8 +172,8 @@ func grant(g godwit.GrantPermission) string {
 		user = "USER"
 	}
 	resource := schema.GroupResource{Group: g.Group, Resource: g.Resource}
-	role := strings.Map(nameRune, strings.Join(slices.DeleteFunc(
-		[]string{"godwit", g.Verb, resource.String(), g.Name, user}, func(s string) bool { return s == "" }), "-"))
+	role := strings.Map(nameRune, strings.ToLower(strings.Join(slices.DeleteFunc(
+		[]string{"godwit", g.Verb, resource.String(), g.Name, user}, func(s string) bool { return s == "" }), "-")))
 	kind, scope := "clusterrole", ""
 	if g.Namespace != "" {
 		kind, scope = "role", " --namespace="+g.Namespace

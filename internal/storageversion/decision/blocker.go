@@ -6,7 +6,6 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
@@ -46,9 +45,7 @@ func BeingDeleted(crd *apiextensionsv1.CustomResourceDefinition) godwit.Finding 
 	return godwit.Finding{
 		Reason:  ReasonTerminating,
 		Message: fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects", crd.Name),
-		Fix: godwit.Do("nothing is left to migrate; if the deletion hangs, see which finalizer or which objects it waits for", godwit.Show{
-			Object: kube.CRDObject(crd.Name), Output: `jsonpath={.metadata.finalizers} {.status.conditions[?(@.type=="Terminating")].message}`,
-		}),
+		Fix:     seeDeletion(crd.Name),
 	}
 }
 
@@ -64,7 +61,7 @@ func noStorageVersion(crd *apiextensionsv1.CustomResourceDefinition) godwit.Find
 	return godwit.Finding{
 		Reason:  ReasonNoStorageVersion,
 		Message: fmt.Sprintf("no version of %s is marked as the storage version", crd.Name),
-		Fix:     godwit.Do("set storage: true on one entry of spec.versions", godwit.Edit{Object: kube.CRDObject(crd.Name)}),
+		Fix:     markStorageVersion(crd.Name),
 	}
 }
 
@@ -73,7 +70,7 @@ func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Find
 	return godwit.Finding{
 		Reason:  ReasonStorageVersionNotServed,
 		Message: fmt.Sprintf("storage version %s of %s is not served, and writing through another version can lose fields", version, crd.Name),
-		Fix:     godwit.Do(fmt.Sprintf("serve version %s for the time of the run", version), kube.SetServed(crd, true, version)),
+		Fix:     serve(crd, version),
 	}
 }
 
@@ -97,8 +94,7 @@ func rescueInterrupted(crd *apiextensionsv1.CustomResourceDefinition) godwit.Fin
 	return godwit.Finding{
 		Reason:  ReasonRescueInterrupted,
 		Message: fmt.Sprintf("a rescue of %s has not ended, so that the CRD has versions which only the rescue needs", crd.Name),
-		Fix: godwit.Do("if no other client runs it, resume it", godwit.RescueObjects{CRD: crd.Name}).
-			Or(godwit.Do("restore the CRD as it was before", godwit.RescueObjects{CRD: crd.Name, Undo: true})),
+		Fix:     resumeRescue(crd.Name),
 	}
 }
 
@@ -122,11 +118,9 @@ func namesRefused(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv
 // establish is what to do about a CRD that is not served.
 func establish(crd *apiextensionsv1.CustomResourceDefinition) godwit.Fix {
 	if namesRefused(crd) == nil {
-		return godwit.Do("wait", godwit.WaitFor{Object: kube.CRDObject(crd.Name), Condition: string(apiextensionsv1.Established)})
+		return waitEstablished(crd.Name)
 	}
-	return godwit.Do(fmt.Sprintf("see which CRD of group %s has the name", crd.Spec.Group), godwit.Show{
-		Object: kube.CRDObject(""), Output: "custom-columns=CRD:.metadata.name,NAMES:.status.acceptedNames",
-	}).Then("delete that one, or choose other names", godwit.Edit{Object: kube.CRDObject(crd.Name)})
+	return freeNames(crd)
 }
 
 // LeaseStale is the blocker for an API server with a stale lease.
@@ -135,12 +129,6 @@ func LeaseStale(s Server, now time.Time) godwit.Finding {
 		Reason: ReasonServerLeaseStale,
 		Message: fmt.Sprintf("API server %s has a stale lease, renewed %s ago, and may still have requests under way that store the old version",
 			s, now.Sub(s.Renewed).Round(time.Second)),
-		Fix: replaceServer(s, "bring it back"),
+		Fix: replaceServer(s.Name, ""),
 	}
-}
-
-// replaceServer is what to do about an API server with a stale lease.
-func replaceServer(s Server, bringBack string) godwit.Fix {
-	lease := godwit.Object{Resource: "lease", Namespace: metav1.NamespaceSystem, Name: s.Name}
-	return godwit.Do(bringBack).Or(godwit.Do("if it is gone for good, delete its lease", godwit.Delete{Object: lease}))
 }

@@ -145,7 +145,7 @@ func afterSettling(e *NotSettledError, h History) Step {
 		for _, server := range e.Stale {
 			s.Blockers = append(s.Blockers, godwit.Finding{
 				Reason: ReasonServerLeaseStale, Message: fmt.Sprintf("API server %s has a stale lease", server),
-				Fix: replaceServer(server, "bring it back"),
+				Fix: replaceServer(server.Name, ""),
 			})
 		}
 	case len(e.Servers) > 0:

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
@@ -157,10 +156,9 @@ func checkFormat(f Facts) []godwit.Finding {
 	if f.Newer == nil || f.CRD.DeletionTimestamp != nil {
 		return nil
 	}
-	fix := godwit.Do(format.Do)
+	fix := useNewerRelease()
 	if _, ok := f.CRD.Annotations[evidence.CheckpointAnnotation]; ok {
-		fix = fix.Or(godwit.Do("if that release is gone for good, remove the checkpoint: the next run starts from the beginning",
-			kube.RemoveAnnotation(f.CRD.Name, evidence.CheckpointAnnotation)))
+		fix = fix.Or(removeCheckpoint(f.CRD.Name, evidence.CheckpointAnnotation))
 	}
 	return blocker(ReasonNewerFormat, f.Newer.Error(), fix)
 }
@@ -199,8 +197,7 @@ func checkVersions(f Facts, p Policy) []godwit.Finding {
 		blockers = append(blockers, godwit.Finding{
 			Reason:  ReasonStatusSubresourceMissing,
 			Message: fmt.Sprintf("the write %s goes to /status, which version %s of %s does not have", w, version, crd.Name),
-			Fix: godwit.Do(fmt.Sprintf("use the write %s", w.onObject()), godwit.RunMigration{CRD: crd.Name, Write: string(w.onObject())}).
-				Or(godwit.Do("add subresources.status to version "+version, godwit.Edit{Object: kube.CRDObject(crd.Name)})),
+			Fix:     writeObject(crd.Name, w.onObject(), version),
 		})
 	}
 	for _, stored := range crd.Status.StoredVersions {
@@ -209,9 +206,7 @@ func checkVersions(f Facts, p Policy) []godwit.Finding {
 				Reason: ReasonStoredVersionNotInSpec,
 				Message: fmt.Sprintf("status.storedVersions of %s names %s, which spec.versions does not have: objects stored at it can't be read",
 					crd.Name, stored),
-				Fix: godwit.Do(fmt.Sprintf("bring version %s back with served: false, then run again", stored), kube.AddVersions(crd.Name, stored)).
-					Or(godwit.Do("rescue the objects, which does both and removes the version again", godwit.RescueObjects{CRD: crd.Name}),
-						godwit.Do("prove that no object is at it", godwit.VerifyMigration{CRD: crd.Name})),
+				Fix: restoreVersion(crd.Name, stored),
 			})
 		}
 	}
@@ -255,12 +250,12 @@ func checkOthers(f Facts, _ Policy) []godwit.Finding {
 		names[i] = o.Name
 	}
 	message := fmt.Sprintf("%s is being migrated by %s", f.CRD.Name, strings.Join(names, ", "))
-	fix := godwit.Do("wait until it ends, or delete it", godwit.Show{Object: godwit.Object{Resource: names[0]}})
+	fix := awaitMigration(names[0])
 	if i := slices.IndexFunc(f.Migrations, func(o OtherMigration) bool { return o.idle(f.Now) }); i >= 0 {
 		idle := f.Migrations[i]
 		message += fmt.Sprintf("; no controller has begun %s in %s, possibly because the feature gate StorageVersionMigrator of kube-controller-manager is disabled",
 			idle.Name, f.Now.Sub(idle.Created).Round(time.Minute))
-		fix = godwit.Do("if no controller carries it out, delete it", godwit.Delete{Object: godwit.Object{Resource: idle.Name}}).Or(fix)
+		fix = deleteMigration(idle.Name).Or(fix)
 	}
 	return blocker(ReasonMigrationInProgress, message, fix)
 }
@@ -270,15 +265,14 @@ func checkChanges(f Facts, _ Policy) []godwit.Finding {
 	if f.Checkpoint.CRDUID != f.CRD.UID || recent < evidence.MaxRestarts { // another CRD's are not this one's
 		return nil
 	}
-	fix := godwit.Do("let these managers agree on one spec; the migration resumes within an hour of the last of these changes")
+	annotation := ""
 	if _, ok := f.CRD.Annotations[evidence.CheckpointAnnotation]; ok { // another journal is not a user's to edit
-		fix = godwit.Do("let these managers agree on one spec").
-			Then("remove the record of the changes", kube.RemoveAnnotation(f.CRD.Name, evidence.CheckpointAnnotation))
+		annotation = evidence.CheckpointAnnotation
 	}
 	return blocker(ReasonCRDKeepsChanging,
 		fmt.Sprintf("%s changed under %d runs within an hour; its spec is written by %s",
 			f.CRD.Name, recent, orElse(strings.Join(settle.SpecManagers(f.CRD), ", "), "managers that managedFields do not name")),
-		fix)
+		agree(f.CRD.Name, annotation))
 }
 
 func checkServers(f Facts, p Policy) []godwit.Finding {
@@ -288,7 +282,7 @@ func checkServers(f Facts, p Policy) []godwit.Finding {
 	var blockers []godwit.Finding
 	for _, s := range new(settle.History).Observe(f.CRD, f.Servers, f.Now, p.Terms()).Stale {
 		blockers = append(blockers, LeaseStale(s, f.Now))
-		blockers[len(blockers)-1].Fix = replaceServer(s, fmt.Sprintf("bring it back and wait %s before the next run", p.Terms().Time()))
+		blockers[len(blockers)-1].Fix = replaceServer(s.Name, p.Terms().Time().String())
 	}
 	return blockers
 }
@@ -301,7 +295,7 @@ func warnings(f Facts, p Policy) []godwit.Finding {
 		list = append(list, godwit.Finding{Severity: godwit.Warns,
 			Reason:  ReasonStoredVersionsDoubtful,
 			Message: fmt.Sprintf("a StorageVersionMigration of %s failed, and status.storedVersions was trimmed all the same: objects may be stored at any version", f.CRD.Name),
-			Fix:     godwit.Do("migrate them, which also removes that doubt", godwit.RunMigration{CRD: f.CRD.Name}),
+			Fix:     migrateDoubtful(f.CRD.Name),
 		})
 	}
 	list = slices.Concat(list, untrimmed(f), trimmedEarly(f, p), leaseless(f, p))
@@ -341,7 +335,7 @@ func untrimmed(f Facts) []godwit.Finding {
 			Reason: ReasonMigrationDidNotTrim,
 			Message: fmt.Sprintf("%s has succeeded, and status.storedVersions of %s is still %s: this migrator leaves old versions in it, or the CRD was edited meanwhile",
 				o.Name, f.CRD.Name, strings.Join(f.CRD.Status.StoredVersions, ", ")),
-			Fix: godwit.Do("migrate the objects, which writes only those that are at an old version, and trims", godwit.RunMigration{CRD: f.CRD.Name}),
+			Fix: migrateUntrimmed(f.CRD.Name),
 		})
 	}
 	return list
@@ -373,8 +367,7 @@ func trimmedEarly(f Facts, p Policy) []godwit.Finding {
 		Reason:   ReasonTrimmedBeforeSettled,
 		Message: fmt.Sprintf("a StorageVersionMigration trimmed status.storedVersions of %s within %s of the change of the CRD: an API server that had not adopted the change may have stored an old version since",
 			f.CRD.Name, p.Terms().Time()),
-		Fix: godwit.Do("prove from etcd that no object is at an old version", godwit.VerifyMigration{CRD: f.CRD.Name}).
-			Or(godwit.Do("without access to etcd, put all versions back and migrate again", kube.SetStoredVersions(f.CRD.Name, versions...), godwit.RunMigration{CRD: f.CRD.Name})),
+		Fix: proveTrimmed(f.CRD.Name, versions...),
 	}}
 }
 
@@ -389,7 +382,7 @@ func leaseless(f Facts, p Policy) []godwit.Finding {
 		Reason:   ReasonNoIdentityLeases,
 		Message: fmt.Sprintf("no API server has an identity lease in kube-system: only the settle time, %s, keeps a run from writing before each API server stores %s",
 			p.Terms().Time(), kube.StorageVersion(f.CRD)),
-		Fix: godwit.Do("see that each API server is healthy since the change of the CRD, or set its feature gate APIServerIdentity, which is on by default"),
+		Fix: seeServersHealthy(),
 	}}
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/fixtest"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
@@ -46,6 +47,9 @@ func FuzzPlanFor(f *testing.F) {
 		}
 		checkState(t, facts, again, policy.AcceptDenials)
 		checkBlockers(t, facts, again)
+		if err := fixtest.All(slices.Concat(again.Blockers, again.Warnings)); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -163,10 +167,12 @@ func (d *dice) preflight(crd string) *PreflightReport {
 		return nil
 	}
 	denial := func(d *dice) godwit.Finding {
-		return godwit.Finding{Reason: pick(d, ReasonAdmissionDenied, ReasonWebhookUnavailable, ReasonObjectInvalid), Message: crd + " is denied", Fix: godwit.Do("exempt the user")}
+		return godwit.Finding{Reason: pick(d, ReasonAdmissionDenied, ReasonWebhookUnavailable, ReasonObjectInvalid), Message: crd + " is denied", Fix: LeaveBehind(crd, "")}
 	}
 	warning := func(d *dice) godwit.Finding {
-		return godwit.Finding{Severity: godwit.Warns, Reason: pick(d, ReasonAdmissionMutates, ReasonPreflightIncomplete), Message: crd + " is changed", Fix: godwit.Do("try every object")}
+		return pick(d,
+			godwit.Finding{Severity: godwit.Warns, Reason: ReasonAdmissionMutates, Message: crd + " is changed", Fix: AcceptMutation()},
+			godwit.Finding{Severity: godwit.Warns, Reason: ReasonPreflightIncomplete, Message: crd + " is tried in part", Fix: TryEveryObject(crd, "")})
 	}
 	return &PreflightReport{
 		Denials: several(d, 3, denial), Warnings: several(d, 3, warning),

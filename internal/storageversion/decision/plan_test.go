@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/fixtest"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
@@ -321,6 +322,9 @@ func TestPlanForState(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			plan := PlanFor(tc.facts, tc.policy)
+			if err := fixtest.All(slices.Concat(plan.Blockers, plan.Warnings)); err != nil {
+				t.Error(err)
+			}
 			if plan.State != tc.state {
 				t.Errorf("%s\nstate = %s, want %s", tc.reason, plan.State, tc.state)
 			}
@@ -447,7 +451,7 @@ func TestBlockersNameTheMissingPermissions(t *testing.T) {
 			reason:  "where no annotation has the checkpoint, removing one does not help",
 			facts:   Facts{CRD: widgetCRD(), Now: later, Checkpoint: restartedAt(later, 3*time.Minute, 2*time.Minute, time.Minute)},
 			message: []string{"widgets.example.com"},
-			remedy:  []string{"agree on one spec; the migration resumes within an hour"},
+			remedy:  []string{"agree on one spec; then wait: the migration resumes within an hour"},
 		},
 		"fought over": {
 			reason:  "the managers that fight are named",
@@ -465,6 +469,9 @@ func TestBlockersNameTheMissingPermissions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			plan := PlanFor(tc.facts, Policy{})
+			if err := fixtest.All(slices.Concat(plan.Blockers, plan.Warnings)); err != nil {
+				t.Error(err)
+			}
 			if len(plan.Blockers) != 1 {
 				t.Fatalf("%s\nblockers = %v, want one", tc.reason, plan.Blockers)
 			}
@@ -589,6 +596,9 @@ func TestPlanSaysWhatDiffersOnThisServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.facts.Now = later
 			plan := PlanFor(tc.facts, tc.policy)
+			if err := fixtest.All(slices.Concat(plan.Blockers, plan.Warnings)); err != nil {
+				t.Error(err)
+			}
 			if !slices.Equal(reasons(plan.Warnings), tc.want) {
 				t.Fatalf("warnings %v, want %v: %s", plan.Warnings, tc.want, tc.reason)
 			}

@@ -1,6 +1,9 @@
 package decision
 
-import "github.com/godwit-dev/godwit"
+import (
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
+)
 
 // Reasons are those of a plan, of objects that fail, and of an [UnlistedError].
 var Reasons godwit.Catalog
@@ -10,87 +13,88 @@ var (
 	ReasonNotEstablished = Reasons.Declare(godwit.Reason{
 		Name: "NotEstablished", UserAction: true,
 		Meaning: "The API server does not serve the CRD.",
-		Fix:     godwit.Do("see the conditions of the CRD for the cause"),
+		Fix:     waitEstablished(placeName).Or(freeNames(placeCRD)),
 	})
 	ReasonTerminating = Reasons.Declare(godwit.Reason{
 		Name:    "Terminating",
 		Meaning: "The CRD is being deleted.",
-		Fix:     godwit.Do("nothing is left to migrate. If the deletion hangs, see which finalizer holds it"),
+		Fix:     seeDeletion(placeName),
 	})
 	ReasonNoStorageVersion = Reasons.Declare(godwit.Reason{
 		Name: "NoStorageVersion", UserAction: true,
 		Meaning: "No version of the CRD is marked as the storage version.",
-		Fix:     godwit.Do("mark one version with `storage: true`"),
+		Fix:     markStorageVersion(placeName),
 	})
 	ReasonStorageVersionNotServed = Reasons.Declare(godwit.Reason{
 		Name: "StorageVersionNotServed", UserAction: true,
 		Meaning: "The storage version is not served. Objects can't be written at it, and a write through another version can lose fields.",
-		Fix:     godwit.Do("serve the storage version for as long as the migration takes"),
+		Fix:     serve(placeCRD, placeVersion),
 	})
 	ReasonStatusSubresourceMissing = Reasons.Declare(godwit.Reason{
 		Name: "StatusSubresourceMissing", UserAction: true,
 		Meaning: "The chosen write goes to /status, and the storage version has no status subresource.",
-		Fix:     godwit.Do("choose a write to the object itself, or add the subresource to the version"),
+		Fix:     writeObject(placeName, WritePatch, placeVersion),
 	})
 	ReasonStoredVersionNotInSpec = Reasons.Declare(godwit.Reason{
 		Name: "StoredVersionNotInSpec", UserAction: true,
 		Meaning: "status.storedVersions names a version that spec.versions lacks. The API server can't read objects that are stored at it.",
-		Fix:     godwit.Do("run `godwit crd rescue`; or bring the version back with `served: false`; or prove from etcd that no object is stored at it"),
+		Fix:     restoreVersion(placeName, placeVersion),
 	})
 	ReasonForbidden = Reasons.Declare(godwit.Reason{
 		Name: "Forbidden", UserAction: true,
 		Meaning: "A permission is missing.",
-		Fix:     godwit.Do("grant the permission. The remedy in the message is the command that grants it, and nothing more than it"),
+		Fix:     placeGrant.Fix("USER"),
 	})
 	ReasonMigrationInProgress = Reasons.Declare(godwit.Reason{
 		Name:    "MigrationInProgress",
 		Meaning: "Another migrator is at work on the resource.",
-		Fix:     godwit.Do("wait. The migration starts when the other one ends. If the message says that no controller has begun the other one, delete it"),
+		Fix:     deleteMigration("MIGRATION").Or(awaitMigration("MIGRATION")),
 	})
 	ReasonCRDKeepsChanging = Reasons.Declare(godwit.Reason{
 		Name: "CRDKeepsChanging", UserAction: true,
 		Meaning: "The spec of the CRD changed during several runs.",
-		Fix:     godwit.Do("make the field managers that the message names agree on one spec"),
+		Fix:     agree(placeName, evidence.CheckpointAnnotation).Or(agree(placeName, "")),
 	})
 	ReasonServerLeaseStale = Reasons.Declare(godwit.Reason{
 		Name: "ServerLeaseStale", UserAction: true,
 		Meaning: "An API server lease is stale. The server may still write the old version.",
-		Fix:     godwit.Do("bring the API server back; or, if it is gone for good, delete its lease. The migration starts when the lease expires, within an hour"),
+		Fix:     replaceServer("SERVER", "DURATION"),
 	})
 	ReasonAdmissionDenied = Reasons.Declare(godwit.Reason{
 		Name: "AdmissionDenied", UserAction: true,
 		Meaning: "A webhook or a policy denies the write of some object, as the preflight shows.",
-		Fix:     godwit.Do("change the webhook or the policy, or exempt the user; or choose another write, as the message says"),
+		Fix:     WriteStatus(placeName).Or(TryStatus(placeName, "RESOURCE"), FindAndExempt("USER", "ORIGIN", godwit.Edit{Object: godwit.Object{Resource: "RESOURCE", Name: placeName}}), LeaveBehind(placeName, "")),
 	})
 	ReasonWebhookUnavailable = Reasons.Declare(godwit.Reason{
 		Name: "WebhookUnavailable", UserAction: true,
 		Meaning: "A webhook that the API server needs to read or write objects does not answer.",
-		Fix:     godwit.Do("bring the webhook up. If the message says that status.storedVersions is wrong, put the version back, as the remedy does"),
+		Fix: putBack(conversionWebhook(placeCRD).bringUp(placeName), placeName, placeVersion, placeVersion).Then(planAgain, godwit.PlanMigration{CRD: placeName}).
+			Or(WriteStatus(placeName), TryStatus(placeName, "RESOURCE"), LeaveBehind(placeName, "")),
 	})
 	ReasonConversionFailed = Reasons.Declare(godwit.Reason{
 		Name: "ConversionFailed", UserAction: true,
 		Meaning: "The conversion webhook answers, and does not convert some object. The API server lists no object until it does.",
-		Fix:     godwit.Do("fix the conversion webhook or its configuration. If the message says that status.storedVersions is wrong, put the version back, as the remedy does"),
+		Fix:     putBack(conversionWebhook(placeCRD).fix(placeName), placeName, placeVersion, placeVersion).Then(planAgain, godwit.PlanMigration{CRD: placeName}),
 	})
 	ReasonUnreadableObjects = Reasons.Declare(godwit.Reason{
 		Name: "UnreadableObjects", UserAction: true,
 		Meaning: "The API server can't read some object from etcd: its bytes are damaged, or its version is not in spec.versions.",
-		Fix:     godwit.Do("run `godwit crd rescue`; or add the version that spec.versions lacks, with `served: false`, and to status.storedVersions, as the remedy does; or restore the object from a backup"),
+		Fix:     putBack(addVersion(placeName, placeVersion), placeName, placeVersion, placeVersion).Or(rescueObjects(placeName), restoreObject(placeName)),
 	})
 	ReasonObjectInvalid = Reasons.Declare(godwit.Reason{
 		Name: "ObjectInvalid", UserAction: true,
 		Meaning: "The API server refuses some object as it is stored.",
-		Fix:     godwit.Do("correct the object, or the schema of the storage version"),
+		Fix:     EditObject(godwit.Object{Resource: "RESOURCE", Namespace: "NAMESPACE", Name: placeName}).Or(LeaveBehind(placeName, "")),
 	})
 	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
 		Name: "NewerFormat", UserAction: true,
 		Meaning: "A newer release of Godwit has stored how far a migration of the CRD is, in a format that this release does not read. Nothing is written.",
-		Fix:     godwit.Do("use that release, or a newer one. If it is gone for good, remove what it has stored, which the message names: the migration starts from the beginning"),
+		Fix:     useNewerRelease().Or(removeCheckpoint(placeName, evidence.CheckpointAnnotation)),
 	})
 	ReasonRescueInterrupted = Reasons.Declare(godwit.Reason{
 		Name: "RescueInterrupted", UserAction: true,
 		Meaning: "A rescue of the CRD is under way or was interrupted. Until it ends, the CRD has versions that only the rescue needs, and no other run writes its objects.",
-		Fix:     godwit.Do("if no other client runs it, run `godwit crd rescue NAME` again: it resumes. With `--undo` it restores the CRD"),
+		Fix:     resumeRescue(placeName),
 	})
 )
 
@@ -99,37 +103,37 @@ var (
 	ReasonStoredVersionsDoubtful = Reasons.Declare(godwit.Reason{
 		Name: "StoredVersionsDoubtful", UserAction: true,
 		Meaning: "A version is removed, and status.storedVersions proves nothing: it lacks the storage version, or a migration that failed trimmed it.",
-		Fix:     godwit.Do("prove it from etcd: `godwit crd verify`"),
+		Fix:     migrateDoubtful(placeName),
 	})
 	ReasonMigrationDidNotTrim = Reasons.Declare(godwit.Reason{
 		Name:    "MigrationDidNotTrim",
 		Meaning: "A StorageVersionMigration of another migrator succeeded, and left old versions in status.storedVersions.",
-		Fix:     godwit.Do("run the migration. It writes only objects that are at an old version, and trims"),
+		Fix:     migrateUntrimmed(placeName),
 	})
 	ReasonTrimmedBeforeSettled = Reasons.Declare(godwit.Reason{
 		Name: "TrimmedBeforeSettled", UserAction: true,
 		Meaning: "Kubernetes' own migrator trimmed status.storedVersions so soon after the change of the CRD that an API server may have stored an old version since.",
-		Fix:     godwit.Do("prove it from etcd: `godwit crd verify`. Without access to etcd, put all versions back into status.storedVersions, and run the migration"),
+		Fix:     proveTrimmed(placeName, placeVersion),
 	})
 	ReasonNoIdentityLeases = Reasons.Declare(godwit.Reason{
 		Name:    "NoIdentityLeases",
 		Meaning: "The API servers have no identity leases. One that does not store the new version yet can't be found, and only the settle time protects objects from it.",
-		Fix:     godwit.Do("see that each API server is healthy before the run; or set its feature gate APIServerIdentity, which is on by default"),
+		Fix:     seeServersHealthy(),
 	})
 	ReasonAdmissionMutates = Reasons.Declare(godwit.Reason{
 		Name:    "AdmissionMutates",
 		Meaning: "Admission changes objects that are written as they are. A run would store the change.",
-		Fix:     godwit.Do("see whether the change is wanted. If not, change the webhook or the policy before the run"),
+		Fix:     WriteStatus(placeName).Or(TryStatus(placeName, "RESOURCE"), FindAndExempt("USER", "ORIGIN", godwit.Edit{Object: godwit.Object{Resource: "RESOURCE", Name: placeName}}), AcceptMutation()),
 	})
 	ReasonCleanupForbidden = Reasons.Declare(godwit.Reason{
 		Name:    "CleanupForbidden",
 		Meaning: "The permission to patch objects is missing, which the cleanup of managedFields needs.",
-		Fix:     godwit.Do("grant the permission, or let a later run clean up"),
+		Fix:     placeGrant.Fix("USER"),
 	})
 	ReasonPreflightIncomplete = Reasons.Declare(godwit.Reason{
 		Name:    "PreflightIncomplete",
 		Meaning: "The preflight did not try the write in every namespace.",
-		Fix:     godwit.Do("run with `--dry-run=server`, which tries every object"),
+		Fix:     PlanAgain(placeName).Or(TryEveryObject(placeName, ""), DeclareNoSideEffects()),
 	})
 )
 
@@ -163,27 +167,27 @@ var (
 	ReasonNotServed = Reasons.Declare(godwit.Reason{
 		Name: "NotServed", UserAction: true,
 		Meaning: "The API server answers 404 for a version that the CRD serves.",
-		Fix:     godwit.Do("see whether another API server serves the group: `kubectl get apiservices`"),
+		Fix:     seeAPIService("VERSION.GROUP").Then(planAgain, godwit.PlanMigration{CRD: placeName}),
 	})
 	ReasonThrottled = Reasons.Declare(godwit.Reason{
 		Name:    "Throttled",
 		Meaning: "The API server answers 429 to each attempt.",
-		Fix:     godwit.Do("wait: the list is retried. If it lasts, see which clients load the API server"),
+		Fix:     awaitLessLoad().Then(planAgain, godwit.PlanMigration{CRD: placeName}),
 	})
 	ReasonServerError = Reasons.Declare(godwit.Reason{
 		Name:    "ServerError",
 		Meaning: "The API server, or a proxy before it, answers with a 5xx error to each attempt.",
-		Fix:     godwit.Do("see what is wrong with the API server: `kubectl get --raw '/readyz?verbose'`. The list is retried"),
+		Fix:     seeReadiness().Then(planAgain, godwit.PlanMigration{CRD: placeName}),
 	})
 	ReasonTimeout = Reasons.Declare(godwit.Reason{
 		Name:    "Timeout",
 		Meaning: "The API server does not list one object within 10 s.",
-		Fix:     godwit.Do("see whether the conversion webhook answers, if the CRD has one; else whether API server and etcd are overloaded. The list is retried"),
+		Fix:     seeLoad().Or(conversionWebhook(placeCRD).bringUp(placeName)).Then(planAgain, godwit.PlanMigration{CRD: placeName}),
 	})
 	ReasonListRefused = Reasons.Declare(godwit.Reason{
 		Name: "ListRefused", UserAction: true,
 		Meaning: "The API server, or a proxy before it, refuses the list for another reason.",
-		Fix:     godwit.Do("see which server refuses the list: `kubectl get --raw` with `-v=8`"),
+		Fix:     seeRefusal("PATH").Then(planAgain, godwit.PlanMigration{CRD: placeName}),
 	})
 )
 

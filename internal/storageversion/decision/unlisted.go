@@ -16,12 +16,6 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 )
 
-const (
-	// readiness is where the API server says what is wrong with it.
-	readiness = "/readyz?verbose"
-	planAgain = "plan again"
-)
-
 // UnlistedError says why the API server did not list the objects of a CRD. How many
 // objects there are, at which versions and with which managedFields, is unknown then.
 type UnlistedError struct {
@@ -105,15 +99,13 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 		set(godwit.Finding{
 			Reason:  ReasonNotServed,
 			Message: fmt.Sprintf("%s serves %s, but the API server answers 404 for it: %s", crd.Name, resource.Version, words),
-			Fix: godwit.Do("see whether another API server serves the group", godwit.Show{
-				Object: godwit.Object{Resource: "apiservice", Name: resource.Version + "." + resource.Group},
-			}).Then(planAgain, again),
+			Fix:     seeAPIService(resource.Version+"."+resource.Group).Then(planAgain, again),
 		})
 	case apierror.Throttled:
 		set(godwit.Finding{
 			Reason:  ReasonThrottled,
 			Message: fmt.Sprintf("the API server answers 429 to each list of %s: %s", crd.Name, words),
-			Fix:     godwit.Do("wait until the API server has less load").Then(planAgain, again),
+			Fix:     awaitLessLoad().Then(planAgain, again),
 		})
 	case apierror.Timeout:
 		set(tooLate(crd, words))
@@ -121,13 +113,13 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 		set(godwit.Finding{
 			Reason:  ReasonServerError,
 			Message: fmt.Sprintf("the API server fails to list the objects of %s: %s", crd.Name, words),
-			Fix:     godwit.Do("see what is wrong with it", godwit.Request{Path: readiness}).Then(planAgain, again),
+			Fix:     seeReadiness().Then(planAgain, again),
 		})
 	default:
 		set(godwit.Finding{
 			Reason:  ReasonListRefused,
 			Message: fmt.Sprintf("the list of the objects of %s is refused: %s", crd.Name, words),
-			Fix:     godwit.Do("see which server refuses it", godwit.Request{Path: path, Verbose: true}).Then(planAgain, again),
+			Fix:     seeRefusal(path).Then(planAgain, again),
 		})
 	}
 	return e
@@ -138,7 +130,7 @@ func tooLate(crd *apiextensionsv1.CustomResourceDefinition, words string) godwit
 	b := godwit.Finding{
 		Reason:  ReasonTimeout,
 		Message: fmt.Sprintf("the API server did not list one object of %s within %v: %s", crd.Name, quicklist.Limit, words),
-		Fix:     godwit.Do("see whether the API server and etcd are overloaded", godwit.Request{Path: readiness}),
+		Fix:     seeLoad(),
 	}
 	if webhook := conversionWebhook(crd); webhook != nil {
 		b.Message = fmt.Sprintf("the API server did not list one object of %s within %v, and may wait for the conversion webhook, %s: %s", crd.Name, quicklist.Limit, webhook, words)
@@ -163,7 +155,7 @@ func unconvertible(crd *apiextensionsv1.CustomResourceDefinition, a apierror.Ans
 		b.Fix = webhook.fix(crd.Name)
 	}
 	b.Message += distrust(crd, a.StoredVersion)
-	b.Fix = putBack(b.Fix, crd, a.StoredVersion)
+	b.Fix = putBackIfTrimmed(b.Fix, crd, a.StoredVersion)
 	return b
 }
 
@@ -174,12 +166,11 @@ func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, a apierror
 	b := godwit.Finding{
 		Reason:  ReasonUnreadableObjects,
 		Message: fmt.Sprintf("the API server can't read objects of %s from etcd: %s", crd.Name, words),
-		Fix:     godwit.Do("restore the object that the message names from a backup; etcd shows all objects", godwit.VerifyMigration{CRD: crd.Name}),
+		Fix:     restoreObject(crd.Name),
 	}
 	if v := a.StoredVersion; v != "" && !kube.HasVersion(crd, v) {
 		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd, because spec.versions lacks %s: %s%s", crd.Name, v, words, distrust(crd, v))
-		b.Fix = putBack(godwit.Do(fmt.Sprintf("bring version %s back with served: false", v), kube.AddVersions(crd.Name, v)), crd, v).
-			Or(godwit.Do("rescue the objects, which does all of this and removes the version again", godwit.RescueObjects{CRD: crd.Name}))
+		b.Fix = putBackIfTrimmed(addVersion(crd.Name, v), crd, v).Or(rescueObjects(crd.Name))
 	}
 	return b
 }
@@ -192,59 +183,12 @@ func distrust(crd *apiextensionsv1.CustomResourceDefinition, stored string) stri
 	return fmt.Sprintf("; status.storedVersions lists only %s, but at least one object is stored at %s", kube.StorageVersion(crd), stored)
 }
 
-// putBack is how a run learns about objects that status.storedVersions denies.
-func putBack(fix godwit.Fix, crd *apiextensionsv1.CustomResourceDefinition, stored string) godwit.Fix {
+// putBackIfTrimmed is how a run learns about objects that status.storedVersions denies.
+func putBackIfTrimmed(fix godwit.Fix, crd *apiextensionsv1.CustomResourceDefinition, stored string) godwit.Fix {
 	if !kube.Trimmed(crd) || stored == "" {
 		return fix
 	}
-	return fix.Then(fmt.Sprintf("put %s back and migrate", stored),
-		kube.SetStoredVersions(crd.Name, stored, kube.StorageVersion(crd)), godwit.RunMigration{CRD: crd.Name})
-}
-
-// converter is where a CRD's conversion webhook is configured to be.
-type converter apiextensionsv1.WebhookClientConfig
-
-// conversionWebhook is nil for a CRD without one.
-func conversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) *converter {
-	return (*converter)(kube.ConversionWebhook(crd))
-}
-
-func (c *converter) String() string {
-	switch {
-	case c == nil:
-		return "which its spec does not name"
-	case c.Service != nil:
-		return fmt.Sprintf("service %s/%s", c.Service.Namespace, c.Service.Name)
-	case c.URL != nil:
-		return *c.URL
-	}
-	return "which its spec does not locate"
-}
-
-// bringUp is what to do about a webhook that does not answer.
-func (c *converter) bringUp(crd string) godwit.Fix {
-	where := godwit.Show{Object: kube.CRDObject(crd), Output: "jsonpath={.spec.conversion.webhook.clientConfig}"}
-	if c != nil && c.Service != nil {
-		where = c.endpoints()
-	}
-	return godwit.Do("bring the webhook up; where it is", where)
-}
-
-// endpoints are where the pods of the webhook's service are.
-func (c *converter) endpoints() godwit.Show {
-	return godwit.Show{
-		Object:   godwit.Object{Resource: "endpointslices", Namespace: c.Service.Namespace},
-		Selector: "kubernetes.io/service-name=" + c.Service.Name,
-	}
-}
-
-// fix is what to do about a webhook that answers, and does not convert.
-func (c *converter) fix(crd string) godwit.Fix {
-	fix := godwit.Do("fix the webhook")
-	if c != nil && c.Service != nil {
-		fix = godwit.Do("fix the webhook; where its pods are", c.endpoints())
-	}
-	return fix.Or(godwit.Do("fix its configuration in the CRD", godwit.Edit{Object: kube.CRDObject(crd)}))
+	return putBack(fix, crd.Name, stored, kube.StorageVersion(crd))
 }
 
 // keyBytes leaves room for the longest key of etcd that names an object, and for what

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/fixtest"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/internal/quicklist"
 )
@@ -148,6 +149,9 @@ func TestUnlisted(t *testing.T) {
 			}
 			if !errors.Is(u, tc.err) || u.CRD != "widgets.example.com" || u.Message == "" || len(u.Fix) == 0 {
 				t.Errorf("%+v lacks the answer, the CRD, the message or the remedy", u)
+			}
+			if err := fixtest.Check(u.Finding); err != nil {
+				t.Error(err)
 			}
 			for _, part := range tc.message {
 				if !strings.Contains(u.Message, part) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -62,7 +61,7 @@ func (a advisor) denials() []godwit.Finding {
 			list = append(list, godwit.Finding{
 				Reason:  decision.ReasonObjectInvalid,
 				Message: fmt.Sprintf("the API server refuses the write %s of %s, on %s: %s", a.write, a.crd.Name, a.where(t), quote.Line(t.words)),
-				Fix:     godwit.Do("fix the object", godwit.Edit{Object: a.object(t.attempts[0])}).Or(a.leaveBehind()),
+				Fix:     decision.EditObject(a.object(t.attempts[0])).Or(a.leaveBehind()),
 			})
 		}
 	}
@@ -82,12 +81,12 @@ func (a advisor) unavailable(t problem) godwit.Finding {
 		return godwit.Finding{
 			Reason:  decision.ReasonWebhookUnavailable,
 			Message: fmt.Sprintf("the conversion webhook of %s fails, without which no object of %s can be read: %s", a.crd.Name, t.by.Name, quote.Line(t.words)),
-			Fix: godwit.Do(bringUp, godwit.Show{
+			Fix: decision.BringUp(godwit.Show{
 				Object: kube.CRDObject(a.crd.Name), Output: "jsonpath={.spec.conversion.webhook.clientConfig}",
 			}),
 		}
 	}
-	where := allWebhooks
+	where := decision.AllWebhooks
 	if c, ok := a.config(t.by); ok {
 		where = godwit.Show{Object: godwit.Object{Resource: strings.ToLower(c.kind), Name: c.object}, Output: "yaml"}
 	}
@@ -95,7 +94,7 @@ func (a advisor) unavailable(t problem) godwit.Finding {
 		Reason: decision.ReasonWebhookUnavailable,
 		Message: fmt.Sprintf("%s does not answer, without which the write %s of %s is refused, on %s: %s",
 			t.by, a.write, a.crd.Name, a.where(t), quote.Line(t.words)),
-		Fix: godwit.Do(bringUp, where).Or(a.statusPatch(t), a.leaveBehind()),
+		Fix: decision.BringUp(where).Or(a.statusPatch(t), a.leaveBehind()),
 	}
 }
 
@@ -120,7 +119,7 @@ func (a advisor) mutation(t problem) godwit.Finding {
 		Reason: decision.ReasonAdmissionMutates,
 		Message: fmt.Sprintf("objects of %s are changed while they are written as they are: %s on %s; %s",
 			a.crd.Name, some(paths, namedPaths, more), a.where(t), by),
-		Fix: fix.Or(godwit.Do("if any update may do so, migrate: the run stores these changes")),
+		Fix: fix.Or(decision.AcceptMutation()),
 	}
 }
 
@@ -162,10 +161,10 @@ func (c admissionConfig) origin() apierror.Origin {
 
 func (a advisor) unknown(t problem) godwit.Finding {
 	message := fmt.Sprintf("what admission makes of the write %s of %s is not known on %s: ", a.write, a.crd.Name, a.where(t))
-	fix := godwit.Do("plan again", godwit.PlanMigration{CRD: a.crd.Name}).Or(a.tryAll())
+	fix := decision.PlanAgain(a.crd.Name).Or(a.tryAll())
 	if t.by.Name != "" {
 		message += t.by.String() + ": "
-		fix = godwit.Do("if the webhook has no side effects, set sideEffects: None in its configuration").Or(godwit.Do("migrate: a run shows it"))
+		fix = decision.DeclareNoSideEffects()
 	}
 	return godwit.Finding{Severity: godwit.Warns, Reason: decision.ReasonPreflightIncomplete, Message: message + quote.Line(t.words), Fix: fix}
 }
@@ -202,7 +201,7 @@ func (a advisor) leftOut(s *decision.PreflightSummary) []godwit.Finding {
 }
 
 func (a advisor) tryAll() godwit.Fix {
-	return godwit.Do("try every object", godwit.RunMigration{CRD: a.crd.Name, Write: a.chosenWrite(), DryRun: true})
+	return decision.TryEveryObject(a.crd.Name, a.chosenWrite())
 }
 
 // chosenWrite is empty for the default.
@@ -219,39 +218,26 @@ func (a advisor) statusPatch(t problem) godwit.Fix {
 	if t.status == nil {
 		return nil
 	}
-	run := godwit.RunMigration{CRD: a.crd.Name, Write: string(decision.WriteStatusPatch)}
 	switch {
 	case t.status.effect == passes:
-		return godwit.Do("write the status alone, which was tried and passes", run)
+		return decision.WriteStatus(a.crd.Name)
 	case t.status.forbidden:
-		run.DryRun = true
-		return godwit.Do(fmt.Sprintf("with the permission to patch %s, see whether writing the status alone passes",
-			kube.ResourceArgument(kube.ResourceOf(a.crd).GroupResource())+"/status"), run)
+		return decision.TryStatus(a.crd.Name, kube.ResourceArgument(kube.ResourceOf(a.crd).GroupResource())+"/status")
 	}
 	return nil
 }
 
-// allWebhooks is where to find a webhook of which only the name is known.
-var allWebhooks = godwit.Show{Object: godwit.Object{Resource: "validatingwebhookconfigurations,mutatingwebhookconfigurations"}, Output: "wide"}
-
-// bringUp is what to do about a webhook that does not answer.
-const bringUp = "bring the webhook up; where it is"
-
 // exempt is the narrowest exemption: the user who migrates, and no other.
 func (a advisor) exempt(by apierror.Origin) godwit.Fix {
-	var action godwit.Action
-	within, find := " of "+by.String(), ""
+	user := cmp.Or(a.user, "USER")
 	c, known := a.config(by)
 	switch {
 	case known:
-		action = godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(c.kind), Name: c.object}}
+		return decision.Exempt(user, by.String(), godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(c.kind), Name: c.object}})
 	case by.Kind != apierror.Webhook:
-		action, within = godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(by.Kind), Name: by.Name}}, ""
-	default:
-		action, find = allWebhooks, "; find its configuration"
+		return decision.Exempt(user, by.String(), godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(by.Kind), Name: by.Name}})
 	}
-	return godwit.Do(fmt.Sprintf("for the time of the run, exempt its user by an entry of matchConditions%s, {name: godwit, expression: 'request.userInfo.username != %s'}%s",
-		within, strings.ReplaceAll(strconv.Quote(cmp.Or(a.user, "USER")), "'", "''"), find), action)
+	return decision.FindAndExempt(user, by.String())
 }
 
 // leaveBehind is not offered to a user who has chosen it.
@@ -259,8 +245,7 @@ func (a advisor) leaveBehind() godwit.Fix {
 	if a.accepted {
 		return nil
 	}
-	return godwit.Do("migrate what is not refused, without the trim",
-		godwit.RunMigration{CRD: a.crd.Name, Write: a.chosenWrite(), AcceptDenials: true})
+	return decision.LeaveBehind(a.crd.Name, a.chosenWrite())
 }
 
 func (a advisor) object(o attempt) godwit.Object {

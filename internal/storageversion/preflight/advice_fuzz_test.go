@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/fixtest"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
@@ -45,6 +46,9 @@ func FuzzReportFor(f *testing.F) {
 		}
 		for _, f := range slices.Concat(report.Denials, report.Warnings) {
 			checkFinding(t, f, more)
+			if err := fixtest.Check(f); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/fixtest"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
@@ -150,11 +151,11 @@ var painter = admissionConfig{kind: "MutatingWebhookConfiguration", object: "pai
 var writeStatus = godwit.Do("write the status alone, which was tried and passes", godwit.RunMigration{CRD: "widgets.example.com", Write: "StatusPatch"})
 
 func TestPlanForRefusals(t *testing.T) {
-	exempt := func(then string, a godwit.Action) godwit.Fix {
+	exempt := func(actions ...godwit.Action) godwit.Fix {
 		return godwit.Do("for the time of the run, exempt its user by an entry of matchConditions of webhook x.example.com, "+
-			`{name: godwit, expression: 'request.userInfo.username != "alice"'}`+then, a)
+			`{name: godwit, expression: 'request.userInfo.username != "alice"'}`, actions...)
 	}
-	search := exempt("; find its configuration", godwit.Show{
+	search := exempt().After("find the configuration of webhook x.example.com", godwit.Show{
 		Object: godwit.Object{Resource: "validatingwebhookconfigurations,mutatingwebhookconfigurations"}, Output: "wide",
 	})
 	checks := godwit.Object{Resource: "validatingwebhookconfiguration", Name: "checks"}
@@ -188,7 +189,7 @@ func TestPlanForRefusals(t *testing.T) {
 			want: []godwit.Finding{{
 				Reason:  decision.ReasonAdmissionDenied,
 				Message: "webhook x.example.com denies the write Patch of widgets.example.com, on prod/a (1 of 1 object tried): not on a Friday",
-				Fix:     writeStatus.Or(exempt("", godwit.Edit{Object: checks}), leave),
+				Fix:     writeStatus.Or(exempt(godwit.Edit{Object: checks}), leave),
 			}},
 		},
 		"denied on the status as well": {
@@ -241,6 +242,9 @@ func TestPlanForRefusals(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			plan := tc.facts.plan(decision.Policy{})
+			if err := fixtest.All(slices.Concat(plan.Blockers, plan.Warnings)); err != nil {
+				t.Error(err)
+			}
 			if diff := cmp.Diff(tc.want, plan.Blockers); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -354,6 +358,9 @@ func TestPlanForWarnings(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			plan := tc.facts.plan(decision.Policy{})
+			if err := fixtest.All(slices.Concat(plan.Blockers, plan.Warnings)); err != nil {
+				t.Error(err)
+			}
 			if diff := cmp.Diff(tc.want, plan.Warnings); diff != "" || plan.State != decision.Ready {
 				t.Errorf("%s: %s (-want +got):\n%s", tc.reason, plan.State, diff)
 			}

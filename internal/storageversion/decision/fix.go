@@ -1,0 +1,226 @@
+package decision
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/format"
+	"github.com/godwit-dev/godwit/internal/kube"
+)
+
+// Each fix is a function of the names in it. A finding calls it with those of its object, and the reason of the finding with
+// placeholders, so that a plan and an explanation of the reason say the same. [fixtest] finds a finding that does not.
+
+const (
+	placeName    = "NAME"
+	placeVersion = "VERSION"
+)
+
+// placeCRD stands for the CRD of a finding.
+var placeCRD = &apiextensionsv1.CustomResourceDefinition{
+	ObjectMeta: metav1.ObjectMeta{Name: placeName},
+	Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+		Group:    "GROUP",
+		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: placeVersion, Storage: true}},
+		Conversion: &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
+			ClientConfig: &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "NAMESPACE", Name: "SERVICE"}},
+		}},
+	},
+}
+
+// placeGrant stands for the missing permission of a finding.
+var placeGrant = Grant{Verb: "VERB", Resource: schema.GroupResource{Resource: "RESOURCE"}}
+
+func waitEstablished(crd string) godwit.Fix {
+	return godwit.Do("wait", godwit.WaitFor{Object: kube.CRDObject(crd), Condition: string(apiextensionsv1.Established)})
+}
+
+func freeNames(crd *apiextensionsv1.CustomResourceDefinition) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("see which CRD of group %s has the name", crd.Spec.Group), godwit.Show{
+		Object: kube.CRDObject(""), Output: "custom-columns=CRD:.metadata.name,NAMES:.status.acceptedNames",
+	}).Then("delete that one, or choose other names", godwit.Edit{Object: kube.CRDObject(crd.Name)})
+}
+
+func seeDeletion(crd string) godwit.Fix {
+	return godwit.Do("nothing is left to migrate; if the deletion hangs, see which finalizer or which objects it waits for", godwit.Show{
+		Object: kube.CRDObject(crd), Output: `jsonpath={.metadata.finalizers} {.status.conditions[?(@.type=="Terminating")].message}`,
+	})
+}
+
+func markStorageVersion(crd string) godwit.Fix {
+	return godwit.Do("set storage: true on one entry of spec.versions", godwit.Edit{Object: kube.CRDObject(crd)})
+}
+
+func serve(crd *apiextensionsv1.CustomResourceDefinition, version string) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("serve version %s for the time of the run", version), kube.SetServed(crd, true, version))
+}
+
+func writeObject(crd string, write Write, version string) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("use the write %s", write), godwit.RunMigration{CRD: crd, Write: string(write)}).
+		Or(godwit.Do("add subresources.status to version "+version, godwit.Edit{Object: kube.CRDObject(crd)}))
+}
+
+func restoreVersion(crd, version string) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("bring version %s back with served: false, then run again", version), kube.AddVersions(crd, version)).
+		Or(godwit.Do("rescue the objects, which does both and removes the version again", godwit.RescueObjects{CRD: crd}),
+			godwit.Do("prove that no object is at it", godwit.VerifyMigration{CRD: crd}))
+}
+
+func awaitMigration(migration string) godwit.Fix {
+	return godwit.Do("wait until it ends, or delete it", godwit.Show{Object: godwit.Object{Resource: migration}})
+}
+
+func deleteMigration(migration string) godwit.Fix {
+	return godwit.Do("if no controller carries it out, delete it", godwit.Delete{Object: godwit.Object{Resource: migration}})
+}
+
+// agree is about a CRD whose spec several managers write. A user can edit the record of the changes only if it is an annotation.
+func agree(crd, annotation string) godwit.Fix {
+	fix := godwit.Do("let these managers agree on one spec")
+	if annotation == "" {
+		return fix.Then("wait: the migration resumes within an hour of the last of these changes")
+	}
+	return fix.Then("remove the record of the changes", kube.RemoveAnnotation(crd, annotation))
+}
+
+// replaceServer is about an API server with a stale lease. settle is how long to wait for it before the next run; empty where the
+// run waits by itself.
+func replaceServer(lease, settle string) godwit.Fix {
+	fix := godwit.Do("bring it back")
+	if settle != "" {
+		fix = fix.Then(fmt.Sprintf("wait %s before the next run", settle))
+	}
+	return fix.Or(godwit.Do("if it is gone for good, delete its lease",
+		godwit.Delete{Object: godwit.Object{Resource: "lease", Namespace: metav1.NamespaceSystem, Name: lease}}))
+}
+
+func useNewerRelease() godwit.Fix { return godwit.Do(format.Do) }
+
+func removeCheckpoint(crd, annotation string) godwit.Fix {
+	return godwit.Do("if that release is gone for good, remove the checkpoint: the next run starts from the beginning",
+		kube.RemoveAnnotation(crd, annotation))
+}
+
+func resumeRescue(crd string) godwit.Fix {
+	return godwit.Do("if no other client runs it, resume it", godwit.RescueObjects{CRD: crd}).
+		Or(godwit.Do("restore the CRD as it was before", godwit.RescueObjects{CRD: crd, Undo: true}))
+}
+
+func migrateDoubtful(crd string) godwit.Fix {
+	return godwit.Do("migrate them, which also removes that doubt", godwit.RunMigration{CRD: crd})
+}
+
+func migrateUntrimmed(crd string) godwit.Fix {
+	return godwit.Do("migrate the objects, which writes only those that are at an old version, and trims", godwit.RunMigration{CRD: crd})
+}
+
+func proveTrimmed(crd string, versions ...string) godwit.Fix {
+	return godwit.Do("prove from etcd that no object is at an old version", godwit.VerifyMigration{CRD: crd}).
+		Or(godwit.Do("without access to etcd, put all versions back and migrate again", kube.SetStoredVersions(crd, versions...), godwit.RunMigration{CRD: crd}))
+}
+
+func seeServersHealthy() godwit.Fix {
+	return godwit.Do("see that each API server is healthy since the change of the CRD, or set its feature gate APIServerIdentity, which is on by default")
+}
+
+// WriteStatus is the write of the status alone, after a dry run of it went through.
+func WriteStatus(crd string) godwit.Fix {
+	return godwit.Do("write the status alone, which was tried and passes", godwit.RunMigration{CRD: crd, Write: string(WriteStatusPatch)})
+}
+
+// TryStatus is a dry run of the write of the status, for which a permission is missing.
+func TryStatus(crd, status string) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("with the permission to patch %s, see whether writing the status alone passes", status),
+		godwit.RunMigration{CRD: crd, Write: string(WriteStatusPatch), DryRun: true})
+}
+
+// AllWebhooks is where to find a webhook of which only the name is known.
+var AllWebhooks = godwit.Show{Object: godwit.Object{Resource: "validatingwebhookconfigurations,mutatingwebhookconfigurations"}, Output: "wide"}
+
+// Exempt exempts the user who migrates, and no other, from a webhook or a policy, which actions edit.
+func Exempt(user, origin string, actions ...godwit.Action) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("for the time of the run, exempt its user by an entry of matchConditions of %s, {name: godwit, expression: 'request.userInfo.username != %s'}",
+		origin, strings.ReplaceAll(strconv.Quote(user), "'", "''")), actions...)
+}
+
+// FindAndExempt is [Exempt] for a webhook of which only the name is known.
+func FindAndExempt(user, webhook string, actions ...godwit.Action) godwit.Fix {
+	return Exempt(user, webhook, actions...).After("find the configuration of "+webhook, AllWebhooks)
+}
+
+// LeaveBehind migrates what admission accepts.
+func LeaveBehind(crd, write string) godwit.Fix {
+	return godwit.Do("migrate what is not refused, without the trim", godwit.RunMigration{CRD: crd, Write: write, AcceptDenials: true})
+}
+
+// AcceptMutation lets a run store what admission changes.
+func AcceptMutation() godwit.Fix {
+	return godwit.Do("if any update may do so, migrate: the run stores these changes")
+}
+
+// TryEveryObject is a run that writes nothing.
+func TryEveryObject(crd, write string) godwit.Fix {
+	return godwit.Do("try every object", godwit.RunMigration{CRD: crd, Write: write, DryRun: true})
+}
+
+// PlanAgain is another plan.
+func PlanAgain(crd string) godwit.Fix { return godwit.Do(planAgain, godwit.PlanMigration{CRD: crd}) }
+
+// DeclareNoSideEffects is about a webhook that the API server does not ask in a dry run.
+func DeclareNoSideEffects() godwit.Fix {
+	return godwit.Do("if the webhook has no side effects, set sideEffects: None in its configuration").Or(godwit.Do("migrate: a run shows it"))
+}
+
+// EditObject corrects one object.
+func EditObject(o godwit.Object) godwit.Fix {
+	return godwit.Do("fix the object", godwit.Edit{Object: o})
+}
+
+// BringUp is about a webhook that does not answer. Where shows its configuration, or its endpoints.
+func BringUp(where godwit.Show) godwit.Fix {
+	return godwit.Do("bring the webhook up; where it is", where)
+}
+
+const planAgain = "plan again"
+
+// readiness is where the API server says what is wrong with it.
+var readiness = godwit.Request{Path: "/readyz?verbose"}
+
+func seeAPIService(apiservice string) godwit.Fix {
+	return godwit.Do("see whether another API server serves the group", godwit.Show{Object: godwit.Object{Resource: "apiservice", Name: apiservice}})
+}
+
+func awaitLessLoad() godwit.Fix { return godwit.Do("wait until the API server has less load") }
+
+func seeReadiness() godwit.Fix { return godwit.Do("see what is wrong with it", readiness) }
+
+func seeLoad() godwit.Fix {
+	return godwit.Do("see whether the API server and etcd are overloaded", readiness)
+}
+
+func seeRefusal(path string) godwit.Fix {
+	return godwit.Do("see which server refuses it", godwit.Request{Path: path, Verbose: true})
+}
+
+func restoreObject(crd string) godwit.Fix {
+	return godwit.Do("restore the object that the message names from a backup; etcd shows all objects", godwit.VerifyMigration{CRD: crd})
+}
+
+func addVersion(crd, version string) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("bring version %s back with served: false", version), kube.AddVersions(crd, version))
+}
+
+func rescueObjects(crd string) godwit.Fix {
+	return godwit.Do("rescue the objects, which does all of this and removes the version again", godwit.RescueObjects{CRD: crd})
+}
+
+// putBack adds to a fix how a run learns about objects that status.storedVersions denies.
+func putBack(fix godwit.Fix, crd, stored, storage string) godwit.Fix {
+	return fix.Then(fmt.Sprintf("put %s back and migrate", stored), kube.SetStoredVersions(crd, stored, storage), godwit.RunMigration{CRD: crd})
+}

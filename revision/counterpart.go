@@ -31,16 +31,16 @@ type counterparts struct {
 // and hands the upgrade to the stage that repoints them. An upgrade that lacks it waits: a
 // snapshot whose reference is repointed before its counterpart exists can't be restored.
 func (c counterparts) ensure(ctx context.Context, s *snapshot, u *upgrade) error {
-	m := u.move
-	u.result.Phase = m.waiting // an error leaves it here
-	for _, ref := range reference.Explicit(s.Of(m.from)) {
+	r := u.repointing
+	u.result.Phase = r.waiting // an error leaves it here
+	for _, ref := range reference.Explicit(s.Of(r.from)) {
 		owner := s.RestoreTarget(ref)
-		if owner == nil || ref.Counterpart.Revision(m.to) == m.to {
+		if owner == nil || ref.Counterpart.Revision(r.to) == r.to {
 			continue
 		}
-		one := counterpart{ref: ref, owner: owner, of: m.target}
-		if m.annotated {
-			one.old = ref.Counterpart.Revision(m.from)
+		one := counterpart{ref: ref, owner: owner, of: r.target}
+		if r.annotated {
+			one.old = ref.Counterpart.Revision(r.from)
 		}
 		reason, message, err := c.ensureOne(ctx, one)
 		switch {
@@ -50,7 +50,7 @@ func (c counterparts) ensure(ctx context.Context, s *snapshot, u *upgrade) error
 			u.setStatus(Failed, reason, message)
 			return nil
 		case reason != nil:
-			u.setStatus(m.waiting, reason, message)
+			u.setStatus(r.waiting, reason, message)
 			return nil
 		}
 	}

@@ -22,12 +22,12 @@ type create struct {
 	client       *cluster.Client
 	family       decision.Family
 	counterparts counterparts
-	local        clock.PassiveClock // tells how old a list is
+	local        clock.PassiveClock // for the age of a list
 }
 
 // Apply leaves an upgrade at stepRepoint if the replacement exists.
 func (c *create) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) error {
-	due := at(upgrades, stepCreate)
+	due := dueFor(upgrades, stepCreate)
 	c.listSources(ctx, s, due)
 	return c.worker.prepare(ctx, due, func(ctx context.Context, u *upgrade) error { return c.prepare(ctx, s, u) })
 }
@@ -104,7 +104,7 @@ func (c *create) findSource(ctx context.Context, u *upgrade) (bool, error) {
 	return readSource(ctx, c.client, u)
 }
 
-// readSource reads the source as it is now. It is false where setSource is.
+// readSource reads the source live. It returns what setSource does.
 func readSource(ctx context.Context, c *cluster.Client, u *upgrade) (bool, error) {
 	source, err := c.Revision(ctx, u.GetNamespace(), u.GetName())
 	if err != nil {
@@ -113,8 +113,8 @@ func readSource(ctx context.Context, c *cluster.Client, u *upgrade) (bool, error
 	return u.setSource(source), nil
 }
 
-// setSource says which revision is upgraded; nil if it is gone. It is false where another revision has the name, and
-// where a newer release wrote its annotations.
+// setSource sets the revision that is upgraded; nil if it is gone. It returns false if another revision has the name, or
+// if a newer release wrote its annotations.
 func (u *upgrade) setSource(source *appsv1.ControllerRevision) bool {
 	u.source = source
 	if source == nil {
@@ -256,7 +256,7 @@ func (c *create) recreateReplacement(ctx context.Context, s *snapshot, u *upgrad
 
 // created hands an upgrade to the stage that repoints, once the revision that a restore needs exists.
 func (c *create) created(ctx context.Context, s *snapshot, u *upgrade) error {
-	u.move = u.forward()
+	u.repointing = u.forward()
 	return c.counterparts.ensure(ctx, s, u)
 }
 
@@ -359,7 +359,7 @@ func (c *create) withoutSource(ctx context.Context, s *snapshot, u *upgrade) err
 	return c.absent(ctx, s, u, references)
 }
 
-// absent asks again which objects refer to a revision that is gone: its owner may be gone as
+// absent reads again which objects refer to a revision that is gone: its owner may be gone as
 // well.
 func (c *create) absent(ctx context.Context, s *snapshot, u *upgrade, references []reference.Reference) error {
 	a, err := absence.Of(ctx, c.client, s.types, s.Index, u.GetName())

@@ -41,7 +41,7 @@ func (l *release) delete(ctx context.Context, s *snapshot, due []*upgrade) error
 		if err != nil {
 			return err
 		}
-		left = at(left, stepDelete)
+		left = dueFor(left, stepDelete)
 		if idle++; len(left) < before {
 			idle = 0
 		}
@@ -59,7 +59,7 @@ func (l *release) delete(ctx context.Context, s *snapshot, due []*upgrade) error
 		u.keepOld(decision.ReasonRateLimited, fmt.Sprintf(
 			"its retention is over, and no deletion could be sent within %s of %d scans, since other requests use the rate limit: a later pass deletes it", MaxScanAge, maxIdleScans))
 	}
-	l.deletedSoFar = append(l.deletedSoFar, those(due, func(u *upgrade) bool { return u.deleted })...)
+	l.deletedSoFar = append(l.deletedSoFar, filter(due, func(u *upgrade) bool { return u.deleted })...)
 	return l.repair(ctx, s)
 }
 
@@ -71,21 +71,21 @@ func (l *release) deleteOne(ctx context.Context, s *snapshot, u *upgrade) error 
 		return nil
 	}
 	u.next = stepDone
-	if references := s.Of(u.move.from); len(references) > 0 {
+	if references := s.Of(u.repointing.from); len(references) > 0 {
 		return l.holdEither(ctx, s, u, references)
 	}
 	if why := s.inUse(u); why != "" {
 		u.keepOld(decision.ReasonReferrerNotReady, why)
 		return nil
 	}
-	live, err := l.client.Revision(ctx, u.GetNamespace(), u.move.from)
+	live, err := l.client.Revision(ctx, u.GetNamespace(), u.repointing.from)
 	switch {
 	case err != nil:
 		return err
 	case live == nil:
 		u.setDeleted()
 		return nil
-	case live.UID != u.move.old.UID || live.ResourceVersion != u.move.old.ResourceVersion:
+	case live.UID != u.repointing.old.UID || live.ResourceVersion != u.repointing.old.ResourceVersion:
 		u.keepOld(decision.ReasonChanged, changedMessage)
 		return nil
 	}
@@ -118,7 +118,7 @@ func (l *release) send(ctx context.Context, s *snapshot, u *upgrade, live *appsv
 	case apierrors.IsConflict(err):
 		u.keepOld(decision.ReasonChanged, changedMessage)
 	default:
-		return fmt.Errorf("delete controllerrevision %s/%s: %w", u.GetNamespace(), u.move.from, err)
+		return fmt.Errorf("delete controllerrevision %s/%s: %w", u.GetNamespace(), u.repointing.from, err)
 	}
 	return nil
 }
@@ -145,10 +145,10 @@ func (l *release) lastReferences(ctx context.Context, s *snapshot, u *upgrade) (
 		}
 		for _, ref := range all {
 			ref.Referrer = now
-			if ref.Revision == u.move.from && !ref.Fixed {
+			if ref.Revision == u.repointing.from && !ref.Fixed {
 				references = append(references, ref)
 			}
-			if implied, is := ref.Implied(); is && implied.Revision == u.move.from && s.RestoreTarget(implied) != nil {
+			if implied, is := ref.Implied(); is && implied.Revision == u.repointing.from && s.RestoreTarget(implied) != nil {
 				references = append(references, implied)
 			}
 		}
@@ -162,10 +162,10 @@ func (l *release) lastReferences(ctx context.Context, s *snapshot, u *upgrade) (
 // lastReferrers are the owner of the old revision and the objects that name its target.
 func (s *snapshot) lastReferrers(u *upgrade) []*reference.Referrer {
 	var all []*reference.Referrer
-	if owner := metav1.GetControllerOfNoCopy(u.move.old); owner != nil && s.Referrer(owner.UID) != nil {
+	if owner := metav1.GetControllerOfNoCopy(u.repointing.old); owner != nil && s.Referrer(owner.UID) != nil {
 		all = append(all, s.Referrer(owner.UID))
 	}
-	for _, ref := range s.Of(u.move.to) {
+	for _, ref := range s.Of(u.repointing.to) {
 		if !ref.Fixed && !slices.Contains(all, ref.Referrer) && len(all) < maxLastReferrers {
 			all = append(all, ref.Referrer)
 		}
@@ -173,15 +173,15 @@ func (s *snapshot) lastReferrers(u *upgrade) []*reference.Referrer {
 	return all
 }
 
-// inUse says why the old revision may be about to be read or named again: its owner, or an
+// inUse returns why another client may soon read the old revision, or refer to it again: its owner, or an
 // object that named it, is being copied or restored.
 func (s *snapshot) inUse(u *upgrade) string {
-	if owner := metav1.GetControllerOfNoCopy(u.move.old); owner != nil {
+	if owner := metav1.GetControllerOfNoCopy(u.repointing.old); owner != nil {
 		if why := s.WhyNotReady(s.Referrer(owner.UID), reference.Owner{Kind: owner.Kind, Name: owner.Name}); why != "" {
 			return why
 		}
 	}
-	for _, ref := range s.Of(u.move.to) {
+	for _, ref := range s.Of(u.repointing.to) {
 		if why := s.WhyNotReady(s.Referrer(ref.Referrer.UID), reference.Owner{Kind: ref.Referrer.Kind, Name: ref.Referrer.Name}); why != "" {
 			return why
 		}
@@ -194,14 +194,14 @@ func (s *snapshot) inUse(u *upgrade) string {
 // again: the pass keeps the deleted object until the end of its batch. A name that another
 // client has given to a new revision, as a restore does, is left to that one.
 func (l *release) repair(ctx context.Context, s *snapshot) error {
-	late := those(l.deletedSoFar, func(u *upgrade) bool { return u.deleted && len(s.Of(u.move.from)) > 0 })
+	late := filter(l.deletedSoFar, func(u *upgrade) bool { return u.deleted && len(s.Of(u.repointing.from)) > 0 })
 	if len(late) == 0 {
 		return nil
 	}
 	err := l.worker.each(ctx, late, func(ctx context.Context, u *upgrade) error {
-		references := refindex.Strongest(s.Of(u.move.from))
+		references := refindex.Strongest(s.Of(u.repointing.from))
 		u.setDangling(references)
-		live, err := l.client.Revision(ctx, u.GetNamespace(), u.move.from)
+		live, err := l.client.Revision(ctx, u.GetNamespace(), u.repointing.from)
 		switch {
 		case err != nil:
 			return err
@@ -215,7 +215,7 @@ func (l *release) repair(ctx context.Context, s *snapshot) error {
 	if err != nil {
 		return err
 	}
-	late = at(late, stepRepoint)
+	late = dueFor(late, stepRepoint)
 	if err := l.repoint.Apply(ctx, s, late); err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (l *release) repair(ctx context.Context, s *snapshot) error {
 	return l.worker.each(ctx, late, func(ctx context.Context, u *upgrade) error { return l.recreateOld(ctx, s, u) })
 }
 
-// setUsedAgain says that a revision which was deleted exists again, and who uses it.
+// setUsedAgain reports that a revision which was deleted exists again, and which objects use it.
 func (u *upgrade) setUsedAgain(references []reference.Reference, why string) {
 	u.deleted = false
 	reason := decision.ReasonReferenced
@@ -239,8 +239,8 @@ func (u *upgrade) setUsedAgain(references []reference.Reference, why string) {
 // recreateOld creates a revision again for the references that are left to it.
 func (l *release) recreateOld(ctx context.Context, s *snapshot, u *upgrade) error {
 	u.next = stepDone
-	references := s.Of(u.move.from)
-	u.result.References = decision.ReferenceStatuses(slices.Concat(references, s.Of(u.move.to)), u.result.Replacement)
+	references := s.Of(u.repointing.from)
+	u.result.References = decision.ReferenceStatuses(slices.Concat(references, s.Of(u.repointing.to)), u.result.Replacement)
 	if len(references) == 0 {
 		u.setDeleted()
 		return nil
@@ -265,7 +265,7 @@ func (l *release) recreateOld(ctx context.Context, s *snapshot, u *upgrade) erro
 
 // Apply ends the upgrades of a batch.
 func (l *release) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) error {
-	open := at(upgrades, stepRelease)
+	open := dueFor(upgrades, stepRelease)
 	if len(open) == 0 && len(l.deletedSoFar) == 0 {
 		return nil
 	}
@@ -275,12 +275,12 @@ func (l *release) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) e
 	}
 	err = l.worker.each(ctx, open, func(ctx context.Context, u *upgrade) error {
 		u.next = stepDone
-		references := s.Of(u.move.from)
-		u.result.References = decision.ReferenceStatuses(slices.Concat(references, s.Of(u.move.to)), u.result.Replacement)
+		references := s.Of(u.repointing.from)
+		u.result.References = decision.ReferenceStatuses(slices.Concat(references, s.Of(u.repointing.to)), u.result.Replacement)
 		switch {
 		case len(reference.Explicit(references)) > 0:
 			return l.hold(ctx, u, reference.Explicit(references))
-		case u.move.old == nil:
+		case u.repointing.old == nil:
 			u.setDeleted()
 			return nil
 		case len(references) > 0:
@@ -291,5 +291,5 @@ func (l *release) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) e
 	if err != nil {
 		return err
 	}
-	return l.delete(ctx, s, at(upgrades, stepDelete))
+	return l.delete(ctx, s, dueFor(upgrades, stepDelete))
 }

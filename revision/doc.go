@@ -2,8 +2,8 @@
 // API, so that the old version can be dropped.
 //
 // It never clears a reference, never deletes a revision that an object refers to, and never
-// replaces a stored object by the live one. What a family of stored objects needs to know, as
-// package kubevirt does, it asks a [decision.Family].
+// replaces a stored object by the live one. A [decision.Family] knows the stored objects, such
+// as that of package kubevirt.
 //
 // # One pass
 //
@@ -35,10 +35,9 @@
 //
 // # Reading order
 //
-// Package decision has the nouns, and decides what to do with one revision. Package reference has the words for what refers to
-// a revision, internal/lineage reads which revision replaces which,
-// internal/cluster sends the requests, internal/refindex scans the referrers, and internal/absence reads again what a scan did
-// not find.
+// Package decision has the nouns, and decides what to do with one revision. Package reference has the nouns for the objects that
+// refer to a revision, internal/lineage reads which revision replaces which, internal/cluster sends the requests, internal/refindex
+// scans the referrers, and internal/absence reads again what a scan did not find.
 //
 // upgrade.go is one upgrade and its steps, upgrader.go what a caller configures, and snapshot.go a scan with its decisions.
 // counterpart.go is what a restore needs, and worker.go takes a step of several upgrades. Then come the stages: create.go,

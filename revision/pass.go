@@ -45,9 +45,9 @@ func (u *Upgrader) Advance(ctx context.Context, namespace string, requests []Req
 // before the scan that repairs references which were written meanwhile.
 const batchSize = 200
 
-// advance is what Run and Advance do with one namespace. Of a batch that is over it keeps the
+// advance takes the upgrades of one namespace through the stages. After a batch it keeps the
 // results, and the upgrades whose old revision it has deleted: later scans may find references
-// to those.
+// to these revisions.
 func (u *Upgrader) advance(ctx context.Context, s *snapshot, requests []Request) (results []Result, err error) {
 	stages, deleted := u.stages(), map[int]*upgrade{}
 	results = make([]Result, 0, len(requests))
@@ -72,7 +72,7 @@ func (u *Upgrader) advance(ctx context.Context, s *snapshot, requests []Request)
 	return results, cluster.Forbidden(err)
 }
 
-// newUpgrade is a request that no stage has seen. The policy is for a request without one.
+// newUpgrade starts the upgrade of a request. The policy is for a request without one.
 func newUpgrade(r Request, i decision.Item, p decision.Policy) *upgrade {
 	u := &upgrade{request: r, policy: p, result: Result{Item: i, Phase: Pending}, next: stepCreate}
 	if r.Policy != nil {

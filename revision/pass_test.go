@@ -24,7 +24,7 @@ func TestUpgradesKeepNoData(t *testing.T) {
 		{request: Request{Name: "db"}, source: read("db"), replacement: read("db-v2"), backup: read("db"), deleted: true},
 	}
 	for _, u := range batch {
-		u.move = u.forward()
+		u.repointing = u.forward()
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -33,11 +33,11 @@ func TestUpgradesKeepNoData(t *testing.T) {
 		t.Error("an interrupted batch ends without an error")
 	}
 	for _, u := range batch {
-		if u.listed != nil || u.source != nil || u.replacement != nil || u.backup != nil || u.move.old != nil || u.move.target != nil {
+		if u.listed != nil || u.source != nil || u.replacement != nil || u.backup != nil || u.repointing.old != nil || u.repointing.target != nil {
 			t.Errorf("the upgrade of %s keeps data: %+v", u.GetName(), u)
 		}
-		if u.move.from != u.GetName() || u.move.to != u.GetName()+"-v2" {
-			t.Errorf("later batches look for references to %q, to repoint them to %q", u.move.from, u.move.to)
+		if u.repointing.from != u.GetName() || u.repointing.to != u.GetName()+"-v2" {
+			t.Errorf("later batches look for references to %q, to repoint them to %q", u.repointing.from, u.repointing.to)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // repoint is the stage that changes each reference from the old revision to its target. It
-// writes a referrer once, whichever of its revisions are moved.
+// writes a referrer once, also if the referrer names several revisions.
 type repoint struct {
 	worker worker
 	client *cluster.Client
@@ -23,13 +23,13 @@ type repoint struct {
 // Apply leaves an upgrade at stepRelease, also where a reference could not be written: the
 // scan that follows shows which references are left.
 func (p *repoint) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) error {
-	moves := map[string]*upgrade{}
-	for _, u := range at(upgrades, stepRepoint) {
-		moves[u.move.from], u.next = u, stepRelease
+	byOldName := map[string]*upgrade{}
+	for _, u := range dueFor(upgrades, stepRepoint) {
+		byOldName[u.repointing.from], u.next = u, stepRelease
 	}
 	byReferrer := map[*reference.Referrer][]reference.Reference{}
 	var referrers []*reference.Referrer
-	for name := range moves {
+	for name := range byOldName {
 		for _, ref := range s.Of(name) {
 			if !ref.Writable() {
 				continue
@@ -40,7 +40,7 @@ func (p *repoint) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) e
 			byReferrer[ref.Referrer] = append(byReferrer[ref.Referrer], ref)
 		}
 	}
-	w := referrerWriter{client: p.client, types: s.types, moves: moves}
+	w := referrerWriter{client: p.client, types: s.types, upgrades: byOldName}
 	return visit(ctx, p.worker.limiter, referrers, func(ctx context.Context, r *reference.Referrer) error {
 		if err := w.repoint(ctx, r, byReferrer[r]); err != nil {
 			w.recordError(byReferrer[r], err)
@@ -58,16 +58,16 @@ const maxRepointAttempts = 3
 
 // referrerWriter writes the references of one referrer.
 type referrerWriter struct {
-	client *cluster.Client
-	types  []refindex.Source
-	moves  map[string]*upgrade // by the name that a reference is to lose
+	client   *cluster.Client
+	types    []refindex.Source
+	upgrades map[string]*upgrade // by the name of the old revision
 }
 
 // recordError keeps why references were not written. An upgrade reports it if the reference
 // is still there in the end.
 func (w referrerWriter) recordError(references []reference.Reference, err error) {
 	for _, ref := range references {
-		w.moves[ref.Revision].recordError(err)
+		w.upgrades[ref.Revision].recordError(err)
 	}
 }
 
@@ -94,7 +94,7 @@ func (w referrerWriter) reread(ctx context.Context, r *reference.Referrer) (*ref
 	var left []reference.Reference
 	stays := map[*upgrade]bool{}
 	for _, ref := range all {
-		u := w.moves[ref.Revision]
+		u := w.upgrades[ref.Revision]
 		if u == nil || ref.Fixed {
 			continue
 		}
@@ -115,11 +115,11 @@ func (w referrerWriter) reread(ctx context.Context, r *reference.Referrer) (*ref
 // read, and no other client has rolled the upgrade back. A restore makes a revision of the same name again, of the data of
 // a snapshot, and then writes the referrer.
 func (w referrerWriter) stays(ctx context.Context, u *upgrade) (bool, error) {
-	live, err := w.client.Revision(ctx, u.GetNamespace(), u.move.from)
+	live, err := w.client.Revision(ctx, u.GetNamespace(), u.repointing.from)
 	if err != nil || live == nil {
 		return err == nil, err
 	}
-	return live.UID == u.move.fromUID && (u.request.Rollback || lineage.RolledBackAt(live).IsZero()), nil
+	return live.UID == u.repointing.fromUID && (u.request.Rollback || lineage.RolledBackAt(live).IsZero()), nil
 }
 
 func (w referrerWriter) write(ctx context.Context, r *reference.Referrer, references []reference.Reference) error {
@@ -127,11 +127,11 @@ func (w referrerWriter) write(ctx context.Context, r *reference.Referrer, refere
 	for _, subresource := range []string{"", "status"} {
 		fields, path := map[string]string{}, ""
 		for _, ref := range references {
-			u := w.moves[ref.Revision]
+			u := w.upgrades[ref.Revision]
 			if ref.Subresource != subresource || !u.mayWrite(r) {
 				continue
 			}
-			fields[ref.Path] = u.move.to
+			fields[ref.Path] = u.repointing.to
 			path = cmp.Or(path, ref.Path)
 		}
 		if len(fields) == 0 {

@@ -22,8 +22,8 @@ type release struct {
 	worker  worker
 	client  *cluster.Client
 	family  decision.Family
-	clock   clock.PassiveClock // tells since when a revision is kept
-	local   clock.PassiveClock // tells how old a scan is
+	clock   clock.PassiveClock // for the time since which a revision is kept
+	local   clock.PassiveClock // for the age of a scan
 	repoint *repoint           // for references that come while revisions are deleted
 
 	deletedSoFar []*upgrade // in all batches of the pass
@@ -46,9 +46,9 @@ func (l *release) scan(ctx context.Context, s *snapshot) (*snapshot, error) {
 	return s.with(index, types, l.local.Now()), nil
 }
 
-// hold keeps a revision that is referred to, and removes the time since which it was not.
+// hold keeps a revision that objects refer to, and removes the time since which none did.
 func (l *release) hold(ctx context.Context, u *upgrade, references []reference.Reference) error {
-	if u.move.old == nil {
+	if u.repointing.old == nil {
 		u.setDangling(references)
 		return nil
 	}
@@ -72,7 +72,7 @@ func (l *release) hold(ctx context.Context, u *upgrade, references []reference.R
 // holdForRestore keeps a revision that no object refers to, and that a restore needs.
 func (l *release) holdForRestore(ctx context.Context, s *snapshot, u *upgrade, ref reference.Reference) error {
 	owner := s.RestoreTarget(ref)
-	u.setStatus(u.move.inUseForRestore.phase, u.move.inUseForRestore.reason, fmt.Sprintf("%s %s names %s at %s, so that a restore of it onto %s %s needs %s",
+	u.setStatus(u.repointing.inUseForRestore.phase, u.repointing.inUseForRestore.reason, fmt.Sprintf("%s %s names %s at %s, so that a restore of it onto %s %s needs %s",
 		ref.Referrer.Kind, ref.Referrer.Name, ref.ImpliedBy, ref.Path, owner.Kind, owner.Name, ref.Revision))
 	return l.clearUnreferenced(ctx, u)
 }
@@ -80,19 +80,19 @@ func (l *release) holdForRestore(ctx context.Context, s *snapshot, u *upgrade, r
 // clearUnreferenced removes from the old revision the time since which no object has referred
 // to it. Where another client wrote the revision, the next pass does it.
 func (l *release) clearUnreferenced(ctx context.Context, u *upgrade) error {
-	if lineage.UnreferencedSince(u.move.old).IsZero() {
+	if lineage.UnreferencedSince(u.repointing.old).IsZero() {
 		return nil
 	}
 	remove := []string{decision.UnreferencedAnnotation}
-	if u.move.annotated {
+	if u.repointing.annotated {
 		remove = append(remove, decision.ToAnnotation)
 	}
-	old, err := l.client.Annotate(ctx, u.move.old, nil, remove...)
+	old, err := l.client.Annotate(ctx, u.repointing.old, nil, remove...)
 	switch {
 	case apierror.Moved(err):
 		return nil
 	case err == nil:
-		u.move.old = old
+		u.repointing.old = old
 	}
 	return err
 }
@@ -101,17 +101,17 @@ func (l *release) clearUnreferenced(ctx context.Context, u *upgrade) error {
 // deleted.
 func (l *release) retain(ctx context.Context, u *upgrade) error {
 	u.result.Phase = Repointed
-	if u.move.shared {
+	if u.repointing.shared {
 		other, err := l.otherSource(ctx, u)
 		if err != nil {
 			return err
 		}
 		if other != "" {
-			u.keepOld(decision.ReasonKept, u.move.from+" is kept: "+other+" was upgraded to it as well")
+			u.keepOld(decision.ReasonKept, u.repointing.from+" is kept: "+other+" was upgraded to it as well")
 			return nil
 		}
 	}
-	if lineage.UnreferencedSince(u.move.old).IsZero() {
+	if lineage.UnreferencedSince(u.repointing.old).IsZero() {
 		if err := l.noteUnreferenced(ctx, u); err != nil {
 			return u.setChanged(err)
 		}
@@ -120,7 +120,7 @@ func (l *release) retain(ctx context.Context, u *upgrade) error {
 		}
 	}
 	now := l.clock.Now()
-	u.result.Until = lineage.UnreferencedSince(u.move.old).Add(u.policy.EffectiveRetention())
+	u.result.Until = lineage.UnreferencedSince(u.repointing.old).Add(u.policy.EffectiveRetention())
 	switch {
 	case u.policy.Retain:
 		u.result.Until = time.Time{}
@@ -134,19 +134,19 @@ func (l *release) retain(ctx context.Context, u *upgrade) error {
 	return nil
 }
 
-// oldName is what a message about an upgrade calls its old revision.
+// oldName names the old revision in a message about the upgrade.
 func (u *upgrade) oldName() string {
-	if u.move.from == u.request.Name {
+	if u.repointing.from == u.request.Name {
 		return "it"
 	}
-	return u.move.from
+	return u.repointing.from
 }
 
 // otherSource names a source for which late references still need the old revision of a
 // rollback: one that is gone, or that was not rolled back.
 func (l *release) otherSource(ctx context.Context, u *upgrade) (string, error) {
-	for uid, name := range lineage.SourcesOf(u.move.old) {
-		if uid == u.move.target.UID {
+	for uid, name := range lineage.SourcesOf(u.repointing.old) {
+		if uid == u.repointing.target.UID {
 			continue
 		}
 		other, err := l.client.Revision(ctx, u.GetNamespace(), name)
@@ -164,29 +164,29 @@ func (l *release) otherSource(ctx context.Context, u *upgrade) (string, error) {
 // share it: one of them writes. One that is gone, as KubeVirt's own upgrade and the garbage collector delete it, has no time.
 func (l *release) noteUnreferenced(ctx context.Context, u *upgrade) error {
 	annotations := map[string]string{decision.UnreferencedAnnotation: l.clock.Now().UTC().Format(time.RFC3339)}
-	if u.move.annotated {
-		annotations[decision.ToAnnotation] = u.move.to
+	if u.repointing.annotated {
+		annotations[decision.ToAnnotation] = u.repointing.to
 	}
-	old, err := l.client.Annotate(ctx, u.move.old, annotations)
+	old, err := l.client.Annotate(ctx, u.repointing.old, annotations)
 	if apierror.Moved(err) { // an API server before 1.34 answers 409 also where the revision is gone
-		live, readErr := l.client.Revision(ctx, u.GetNamespace(), u.move.from)
+		live, readErr := l.client.Revision(ctx, u.GetNamespace(), u.repointing.from)
 		switch {
 		case readErr != nil:
 			return readErr
 		case live == nil:
 			u.setDeleted()
 			return nil
-		case u.move.shared && !lineage.UnreferencedSince(live).IsZero():
+		case u.repointing.shared && !lineage.UnreferencedSince(live).IsZero():
 			old, err = live, nil
 		}
 	}
 	if err == nil {
-		u.move.old = old
+		u.repointing.old = old
 	}
 	return err
 }
 
-// setDangling says that references name a revision that is gone, and could not be repointed.
+// setDangling reports that references name a revision that is gone, and could not be repointed.
 func (u *upgrade) setDangling(references []reference.Reference) {
 	why := ""
 	running, notReady := refindex.InUse(references, "this revision")
@@ -198,5 +198,5 @@ func (u *upgrade) setDangling(references []reference.Reference) {
 	case running != "":
 		why = ", since " + running
 	}
-	u.setStatus(Failed, decision.ReasonDangling, fmt.Sprintf("it is gone, and %s; the reference could not be repointed to %s%s", refindex.Describe(references), u.move.to, why))
+	u.setStatus(Failed, decision.ReasonDangling, fmt.Sprintf("it is gone, and %s; the reference could not be repointed to %s%s", refindex.Describe(references), u.repointing.to, why))
 }

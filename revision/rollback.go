@@ -30,7 +30,7 @@ type rollback struct {
 
 // Apply leaves a rollback at stepRepoint if its source is annotated.
 func (b *rollback) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) error {
-	return b.worker.prepare(ctx, at(upgrades, stepRollback), func(ctx context.Context, u *upgrade) error { return b.prepare(ctx, s, u) })
+	return b.worker.prepare(ctx, dueFor(upgrades, stepRollback), func(ctx context.Context, u *upgrade) error { return b.prepare(ctx, s, u) })
 }
 
 // prepare annotates the source, and finds the revision that references are repointed from.
@@ -89,11 +89,11 @@ func (b *rollback) allow(ctx context.Context, s *snapshot, u *upgrade, reference
 		u.setStatus(Pending, decision.ReasonRunning, running)
 		return nil
 	}
-	u.move = u.backward()
+	u.repointing = u.backward()
 	return b.counterparts.ensure(ctx, s, u)
 }
 
-// setIrreversible says that there is no revision to roll back to.
+// setIrreversible reports that there is no revision to roll back to.
 func (u *upgrade) setIrreversible() {
 	u.setStatus(Failed, decision.ReasonIrreversible, fmt.Sprintf(
 		"the revision is gone, since its retention is over (%s, unless a run had another): there is nothing to roll back to", u.policy.EffectiveRetention()))

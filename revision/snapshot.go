@@ -32,14 +32,14 @@ type snapshot struct {
 	revisions int             // of the namespace, of any kind
 }
 
-// with is the same namespace as a later scan for references found it.
+// with returns the snapshot with the references that a later scan found.
 func (s *snapshot) with(index *refindex.Index, types []refindex.Source, taken time.Time) *snapshot {
 	later := *s
 	later.Index, later.types, later.taken = index, types, taken
 	return &later
 }
 
-// item is what the scan found of a request. Why it is so is left to the read of its source.
+// item returns what the scan found of a request, without a reason: the read of the source has it.
 func (s *snapshot) item(r Request) decision.Item {
 	if found := s.itemOf(r.Name); found != nil && (r.UID == "" || r.UID == found.UID) {
 		i := *found
@@ -58,8 +58,8 @@ func (s *snapshot) itemOf(name string) *decision.Item {
 	return &s.items[at]
 }
 
-// requests are for what a plan would upgrade. A run is asked for by a user, and upgrades again
-// what was rolled back before its scan.
+// requests returns a request for each revision that a plan would upgrade. A run follows a user's command, so that it also
+// upgrades revisions that were rolled back before its scan.
 func (s *snapshot) requests() []Request {
 	var all []Request
 	for _, i := range s.items {
@@ -119,7 +119,7 @@ func (sc *scanner) begin() {
 	sc.seen = map[string]bool{}
 }
 
-// see decides about one revision, and keeps what there is to say about it.
+// see decides about one revision, and keeps its item.
 func (sc *scanner) see(index *refindex.Index, r *appsv1.ControllerRevision) {
 	sc.seen[r.Name] = true
 	references := index.Of(r.Name)
@@ -155,7 +155,7 @@ func (sc *scanner) end(index *refindex.Index) *snapshot {
 	return s
 }
 
-// missing are the items of revisions that are referred to and do not exist.
+// missing returns the items of revisions that objects refer to and that do not exist.
 func (sc *scanner) missing() []decision.Item {
 	s := sc.found
 	var gone []decision.Item
@@ -193,8 +193,8 @@ func (sc *scanner) rolledBackItem(i decision.Item) decision.Item {
 	return i
 }
 
-// confirmed corrects an item that says that a revision is missing, by live reads. False means
-// that nothing is left to say.
+// confirmed corrects the item of a missing revision by live reads. It returns false if the item
+// is wrong: no object refers to the revision.
 func confirmed(i decision.Item, a absence.Absence) (decision.Item, bool) {
 	switch {
 	case a.Found:
@@ -211,7 +211,7 @@ func confirmed(i decision.Item, a absence.Absence) (decision.Item, bool) {
 	return i, true
 }
 
-// missing is a revision that is referred to and does not exist.
+// missing is the item of a revision that objects refer to and that does not exist.
 func missing(namespace, name string, references []reference.Reference, replacements []lineage.Replacement) decision.Item {
 	i := decision.Item{Namespace: namespace, Name: name, References: decision.ReferenceStatuses(references, "")}
 	if len(replacements) == 1 {
@@ -223,8 +223,8 @@ func missing(namespace, name string, references []reference.Reference, replaceme
 	return i
 }
 
-// confirmMissing reads each revision again that is missing, so that no user is told to restore
-// what is going anyway.
+// confirmMissing reads each missing revision again, so that no plan asks for the restore of a
+// revision that is being deleted with its owner.
 func (s *snapshot) confirmMissing(ctx context.Context, r *absence.Reader) error {
 	isMissing := func(i decision.Item) bool {
 		return i.Action == decision.Blocked && i.Reason == decision.ReasonSourceGone
@@ -254,9 +254,8 @@ func (s *snapshot) confirmMissing(ctx context.Context, r *absence.Reader) error 
 	return nil
 }
 
-// lookedUp is what to do about a name that no object refers to and that no revision has, and
-// that a restore looks up: it is made of the snapshot's revision if that is at the target.
-// If it is not, its own upgrade makes what a restore looks up then.
+// lookedUp is the item of a missing revision that no object names and that a restore looks up. A run creates it from the
+// revision of the snapshot, if that is at the target. Otherwise the upgrade of that revision creates it.
 func (s *snapshot) lookedUp(name string, references []reference.Reference) (decision.Item, bool) {
 	for _, ref := range references {
 		of := s.itemOf(ref.ImpliedBy)

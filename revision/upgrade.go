@@ -107,7 +107,7 @@ type upgrade struct {
 	listBegun   time.Time
 	source      *appsv1.ControllerRevision
 	replacement *appsv1.ControllerRevision
-	move        move
+	repointing  repointing
 
 	deleted bool                       // the old revision is deleted
 	backup  *appsv1.ControllerRevision // of the old revision, from just before its deletion
@@ -118,9 +118,9 @@ type upgrade struct {
 	phaseBefore Phase // before an attempt that failed and may be tried again
 }
 
-// move is what references are repointed from and to. The stages create and rollback fill it
-// in, so that the stages after them do not ask which of the two they serve.
-type move struct {
+// repointing has the two revisions that references are repointed from and to. The stages create and rollback set it,
+// so that the stages after them are the same for both.
+type repointing struct {
 	from, to string    // names
 	fromUID  types.UID // of the revision that had the name from when it was read
 	// old is the revision that is deleted in the end; nil if it is gone.
@@ -146,29 +146,29 @@ type status struct {
 	reason *godwit.Reason
 }
 
-// forward is the move of an upgrade: from the source to the replacement.
-func (u *upgrade) forward() move {
-	return move{
+// forward repoints references from the source to the replacement: an upgrade.
+func (u *upgrade) forward() repointing {
+	return repointing{
 		fromUID: u.result.UID, from: u.request.Name, to: u.replacement.Name, old: u.source, target: u.replacement,
 		kept: Retained, deleted: Succeeded, waiting: InUse, inUseForRestore: status{InUse, decision.ReasonNeededForRestore}, annotated: true,
 	}
 }
 
-// backward is the move of a rollback: from the replacement to the source.
-func (u *upgrade) backward() move {
-	return move{
+// backward repoints references from the replacement to the source: a rollback.
+func (u *upgrade) backward() repointing {
+	return repointing{
 		fromUID: u.replacement.UID, from: u.replacement.Name, to: u.request.Name, old: u.replacement, target: u.source,
 		kept: RolledBack, deleted: RolledBack, waiting: Pending, inUseForRestore: status{RolledBack, nil}, shared: true,
 	}
 }
 
-// GetNamespace and GetName make an upgrade an object that a walk visits.
+// GetNamespace and GetName implement walk.Object.
 func (u *upgrade) GetNamespace() string { return u.result.Namespace }
 
-// GetName is the source's name.
+// GetName returns the name of the source.
 func (u *upgrade) GetName() string { return u.request.Name }
 
-// setStatus says how far the upgrade is. It does not steer.
+// setStatus reports how far the upgrade is. No stage decides by it.
 func (u *upgrade) setStatus(p Phase, reason *godwit.Reason, message string) {
 	u.result.Phase, u.result.Reason, u.result.Message = p, reason, message
 }
@@ -213,7 +213,7 @@ func (u *upgrade) mayWrite(r *reference.Referrer) bool {
 	return true
 }
 
-// setReplacement says which revision replaces the source.
+// setReplacement sets the revision that replaces the source.
 func (u *upgrade) setReplacement(r *appsv1.ControllerRevision) {
 	u.replacement = r
 	u.result.Replacement, u.result.ReplacementUID, u.result.ReplacementHash = r.Name, r.UID, decision.Hash(r)
@@ -222,37 +222,37 @@ func (u *upgrade) setReplacement(r *appsv1.ControllerRevision) {
 // keepOld ends a pass with the old revision kept.
 func (u *upgrade) keepOld(reason *godwit.Reason, message string) {
 	u.next = stepDone
-	u.setStatus(u.move.kept, reason, message)
+	u.setStatus(u.repointing.kept, reason, message)
 }
 
 // setDeleted ends an upgrade or a rollback: the old revision is gone.
 func (u *upgrade) setDeleted() {
 	u.next, u.deleted = stepDone, true
 	u.result.Until = time.Time{}
-	u.setStatus(u.move.deleted, nil, "")
+	u.setStatus(u.repointing.deleted, nil, "")
 }
 
 // dropData frees what only the steps of a batch need: with the data of both revisions of each
 // upgrade, a namespace of ten thousand VirtualMachines would take a hundred megabytes. The
 // names stay: later batches look for references to revisions that this one has deleted.
 func (u *upgrade) dropData() {
-	u.listed, u.source, u.replacement, u.backup, u.move.old, u.move.target = nil, nil, nil, nil, nil, nil
+	u.listed, u.source, u.replacement, u.backup, u.repointing.old, u.repointing.target = nil, nil, nil, nil, nil, nil
 }
 
-// those are the upgrades of which something is true.
-func those(upgrades []*upgrade, is func(*upgrade) bool) []*upgrade {
+// filter returns the upgrades for which keep is true.
+func filter(upgrades []*upgrade, keep func(*upgrade) bool) []*upgrade {
 	var all []*upgrade
 	for _, u := range upgrades {
-		if is(u) {
+		if keep(u) {
 			all = append(all, u)
 		}
 	}
 	return all
 }
 
-// at are the upgrades that a step comes next for.
-func at(upgrades []*upgrade, next step) []*upgrade {
-	return those(upgrades, func(u *upgrade) bool { return u.next == next })
+// dueFor returns the upgrades whose next step is this one.
+func dueFor(upgrades []*upgrade, next step) []*upgrade {
+	return filter(upgrades, func(u *upgrade) bool { return u.next == next })
 }
 
 func rolledBackMessage(at time.Time) string {

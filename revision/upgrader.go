@@ -21,10 +21,10 @@ type Options struct {
 	decision.Policy
 	// Limiter paces all requests; nil means one of its own with default limits.
 	Limiter *walk.Limiter
-	// Clock tells since when a revision is kept; nil means the API server's, as the Date
+	// Clock has the time since which a revision is kept; nil means the API server's, as the Date
 	// of its responses has it: several clients write and compare that time.
 	Clock clock.PassiveClock
-	// Progress, if given, is told how far an upgrade is after each of its steps, by
+	// Progress, if given, is called with an upgrade after each of its steps, by
 	// several goroutines at once.
 	Progress func(Result)
 }
@@ -35,8 +35,8 @@ type Upgrader struct {
 	family  decision.Family
 	options Options
 	client  *cluster.Client
-	clock   clock.PassiveClock // tells since when a revision is kept
-	local   clock.PassiveClock // tells how old a scan is
+	clock   clock.PassiveClock // for the time since which a revision is kept
+	local   clock.PassiveClock // for the age of a scan
 }
 
 // New makes an upgrader. It sends nothing.

@@ -19,8 +19,8 @@ type worker struct {
 	progress func(Result)
 }
 
-// each takes a step of each upgrade. An upgrade whose step fails stays where it is, and says
-// why. One that was told to stop has nothing to say.
+// each takes a step of each upgrade. An upgrade whose step fails keeps its phase, and reports
+// the error. A step that the end of the run stops is no failure.
 func (w worker) each(ctx context.Context, upgrades []*upgrade, step func(context.Context, *upgrade) error) error {
 	return visit(ctx, w.limiter, upgrades, func(ctx context.Context, u *upgrade) error {
 		if u.phaseBefore != "" {

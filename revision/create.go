@@ -125,7 +125,7 @@ func (u *upgrade) setSource(source *appsv1.ControllerRevision) bool {
 		return false
 	}
 	u.result.UID, u.result.ResourceVersion, u.result.Hash = u.source.UID, u.source.ResourceVersion, decision.Hash(u.source)
-	if err := cluster.CheckFormat(u.source); err != nil {
+	if err := lineage.CheckFormat(u.source); err != nil {
 		u.setStatus(Failed, decision.ReasonNewerFormat, err.Error())
 		return false
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
+	"github.com/godwit-dev/godwit/revision/internal/usage"
 	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -199,7 +200,7 @@ func (l *release) repair(ctx context.Context, s *snapshot) error {
 		return nil
 	}
 	err := l.worker.each(ctx, late, func(ctx context.Context, u *upgrade) error {
-		references := refindex.Strongest(s.Of(u.repointing.from))
+		references := usage.Strongest(s.Of(u.repointing.from))
 		u.setDangling(references)
 		live, err := l.client.Revision(ctx, u.GetNamespace(), u.repointing.from)
 		switch {
@@ -233,7 +234,7 @@ func (u *upgrade) setUsedAgain(references []reference.Reference, why string) {
 	if references[0].ImpliedBy != "" {
 		reason = decision.ReasonNeededForRestore
 	}
-	u.setStatus(InUse, reason, why+": while it was removed, "+refindex.Describe(references))
+	u.setStatus(InUse, reason, why+": while it was removed, "+usage.Describe(references))
 }
 
 // recreateOld creates a revision again for the references that are left to it.
@@ -245,7 +246,7 @@ func (l *release) recreateOld(ctx context.Context, s *snapshot, u *upgrade) erro
 		u.setDeleted()
 		return nil
 	}
-	references = refindex.Strongest(references)
+	references = usage.Strongest(references)
 	if u.backup == nil { // another client deleted it
 		u.setDangling(references)
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
+	"github.com/godwit-dev/godwit/revision/internal/usage"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -52,7 +53,7 @@ func (l *release) hold(ctx context.Context, u *upgrade, references []reference.R
 		u.setDangling(references)
 		return nil
 	}
-	message := refindex.Describe(references)
+	message := usage.Describe(references)
 	if references[0].Fixed {
 		message += ": it can't be written, and is deleted when the VirtualMachine stops"
 	}
@@ -189,7 +190,7 @@ func (l *release) noteUnreferenced(ctx context.Context, u *upgrade) error {
 // setDangling reports that references name a revision that is gone, and could not be repointed.
 func (u *upgrade) setDangling(references []reference.Reference) {
 	why := ""
-	running, notReady := refindex.InUse(references, "this revision")
+	running, notReady := usage.InUse(references, "this revision")
 	switch {
 	case u.repointErr != nil:
 		why = ": " + u.repointErr.Error()
@@ -198,5 +199,5 @@ func (u *upgrade) setDangling(references []reference.Reference) {
 	case running != "":
 		why = ", since " + running
 	}
-	u.setStatus(Failed, decision.ReasonDangling, fmt.Sprintf("it is gone, and %s; the reference could not be repointed to %s%s", refindex.Describe(references), u.repointing.to, why))
+	u.setStatus(Failed, decision.ReasonDangling, fmt.Sprintf("it is gone, and %s; the reference could not be repointed to %s%s", usage.Describe(references), u.repointing.to, why))
 }

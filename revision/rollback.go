@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
-	"github.com/godwit-dev/godwit/revision/internal/refindex"
+	"github.com/godwit-dev/godwit/revision/internal/usage"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -81,7 +81,7 @@ func (b *rollback) allow(ctx context.Context, s *snapshot, u *upgrade, reference
 			return err
 		}
 	}
-	switch running, notReady := refindex.InUse(references, "its replacement"); {
+	switch running, notReady := usage.InUse(references, "its replacement"); {
 	case notReady != "":
 		u.setStatus(Pending, decision.ReasonReferrerNotReady, notReady)
 		return nil

@@ -12,9 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
-	"github.com/godwit-dev/godwit/revision/internal/refindex"
+	"github.com/godwit-dev/godwit/revision/internal/usage"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -50,10 +49,10 @@ func For(f Facts) Decision {
 	if owner := metav1.GetControllerOfNoCopy(r); owner != nil {
 		j.Owner = reference.Owner{Kind: owner.Kind, Name: owner.Name}
 	}
-	if err := cluster.CheckFormat(r); err != nil {
+	if err := lineage.CheckFormat(r); err != nil {
 		return j.with(Blocked, ReasonNewerFormat, err.Error())
 	}
-	expected, contradiction := refindex.ExpectedType(f.References)
+	expected, contradiction := usage.ExpectedType(f.References)
 	stored, err := f.Family.Decode(r, expected)
 	var unexpected *UnexpectedOwnerError
 	j.Version, j.Form, j.Losses = stored.Version, stored.Form, stored.Losses
@@ -71,7 +70,7 @@ func For(f Facts) Decision {
 		return j.retained(f)
 	case errors.As(err, &unexpected):
 		j.candidates = &candidates{owners: f.owners()}
-		return j.with(Blocked, ReasonUnexpectedOwner, unexpected.Error()+"; "+refindex.Referrers(f.References))
+		return j.with(Blocked, ReasonUnexpectedOwner, unexpected.Error()+"; "+usage.Referrers(f.References))
 	case err != nil:
 		return j.with(Blocked, ReasonUndecodable, err.Error())
 	}
@@ -140,7 +139,7 @@ func (j Decision) retained(f Facts) Decision {
 // allow says whether an upgrade may begin now.
 func (j Decision) allow(f Facts) Decision {
 	j.Losses, j.NewController = j.converted.Losses, controllerFor(f.Revision, f.References, f.Family.Describe().Owners)
-	switch running, unready := refindex.InUse(f.References, "this revision"); {
+	switch running, unready := usage.InUse(f.References, "this revision"); {
 	case f.Revision.DeletionTimestamp != nil:
 		return j.with(Deferred, ReasonTerminating, "it is being deleted")
 	case f.OwnerGone:
@@ -173,7 +172,7 @@ func (i Item) upgradeOrRedo() Item {
 // revision.
 func (i Item) RollbackPending(left []reference.Reference) Item {
 	i.Action, i.Reason = Upgrade, ReasonRollbackPending
-	i.Message = "a rollback to it was requested at " + i.RolledBack.UTC().Format(time.RFC3339) + ", and " + refindex.Describe(left)
+	i.Message = "a rollback to it was requested at " + i.RolledBack.UTC().Format(time.RFC3339) + ", and " + usage.Describe(left)
 	return i
 }
 
@@ -210,7 +209,7 @@ func (f Facts) owners() []reference.Owner {
 // unowned asks for a controller: a replacement would belong to nothing, and stay for ever.
 func (j Decision) unowned(f Facts) Decision {
 	j.candidates = &candidates{owners: f.owners()}
-	return j.with(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+refindex.Referrers(f.References))
+	return j.with(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+usage.Referrers(f.References))
 }
 
 // unconvertible says why an object can't be converted.

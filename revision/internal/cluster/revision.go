@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/godwit-dev/godwit/internal/format"
+	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -122,15 +122,9 @@ func (c *Client) Label(ctx context.Context, r *appsv1.ControllerRevision, set ma
 	return c.Update(ctx, r)
 }
 
-// CheckFormat refuses a revision whose annotations a newer release of Godwit wrote: what they say of
-// its lineage is not known.
-func CheckFormat(r *appsv1.ControllerRevision) error {
-	return format.CheckObject(fmt.Sprintf("controllerrevision %s/%s", r.Namespace, r.Name), r)
-}
-
 // Update writes a revision that this client has read, and of which only metadata differ since.
 func (c *Client) Update(ctx context.Context, r *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
-	if err := CheckFormat(r); err != nil {
+	if err := lineage.CheckFormat(r); err != nil {
 		return nil, err
 	}
 	written := &appsv1.ControllerRevision{}
@@ -144,7 +138,7 @@ func (c *Client) Update(ctx context.Context, r *appsv1.ControllerRevision) (*app
 
 // Delete deletes a revision if it is still exactly the one that was read.
 func (c *Client) Delete(ctx context.Context, r *appsv1.ControllerRevision) error {
-	if err := CheckFormat(r); err != nil {
+	if err := lineage.CheckFormat(r); err != nil {
 		return err
 	}
 	body, err := json.Marshal(metav1.DeleteOptions{

@@ -1,4 +1,5 @@
-package refindex
+// Package usage reads from the references to a revision which objects use it, and as what.
+package usage
 
 import (
 	"cmp"
@@ -27,8 +28,8 @@ func ExpectedType(references []reference.Reference) (reference.ExpectedType, str
 	return expected, ""
 }
 
-// InUse says which referrer is running and uses the revision, which messages call by a word, and
-// which is not ready. A controller's template is written to all objects that it controls,
+// InUse returns which referrer is running and uses the revision, which messages name by word, and
+// which referrer is not ready. A controller's template is written to all objects that it controls,
 // whichever revisions they name.
 func InUse(references []reference.Reference, word string) (running, unready string) {
 	for _, r := range reference.Explicit(references) {
@@ -62,7 +63,7 @@ func Strongest(references []reference.Reference) []reference.Reference {
 	return references
 }
 
-// Describe says which object refers to a revision, and where.
+// Describe names the object that refers to a revision, and the field.
 func Describe(references []reference.Reference) string {
 	first := references[0]
 	if first.ImpliedBy != "" {
@@ -78,7 +79,7 @@ func Describe(references []reference.Reference) string {
 // maxNamed bounds how many referrers a message names.
 const maxNamed = 5
 
-// Referrers says which objects refer to a revision.
+// Referrers names the objects that refer to a revision.
 func Referrers(references []reference.Reference) string {
 	var all []string
 	for _, r := range references {

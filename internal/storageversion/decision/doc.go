@@ -3,7 +3,8 @@
 //
 // # Reading order
 //
-// reason.go and policy.go have the terms, and blocker.go the findings that several files need. unlisted.go classifies a list that
-// failed. facts.go is what a plan decides on, and plan.go decides. error.go has the errors that end a run, report.go is what a
-// run has done, and next.go decides what follows. A file uses only files before it.
+// policy.go has what a user decides. fix.go and converter.go have what a user can do, reason.go has the reasons, and blocker.go
+// the findings that several files need. unlisted.go classifies a list that failed. facts.go is what a plan decides on, and
+// plan.go decides. error.go has the errors that end a run, report.go is what a run has done, and next.go decides what follows.
+// A file uses only files before it.
 package decision

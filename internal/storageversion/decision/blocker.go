@@ -14,9 +14,6 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 )
 
-// Grant is the permission for one verb on one resource.
-type Grant = kube.Grant
-
 // Server is an API server as its identity lease shows it.
 type Server = settle.Server
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 )
 
@@ -98,6 +99,9 @@ func (w Write) Verbs() []string {
 func (w Write) PatchesObject() bool {
 	return w.Subresource() == "" && slices.Equal(w.Verbs(), []string{"patch"})
 }
+
+// Grant is the permission for one verb on one resource.
+type Grant = kube.Grant
 
 // Policy is what the user decides. The zero value is the safe default.
 type Policy struct {

@@ -3,7 +3,6 @@ package resource
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -148,7 +147,7 @@ func (s *session) find(sel *selection) []finding {
 func (s *session) notFound(argument string) godwit.Finding {
 	b := s.catalog.NotFound(argument)
 	if near := frame.Suggest(argument, s.catalog.Names()); b.Reason == resource.ReasonResourceNotFound && len(near) > 0 {
-		b.Fix = godwit.Do("did you mean " + strings.Join(near, " or ") + "?")
+		b.Fix = resource.DidYouMean(near...)
 	}
 	return b
 }
@@ -166,7 +165,7 @@ func refuseClusterScoped(sel *selection, findings []finding) error {
 func (s *session) explain(ctx context.Context, sel *selection, err error) error {
 	if errors.Is(err, resource.ErrMetricsForbidden) {
 		return frame.Refuse(&frame.ActionableError{
-			Reason: resource.ReasonConfigurationNotLoaded, Message: err.Error(), Remedy: "an administrator binds the ClusterRole system:monitoring to " + s.WhoAmI(ctx), Cause: err,
+			Reason: resource.ReasonConfigurationNotLoaded, Message: err.Error(), Remedy: resource.BindMonitoring(s.WhoAmI(ctx)).String(), Cause: err,
 		})
 	}
 	if ctx.Err() == nil && apierrors.IsForbidden(err) {

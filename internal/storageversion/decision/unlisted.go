@@ -80,7 +80,6 @@ func Unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *UnlistedError {
 	e := &UnlistedError{CRD: crd.Name, Err: err}
 	resource := kube.ResourceOf(crd)
-	path := fmt.Sprintf("/apis/%s/%s/%s?limit=1", resource.Group, resource.Version, resource.Resource)
 	again := godwit.PlanMigration{CRD: crd.Name}
 	answer := apierror.Of(err)
 	words := quote.Line(answer.Message)
@@ -99,13 +98,13 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 		set(godwit.Finding{
 			Reason:  ReasonNotServed,
 			Message: fmt.Sprintf("%s serves %s, but the API server answers 404 for it: %s", crd.Name, resource.Version, words),
-			Fix:     seeAPIService(resource.Version+"."+resource.Group).Then(planAgain, again),
+			Fix:     FixList(ReasonNotServed, resource).Then(planAgain, again),
 		})
 	case apierror.Throttled:
 		set(godwit.Finding{
 			Reason:  ReasonThrottled,
 			Message: fmt.Sprintf("the API server answers 429 to each list of %s: %s", crd.Name, words),
-			Fix:     awaitLessLoad().Then(planAgain, again),
+			Fix:     FixList(ReasonThrottled, resource).Then(planAgain, again),
 		})
 	case apierror.Timeout:
 		set(tooLate(crd, words))
@@ -113,13 +112,13 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 		set(godwit.Finding{
 			Reason:  ReasonServerError,
 			Message: fmt.Sprintf("the API server fails to list the objects of %s: %s", crd.Name, words),
-			Fix:     seeReadiness().Then(planAgain, again),
+			Fix:     FixList(ReasonServerError, resource).Then(planAgain, again),
 		})
 	default:
 		set(godwit.Finding{
 			Reason:  ReasonListRefused,
 			Message: fmt.Sprintf("the list of the objects of %s is refused: %s", crd.Name, words),
-			Fix:     seeRefusal(path).Then(planAgain, again),
+			Fix:     FixList(ReasonListRefused, resource).Then(planAgain, again),
 		})
 	}
 	return e

@@ -8,7 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // Owners are the objects of one CRD, as owners of other objects.
@@ -25,6 +27,8 @@ type Owners struct {
 	// Target is the version that a repaired reference names: the storage version. It is empty where that version is not
 	// in Kept.
 	Target string
+	// unserved says why Resource has no version.
+	unserved godwit.Finding
 }
 
 // Scope says which versions a reference may name.
@@ -51,7 +55,7 @@ func OwnersOf(crd *apiextensionsv1.CustomResourceDefinition, scope Scope) Owners
 	case len(served) > 0:
 		o.Resource.Version = served[0]
 	default:
-		o.Resource.Version = ""
+		o.Resource.Version, o.unserved = "", decision.Unlisted(crd, nil).Finding
 	}
 	if scope == StorageVersion && o.Target != "" {
 		o.Kept = []string{storage}

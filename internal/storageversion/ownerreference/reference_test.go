@@ -6,11 +6,16 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/fixtest"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
+	"github.com/godwit-dev/godwit/internal/quicklist"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // widgets serves v2 and v3, and stores v3.
@@ -85,6 +90,51 @@ func TestOperations(t *testing.T) {
 		`{"op":"replace","path":"/metadata/ownerReferences/1/apiVersion","value":"example.com/v3"}]`
 	if string(body) != want {
 		t.Errorf("got  %s\nwant %s", body, want)
+	}
+}
+
+func TestUnreadOf(t *testing.T) {
+	resource := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	answer := func(code int32, reason metav1.StatusReason, words string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Reason: reason, Message: words}}
+	}
+	const converts = "conversion webhook for example.com/v1, Kind=Widget failed: "
+	for name, c := range map[string]struct {
+		err  error
+		want *godwit.Reason
+	}{
+		"no permission":      {answer(403, metav1.StatusReasonForbidden, `widgets.example.com is forbidden: User "alice" cannot list resource "widgets" in API group "example.com" at the cluster scope`), decision.ReasonForbidden},
+		"not there":          {answer(404, metav1.StatusReasonNotFound, "the server could not find the requested resource"), decision.ReasonNotServed},
+		"load":               {answer(429, metav1.StatusReasonTooManyRequests, "busy"), decision.ReasonThrottled},
+		"broken":             {answer(500, metav1.StatusReasonInternalError, "etcdserver: mvcc: database space exceeded"), decision.ReasonServerError},
+		"slow":               {quicklist.ErrOver, decision.ReasonTimeout},
+		"webhook away":       {answer(500, metav1.StatusReasonInternalError, converts+`Post "https://hooks.op.svc:443/": dial tcp 10.0.0.1:443: connect: connection refused`), decision.ReasonWebhookUnavailable},
+		"webhook refuses":    {answer(500, metav1.StatusReasonInternalError, converts+"no paint left"), decision.ReasonConversionFailed},
+		"unreadable":         {answer(500, metav1.StatusReasonStoreReadError, "failed to read one or more widgets.example.com from the storage"), decision.ReasonUnreadableObjects},
+		"refused by a proxy": {answer(400, metav1.StatusReasonBadRequest, "no"), decision.ReasonListRefused},
+	} {
+		u := UnreadOf(resource, c.err)
+		if u.Reason != c.want || len(u.Fix) == 0 {
+			t.Errorf("%s: %s with %d ways, want %s", name, u.Reason, len(u.Fix), c.want)
+		}
+		if err := fixtest.Check(u.Finding); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestUnserved: no version is served, so that no owner can be listed.
+func TestUnserved(t *testing.T) {
+	crd := widgets()
+	for i := range crd.Spec.Versions {
+		crd.Spec.Versions[i].Served = false
+	}
+	_, unread, err := (&Scanner{}).ReadOwners(t.Context(), OwnersOf(crd, ServedVersions))
+	if err != nil || unread == nil || unread.Reason != decision.ReasonStorageVersionNotServed {
+		t.Fatalf("%+v, %v", unread, err)
+	}
+	if err := fixtest.Check(unread.Finding); err != nil {
+		t.Error(err)
 	}
 }
 

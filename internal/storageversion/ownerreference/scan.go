@@ -190,10 +190,13 @@ func Retry(err error) (wait time.Duration, again bool) {
 func UnreadOf(r schema.GroupVersionResource, err error) Unread {
 	answer := apierror.Of(err)
 	u := Unread{Resource: r.GroupResource().String(), Finding: godwit.Finding{Reason: storageversion.FailureReason(err), Message: quote.Line(answer.Message)}}
-	if errors.Is(err, quicklist.ErrOver) {
+	switch {
+	case errors.Is(err, quicklist.ErrOver):
 		u.Reason = decision.ReasonTimeout
+	case answer.Class == apierror.Refused:
+		u.Reason = decision.ReasonListRefused // no object was written
 	}
-	u.Fix = godwit.Do("see what the API server answers", godwit.Request{Path: "/" + strings.Join(kube.CollectionPath(r, ""), "/") + "?limit=1"})
+	u.Fix = decision.FixList(u.Reason, r)
 	if answer.Class == apierror.Forbidden {
 		grant := kube.Grant{Verb: "list", Resource: r.GroupResource()}
 		u.Message, u.Fix = fmt.Sprintf("%s may not %s", answer.User, grant), grant.Fix(answer.User)
@@ -217,7 +220,7 @@ func (s *Scanner) resources(ctx context.Context) ([]schema.GroupVersionResource,
 		for gv, cause := range groups.Groups {
 			unread = append(unread, Unread{
 				Resource: gv.String(), Finding: godwit.Finding{Reason: decision.ReasonNotServed, Message: quote.Line(apierror.Message(cause)),
-					Fix: godwit.Do("see why the API server does not serve the group", godwit.Show{Object: godwit.Object{Resource: "apiservice", Name: gv.Version + "." + gv.Group}})},
+					Fix: decision.FixList(decision.ReasonNotServed, gv.WithResource(""))},
 			})
 		}
 	}
@@ -258,10 +261,7 @@ func (s *Scanner) OwnersOf(ctx context.Context, crd string, scope Scope) (Owners
 // ReadOwners lists the owners of a CRD. It returns why they could not be listed, if so.
 func (s *Scanner) ReadOwners(ctx context.Context, o Owners) (Existing, *Unread, error) {
 	if o.Resource.Version == "" {
-		return nil, &Unread{
-			Resource: o.CRD, Finding: godwit.Finding{Reason: decision.ReasonNotServed, Message: "the API server serves no version of " + o.CRD,
-				Fix: godwit.Do("serve a version")},
-		}, nil
+		return nil, &Unread{Resource: o.CRD, Finding: o.unserved}, nil
 	}
 	existing := Existing{}
 	why, err := s.list(ctx, o.Resource, func(_ schema.GroupVersionResource, objects []*metav1.PartialObjectMetadata) {

@@ -101,27 +101,25 @@ func refusal(f Facts) *godwit.Finding {
 		return &godwit.Finding{
 			Reason:  ReasonAggregated,
 			Message: fmt.Sprintf("%s is served by another API server, service %s, which keeps its objects elsewhere", name, r.Aggregated),
-			Fix: godwit.Do("see in the documentation of that API server how it stores objects", godwit.Show{
-				Object: godwit.Object{Resource: "apiservice", Name: strings.Trim(r.Version+"."+r.Group, ".")},
-			}),
+			Fix:     seeDocumentation(strings.Trim(r.Version+"."+r.Group, ".")),
 		}
 	case !r.Stored:
 		return &godwit.Finding{
 			Reason:  ReasonNotInEtcd,
 			Message: fmt.Sprintf("%s is not in etcd: the API server makes it up for each request", name),
-			Fix:     godwit.Do("leave it out"),
+			Fix:     leaveOut(),
 		}
 	case r.expires():
 		return &godwit.Finding{
 			Reason:  ReasonExpires,
 			Message: fmt.Sprintf("%s expire by themselves, an hour after their last write by default, and a write would make them live longer", name),
-			Fix:     godwit.Do("leave them out, and keep the old key for as long as --event-ttl of kube-apiserver says"),
+			Fix:     keepKey(),
 		}
 	case !r.writable():
 		return &godwit.Finding{
 			Reason:  ReasonNotWritable,
 			Message: fmt.Sprintf("%s can't be listed and patched: the API server allows %s", name, strings.Join(r.verbs, ", ")),
-			Fix:     godwit.Do("leave it out"),
+			Fix:     leaveOut(),
 		}
 	}
 	return customRefusal(f)
@@ -136,7 +134,7 @@ func customRefusal(f Facts) *godwit.Finding {
 		Reason: ReasonOldStoredVersions,
 		Message: fmt.Sprintf("%s has objects at old versions, by status.storedVersions: %s", f.CRD.Name,
 			strings.Join(f.CRD.Status.StoredVersions, ", ")),
-		Fix: godwit.Do("migrate them, which also writes every object", godwit.RunMigration{CRD: f.CRD.Name}),
+		Fix: migrateCRD(f.CRD.Name),
 	}
 }
 
@@ -146,7 +144,6 @@ func unlisted(f Facts) godwit.Finding {
 	b := godwit.Finding{
 		Reason:  decision.ReasonListRefused,
 		Message: fmt.Sprintf("the list of %s is refused: %s", name, quote.Line(answer.Message)),
-		Fix:     godwit.Do("see what is wrong with the API server", godwit.Request{Path: "/readyz?verbose"}).Then("plan again"),
 	}
 	switch {
 	case quicklist.TimedOut(f.ListError):
@@ -156,10 +153,12 @@ func unlisted(f Facts) godwit.Finding {
 	case answer.Class == apierror.ServerError:
 		b.Reason = decision.ReasonServerError
 	case answer.Class == apierror.UnreadableObject:
-		b.Reason = decision.ReasonUnreadableObjects
+		b.Reason = ReasonUnreadableObjects
 		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd: %s", name, quote.Line(answer.Message))
-		b.Fix = godwit.Do("give every API server the key with which the object was written, which a key that was removed too early may be, then plan again")
+		b.Fix = distributeKey()
+		return b
 	}
+	b.Fix = decision.FixList(b.Reason, f.Resource.GroupVersionResource).Then("plan again")
 	return b
 }
 
@@ -169,7 +168,7 @@ func (c Catalog) NotFound(argument string) godwit.Finding {
 		return godwit.Finding{
 			Reason:  ReasonNotInEtcd,
 			Message: fmt.Sprintf("%s is the subresource %s, which is stored in %s", argument, sub, resource),
-			Fix:     godwit.Do("name " + resource),
+			Fix:     nameParent(resource),
 		}
 	}
 	_, named := schema.ParseResourceArg(argument)
@@ -182,15 +181,13 @@ func (c Catalog) NotFound(argument string) godwit.Finding {
 			return godwit.Finding{
 				Reason:  ReasonDiscoveryFailed,
 				Message: fmt.Sprintf("the API server does not say which resources %s has: %s", gv, quote.Line(err.Error())),
-				Fix: godwit.Do("see which server is down", godwit.Show{
-					Object: godwit.Object{Resource: "apiservice", Name: gv.Version + "." + gv.Group},
-				}),
+				Fix:     seeServer(gv.Version + "." + gv.Group),
 			}
 		}
 	}
 	return godwit.Finding{
 		Reason:  ReasonResourceNotFound,
 		Message: fmt.Sprintf("the API server serves no resource %s", argument),
-		Fix:     godwit.Do("list the resources, as in `kubectl api-resources`"),
+		Fix:     listResources(),
 	}
 }

@@ -8,10 +8,14 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/fixtest"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quicklist"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
@@ -32,6 +36,7 @@ func TestPlanFor(t *testing.T) {
 	}
 	old, trimmed := crd.DeepCopy(), crd.DeepCopy()
 	old.Status.StoredVersions, trimmed.Status.StoredVersions = []string{"v1", "v2"}, []string{"v2"}
+	unreadable := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Reason: metav1.StatusReasonStoreReadError, Message: "failed to read one or more secrets from the storage"}}
 	for name, test := range map[string]struct {
 		facts  Facts
 		state  decision.State
@@ -46,9 +51,12 @@ func TestPlanFor(t *testing.T) {
 		"read only":           {Facts{Resource: with(func(r *Resource) { r.verbs = []string{"get"} })}, decision.Blocked, ReasonNotWritable},
 		"old stored versions": {Facts{Resource: secrets(), CRD: old}, decision.Blocked, ReasonOldStoredVersions},
 		"a migrated CRD":      {Facts{Resource: secrets(), CRD: trimmed}, decision.Ready, nil},
-		"forbidden":           {Facts{Resource: secrets(), Denied: []kube.Grant{{Verb: "patch"}}}, decision.Blocked, decision.ReasonForbidden},
+		"forbidden":           {Facts{Resource: secrets(), Denied: []kube.Grant{{Verb: "patch", Resource: schema.GroupResource{Resource: "secrets"}}}}, decision.Blocked, decision.ReasonForbidden},
 		"a stale lease":       {Facts{Resource: secrets(), Stale: []Server{{Name: "a", Renewed: time.Unix(0, 0)}}, Now: time.Unix(60, 0)}, decision.Blocked, decision.ReasonServerLeaseStale},
 		"throttled":           {Facts{Resource: secrets(), ListError: apierrors.NewTooManyRequestsError("busy")}, decision.StateUnknown, decision.ReasonThrottled},
+		"unreadable":          {Facts{Resource: secrets(), ListError: unreadable}, decision.StateUnknown, ReasonUnreadableObjects},
+		"slow":                {Facts{Resource: secrets(), ListError: quicklist.ErrOver}, decision.StateUnknown, decision.ReasonTimeout},
+		"refused":             {Facts{Resource: secrets(), ListError: apierrors.NewBadRequest("no")}, decision.StateUnknown, decision.ReasonListRefused},
 		"an internal error":   {Facts{Resource: secrets(), ListError: apierrors.NewInternalError(errors.New("etcd"))}, decision.StateUnknown, decision.ReasonServerError},
 	} {
 		p := PlanFor(test.facts)
@@ -58,9 +66,63 @@ func TestPlanFor(t *testing.T) {
 		if got := len(p.Blockers); (got > 0) != (test.reason != nil) || got > 0 && p.Blockers[0].Reason != test.reason {
 			t.Errorf("%s: blockers %+v, want reason %q", name, p.Blockers, test.reason)
 		}
+		if err := fixtest.All(p.Blockers); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 		if stale := test.reason == decision.ReasonServerLeaseStale; len(p.Refusals()) > 0 == (stale || test.reason == nil) {
 			t.Errorf("%s: %d refusals; a run waits for stale leases and refuses all else", name, len(p.Refusals()))
 		}
+	}
+}
+
+func TestDenials(t *testing.T) {
+	webhook := apierror.Origin{Kind: apierror.Webhook, Name: "x.example.com"}
+	policy := apierror.Origin{Kind: "ValidatingAdmissionPolicy", Name: "freeze", Binding: "all"}
+	for name, c := range map[string]struct {
+		reason, want *godwit.Reason
+		by           apierror.Origin
+		user         string
+	}{
+		"by a webhook":        {decision.ReasonAdmissionDenied, ReasonAdmissionDenied, webhook, "jane"},
+		"by a policy":         {decision.ReasonAdmissionDenied, ReasonAdmissionDenied, policy, ""},
+		"by a plugin":         {decision.ReasonAdmissionDenied, ReasonAdmissionDenied, apierror.Origin{}, "jane"},
+		"without a webhook":   {decision.ReasonWebhookUnavailable, ReasonWebhookUnavailable, webhook, "jane"},
+		"without a converter": {decision.ReasonWebhookUnavailable, ReasonWebhookUnavailable, apierror.Origin{Kind: apierror.Conversion, Name: "x"}, "jane"},
+		"invalid":             {decision.ReasonObjectInvalid, ReasonObjectInvalid, apierror.Origin{}, "jane"},
+	} {
+		f := denial(secrets(), c.by, []godwit.Failure{{Namespace: "ns", Name: "s", Finding: godwit.Finding{Reason: c.reason, Message: "no"}}}, 3, c.user)
+		if f.Reason != c.want || len(f.Fix) < 2 {
+			t.Errorf("%s: %s with %d ways", name, f.Reason, len(f.Fix))
+		}
+		if err := fixtest.Check(f); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestNotFound(t *testing.T) {
+	group := func(name string) schema.GroupVersion { return schema.GroupVersion{Group: name, Version: "v1"} }
+	c := Catalog{
+		failed:   map[schema.GroupVersion]error{group("down.example.com"): errors.New("down"), group("metrics.example.com"): errors.New("down")},
+		services: map[schema.GroupVersion]apiService{group("metrics.example.com"): {service: "default/metrics"}},
+	}
+	for argument, want := range map[string]*godwit.Reason{
+		"pods/status": ReasonNotInEtcd, "gadgets": ReasonResourceNotFound,
+		"gadgets.down.example.com": ReasonDiscoveryFailed, "pods.metrics.example.com": ReasonAggregated,
+	} {
+		f := c.NotFound(argument)
+		if f.Reason != want {
+			t.Errorf("%s: %s, want %s", argument, f.Reason, want)
+		}
+		if err := fixtest.Check(f); err != nil {
+			t.Errorf("%s: %v", argument, err)
+		}
+	}
+	if err := fixtest.Check(godwit.Finding{Reason: ReasonResourceNotFound, Fix: DidYouMean("secrets", "pods")}); err != nil {
+		t.Error(err)
+	}
+	if err := fixtest.Check(godwit.Finding{Reason: ReasonConfigurationNotLoaded, Fix: BindMonitoring("jane")}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,10 +1,10 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -87,8 +87,7 @@ func (r *Rewriter) denials(ctx context.Context, resource Resource, failures []go
 	by := map[apierror.Origin][]godwit.Failure{}
 	for _, f := range failures {
 		answer := apierror.Of(f.Err)
-		denied := slices.Contains([]*godwit.Reason{decision.ReasonAdmissionDenied, decision.ReasonWebhookUnavailable, decision.ReasonObjectInvalid}, f.Reason)
-		if !denied || answer.Class == apierror.NoDryRun {
+		if refused[f.Reason] == nil || answer.Class == apierror.NoDryRun {
 			continue
 		}
 		if by[answer.Origin] == nil {
@@ -96,30 +95,39 @@ func (r *Rewriter) denials(ctx context.Context, resource Resource, failures []go
 		}
 		by[answer.Origin] = append(by[answer.Origin], f)
 	}
+	if len(order) == 0 {
+		return nil
+	}
+	user := kube.UserName(ctx, r.client)
 	var all []godwit.Finding
 	for _, origin := range order {
-		first := by[origin][0]
-		all = append(all, godwit.Finding{
-			Reason: first.Reason,
-			Message: fmt.Sprintf("the write of %s %s is refused, as a dry run shows (%d of %d tried): %s",
-				resource.Name(), strings.TrimPrefix(first.Namespace+"/"+first.Name, "/"), len(by[origin]), tried, quote.Line(first.Message)),
-			Fix: r.unblock(ctx, origin).Or(godwit.Do("list all such objects by --dry-run=server, and write the others by --accept-denials: these keep the form that they have")),
-		})
+		all = append(all, denial(resource, origin, by[origin], tried, user))
 	}
 	return all
 }
 
-// unblock is what to do about a webhook or a policy that refuses writes.
-func (r *Rewriter) unblock(ctx context.Context, by apierror.Origin) godwit.Fix {
-	user := kube.UserName(ctx, r.client)
-	exempt := fmt.Sprintf("for the time of the run, exempt its user, %s, by an entry of matchConditions of %s", user, by)
-	switch by.Kind {
-	case "":
-		return godwit.Do("fix the object")
-	case apierror.Webhook:
-		return godwit.Do(exempt+"; find its configuration", godwit.Show{
-			Object: godwit.Object{Resource: "validatingwebhookconfigurations,mutatingwebhookconfigurations"}, Output: "wide",
-		})
+// refused are the reasons of a resource for those of an object.
+var refused = map[*godwit.Reason]*godwit.Reason{
+	decision.ReasonAdmissionDenied:    ReasonAdmissionDenied,
+	decision.ReasonWebhookUnavailable: ReasonWebhookUnavailable,
+	decision.ReasonObjectInvalid:      ReasonObjectInvalid,
+}
+
+// denial is the blocker of failures that have one origin.
+func denial(resource Resource, origin apierror.Origin, failures []godwit.Failure, tried int, user string) godwit.Finding {
+	first := failures[0]
+	f := godwit.Finding{
+		Reason: refused[first.Reason],
+		Message: fmt.Sprintf("the write of %s %s is refused, as a dry run shows (%d of %d tried): %s",
+			resource.Name(), strings.TrimPrefix(first.Namespace+"/"+first.Name, "/"), len(failures), tried, quote.Line(first.Message)),
+		Fix: decision.EditObject(godwit.Object{Resource: resource.Name(), Namespace: first.Namespace, Name: first.Name}),
 	}
-	return godwit.Do(exempt, godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(by.Kind), Name: by.Name}})
+	switch user = cmp.Or(user, placeUser); {
+	case f.Reason == ReasonWebhookUnavailable:
+		f.Fix = bringUp(user, origin, resource)
+	case origin.Kind != "":
+		f.Fix = exempt(user, origin)
+	}
+	f.Fix = f.Fix.Or(keepForm())
+	return f
 }

@@ -1,51 +1,54 @@
 package resource
 
-import "github.com/godwit-dev/godwit"
+import (
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+)
 
 // Reasons are those of a plan and a run of a resource.
 var Reasons godwit.Catalog
 
-// Reasons of blockers, beside those of package storageversion.
+// Reasons of blockers, beside those of package decision.
 var (
 	ReasonResourceNotFound = Reasons.Declare(godwit.Reason{
 		Name: "ResourceNotFound", UserAction: true,
 		Meaning: "The API server serves no resource of this name.",
-		Fix:     godwit.Do("correct the name. `kubectl api-resources` lists the resources"),
+		Fix:     DidYouMean(placeName).Or(listResources()),
 	})
 	ReasonNotInEtcd = Reasons.Declare(godwit.Reason{
 		Name: "NotInEtcd", UserAction: true,
 		Meaning: "The API server keeps no objects of the resource: it makes them up for each request, or the name is that of a subresource.",
-		Fix:     godwit.Do("leave the resource out, or name the resource of the subresource"),
+		Fix:     leaveOut().Or(nameParent(placeResource)),
 	})
 	ReasonAggregated = Reasons.Declare(godwit.Reason{
 		Name: "Aggregated", UserAction: true,
 		Meaning: "Another API server serves the resource, and keeps its objects elsewhere.",
-		Fix:     godwit.Do("see in the documentation of that API server how it stores objects"),
+		Fix:     seeDocumentation("VERSION.GROUP"),
 	})
 	ReasonExpires = Reasons.Declare(godwit.Reason{
 		Name: "Expires", UserAction: true,
 		Meaning: "Events are deleted by themselves, an hour after their last write by default. A write would make them live longer.",
-		Fix:     godwit.Do("leave them out. Keep the old key for as long as `--event-ttl` of kube-apiserver says"),
+		Fix:     keepKey(),
 	})
 	ReasonNotWritable = Reasons.Declare(godwit.Reason{
 		Name: "NotWritable", UserAction: true,
 		Meaning: "The API server does not let objects of the resource be listed and patched.",
-		Fix:     godwit.Do("leave the resource out"),
+		Fix:     leaveOut(),
 	})
 	ReasonOldStoredVersions = Reasons.Declare(godwit.Reason{
 		Name: "OldStoredVersions", UserAction: true,
 		Meaning: "The resource is of a CRD with old versions in status.storedVersions.",
-		Fix:     godwit.Do("run `godwit crd run` for that CRD, which also writes every object"),
+		Fix:     migrateCRD(placeName),
 	})
 	ReasonDiscoveryFailed = Reasons.Declare(godwit.Reason{
 		Name: "DiscoveryFailed", UserAction: true,
 		Meaning: "The API server does not say which resources an API group has: the API server of the group is down.",
-		Fix:     godwit.Do("see the conditions of its APIService: `kubectl get apiservices`"),
+		Fix:     seeServer("VERSION.GROUP"),
 	})
 	ReasonConfigurationNotLoaded = Reasons.Declare(godwit.Reason{
 		Name: "ConfigurationNotLoaded", UserAction: true,
 		Meaning: "An API server has loaded another encryption configuration than the file of `--encryption-config`, or does not show which.",
-		Fix:     godwit.Do("give it the configuration, and restart it unless it reloads it. The run waits, and writes nothing before"),
+		Fix:     loadConfiguration().Or(BindMonitoring(placeUser)),
 	})
 	ReasonJournalTaken = Reasons.Declare(godwit.Reason{
 		Name: "JournalTaken", UserAction: true,
@@ -58,3 +61,31 @@ var (
 		Fix:     godwit.Do("resume with that release, or a newer one. If it is gone for good, delete the ConfigMap godwit-resource-run: the run starts from the beginning"),
 	})
 )
+
+// Reasons that a CRD has as well, with another fix: its objects are not at old versions, and there is no other write to choose.
+var (
+	ReasonAdmissionDenied = Reasons.Declare(godwit.Reason{
+		Name: "AdmissionDenied", UserAction: true,
+		Meaning: "A webhook or a policy denies the write of some object, as a dry run shows.",
+		Fix: decision.FindAndExempt(placeUser, "ORIGIN", godwit.Edit{Object: godwit.Object{Resource: placeResource, Name: placeName}}).
+			Or(decision.EditObject(placeObject), keepForm()),
+	})
+	ReasonWebhookUnavailable = Reasons.Declare(godwit.Reason{
+		Name: "WebhookUnavailable", UserAction: true,
+		Meaning: "A webhook that the API server needs to read or write some object does not answer, as a dry run shows.",
+		Fix:     decision.BringUp(decision.AllWebhooks).Or(decision.FindAndExempt(placeUser, "ORIGIN"), keepForm()),
+	})
+	ReasonObjectInvalid = Reasons.Declare(godwit.Reason{
+		Name: "ObjectInvalid", UserAction: true,
+		Meaning: "The API server refuses some object as it is stored, as a dry run shows.",
+		Fix:     decision.EditObject(placeObject).Or(keepForm()),
+	})
+	ReasonUnreadableObjects = Reasons.Declare(godwit.Reason{
+		Name: "UnreadableObjects", UserAction: true,
+		Meaning: "The API server can't read some object from etcd: it lacks the key that encrypts the object, or the bytes are damaged.",
+		Fix:     distributeKey(),
+	})
+)
+
+// placeObject stands for an object that can't be written.
+var placeObject = godwit.Object{Resource: placeResource, Namespace: "NAMESPACE", Name: placeName}

@@ -1,0 +1,86 @@
+package resource
+
+import (
+	"strings"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+)
+
+// Each fix is a function of the names in it, as those of package decision: a finding calls it with those of its resource, and the
+// reason of the finding with placeholders.
+
+const (
+	placeName     = "NAME"
+	placeResource = "RESOURCE"
+	placeUser     = "USER"
+)
+
+// DidYouMean names resources with similar names.
+func DidYouMean(names ...string) godwit.Fix {
+	return godwit.Do("did you mean " + strings.Join(names, " or ") + "?")
+}
+
+func listResources() godwit.Fix {
+	return godwit.Do("list the resources, as in `kubectl api-resources`, and correct the name")
+}
+
+func leaveOut() godwit.Fix { return godwit.Do("leave the resource out") }
+
+func nameParent(resource string) godwit.Fix { return godwit.Do("name " + resource) }
+
+func seeDocumentation(apiservice string) godwit.Fix {
+	return godwit.Do("see in the documentation of that API server how it stores objects", show(apiservice))
+}
+
+func keepKey() godwit.Fix {
+	return godwit.Do("leave the resource out, and keep the old key for as long as --event-ttl of kube-apiserver says")
+}
+
+func migrateCRD(crd string) godwit.Fix {
+	return godwit.Do("migrate the CRD, which also writes every object", godwit.RunMigration{CRD: crd})
+}
+
+func seeServer(apiservice string) godwit.Fix {
+	return godwit.Do("see which server is down", show(apiservice))
+}
+
+func show(apiservice string) godwit.Show {
+	return godwit.Show{Object: godwit.Object{Resource: "apiservice", Name: apiservice}}
+}
+
+func loadConfiguration() godwit.Fix {
+	return godwit.Do("give it the configuration, and restart it unless it reloads it: the run waits, and writes nothing before")
+}
+
+// BindMonitoring lets a user read the metrics that show which configuration an API server has loaded.
+func BindMonitoring(user string) godwit.Fix {
+	return godwit.Do("bind the ClusterRole system:monitoring to " + user)
+}
+
+func distributeKey() godwit.Fix {
+	return godwit.Do("give every API server the key with which the object was written, which may be one that was removed too early").Then("plan again")
+}
+
+// exempt is about a webhook or a policy that denies writes.
+func exempt(user string, by apierror.Origin) godwit.Fix {
+	if by.Kind == apierror.Webhook {
+		return decision.FindAndExempt(user, by.String())
+	}
+	return decision.Exempt(user, by.String(), godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(by.Kind), Name: by.Name}})
+}
+
+// bringUp is about a webhook that does not answer. Only the conversion webhook of a CRD has a configuration whose name is known.
+func bringUp(user string, by apierror.Origin, resource Resource) godwit.Fix {
+	if by.Kind == apierror.Conversion {
+		return decision.BringUp(godwit.Show{Object: kube.CRDObject(resource.Name()), Output: "jsonpath={.spec.conversion.webhook.clientConfig}"})
+	}
+	return decision.BringUp(decision.AllWebhooks).Or(exempt(user, by))
+}
+
+// keepForm leaves objects as they are that can't be written.
+func keepForm() godwit.Fix {
+	return godwit.Do("list all such objects by --dry-run=server, and write the others by --accept-denials: these keep the form that they have")
+}

@@ -1,11 +1,11 @@
 package godwit
 
-// Severity says what a finding does to what the user has in mind.
+// Severity is the effect of a finding on the user's task.
 type Severity uint8
 
 const (
-	// Blocks means that a migration must not start, or that something is broken. It is the zero
-	// value: a finding whose severity was not set is not taken for a harmless one.
+	// Blocks means that a migration must not start, or that something is broken. It is the zero value, so a finding
+	// without a severity is not treated as harmless.
 	Blocks Severity = iota
 	// Warns means that the user should know it before a migration starts.
 	Warns
@@ -22,17 +22,17 @@ func (s Severity) String() string {
 	return severityNames[Blocks]
 }
 
-// Finding is what a plan, a check or a run has found about an object. Packages add facts in
-// fields beside it, and never as text that is to be parsed.
+// Finding is a problem that a plan, a check or a run has found with an object. Packages add facts in fields of their
+// own types, never as text for a parser.
 type Finding struct {
 	Severity Severity `json:"-"`
-	// Reason is one that the package declares which found it.
+	// Reason is a reason of the package that found the problem.
 	Reason *Reason `json:"reason"`
-	// Message names the object and the cause, in the words of the API server where it answered.
+	// Message names the object and the cause. If the API server answered, it has the API server's words.
 	Message string `json:"message"`
-	// Fix is what to do about it, for this object: one or several ways of the reason's fix.
+	// Fix is the fix for this object: one or several ways of the reason's fix.
 	Fix Fix `json:"-"`
 }
 
-// Line is the reason and the message. It is no String method, which types that embed a Finding would inherit.
+// Line returns "reason: message". It is not named String, because types that embed a Finding would inherit the method.
 func (f Finding) Line() string { return f.Reason.String() + ": " + f.Message }

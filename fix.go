@@ -5,30 +5,28 @@ import (
 	"strings"
 )
 
-// Fix is what a user can do about a [Finding]: any one of several ways, the best first. It is
-// a value, so that each program words it for its own users: a program with a command line
-// prints commands, an operator prints [Fix.String].
+// Fix is the fix of a [Finding]: alternative ways, the best first. It is a value, so that each program can print it for
+// its own users: a command line prints commands, an operator prints [Fix.String].
 type Fix []Way
 
-// Way is one way to fix something: steps, of which each needs the one before it.
+// Way is one way to fix a problem: steps, in their order.
 type Way []FixStep
 
-// FixStep is one thing to do.
+// FixStep is one step of a [Way].
 type FixStep struct {
 	// Do is the step in the imperative, as in "serve version v2 for the time of the run".
 	Do string
-	// Actions carry the step out, one after the other. There is none where only the user
-	// knows how.
+	// Actions carry out the step, one after the other. They are empty if only the user knows how.
 	Actions []Action
 }
 
-// Do is a fix of one step.
+// Do returns a fix with one way of one step.
 func Do(what string, actions ...Action) Fix { return Fix{Way{{Do: what, Actions: actions}}} }
 
-// Or adds other ways, which are worse than those before.
+// Or returns the fix with further ways, which are worse than its own.
 func (f Fix) Or(others ...Fix) Fix { return slices.Concat(append([]Fix{f}, others...)...) }
 
-// Then adds a step to the end of each way.
+// Then returns the fix with a step at the end of each way.
 func (f Fix) Then(what string, actions ...Action) Fix {
 	after := make(Fix, len(f))
 	for i, way := range f {
@@ -37,7 +35,7 @@ func (f Fix) Then(what string, actions ...Action) Fix {
 	return after
 }
 
-// After adds a step before each way.
+// After returns the fix with a step at the beginning of each way.
 func (f Fix) After(what string, actions ...Action) Fix {
 	all := make(Fix, len(f))
 	for i, way := range f {
@@ -46,7 +44,7 @@ func (f Fix) After(what string, actions ...Action) Fix {
 	return all
 }
 
-// Actions are all actions of all ways.
+// Actions returns all actions of all ways.
 func (f Fix) Actions() []Action {
 	var all []Action
 	for _, way := range f {
@@ -57,12 +55,12 @@ func (f Fix) Actions() []Action {
 	return all
 }
 
-// String is a sentence without commands.
+// String returns a sentence without commands.
 func (f Fix) String() string {
 	return f.Text(func(s FixStep) string { return s.Do })
 }
 
-// Text joins the steps as a program words them.
+// Text joins the steps in the words of a program.
 func (f Fix) Text(word func(FixStep) string) string {
 	ways := make([]string, len(f))
 	for i, way := range f {
@@ -75,10 +73,9 @@ func (f Fix) Text(word func(FixStep) string) string {
 	return strings.Join(ways, "; or ")
 }
 
-// Action is what a program can do or print for a user: [RunMigration], [PlanMigration],
-// [VerifyMigration], [RescueObjects], [GrantPermission], [Patch], [Edit], [Delete], [Show], [Request],
-// [WaitFor] or [TryFile], and of stored revisions [UpgradeRevisions], [PlanRevisions],
-// [RollBackRevision] or [FixRevision].
+// Action is an action that a program can execute or print for a user: [RunMigration], [PlanMigration],
+// [VerifyMigration], [RescueObjects], [GrantPermission], [Patch], [Edit], [Delete], [Show], [Request], [WaitFor] or
+// [TryFile], and of stored revisions [UpgradeRevisions], [PlanRevisions], [RollBackRevision] or [FixRevision].
 type Action interface{ action() }
 
 // RunMigration migrates the objects of a CRD.
@@ -88,9 +85,9 @@ type RunMigration struct {
 	Write string
 	// DryRun sends each write as a dry run.
 	DryRun bool
-	// AcceptDenials starts although the API server refuses to write some object.
+	// AcceptDenials starts the run even if the API server refuses to write some objects.
 	AcceptDenials bool
-	// OwnerReferences says which ownerReferences are repaired; empty means the default.
+	// OwnerReferences selects the ownerReferences to repair; empty means the default.
 	OwnerReferences string
 }
 
@@ -100,10 +97,10 @@ type PlanMigration struct{ CRD string }
 // VerifyMigration reads etcd to find the versions at which objects of a CRD are stored.
 type VerifyMigration struct{ CRD string }
 
-// RescueObjects makes objects readable that are stored at a version which their CRD lacks.
+// RescueObjects makes objects readable that are stored at a version that their CRD does not have.
 type RescueObjects struct {
 	CRD string
-	// WithoutWebhook has the API server convert without the conversion webhook.
+	// WithoutWebhook converts in the API server, without the conversion webhook.
 	WithoutWebhook bool
 	// Undo restores the CRD as it was before an interrupted rescue.
 	Undo bool
@@ -111,10 +108,10 @@ type RescueObjects struct {
 
 // GrantPermission gives a user one permission.
 type GrantPermission struct {
-	// User as the API server knows it; empty where that is not known.
+	// User is the user name in the API server; empty if it is not known.
 	User string
 	Verb string
-	// Group and Resource, with its subresource after a slash.
+	// Group and Resource are the resource. A subresource follows after a slash.
 	Group, Resource string
 	// Namespace and Name restrict the permission; empty means all.
 	Namespace, Name string
@@ -122,7 +119,7 @@ type GrantPermission struct {
 
 // Object names an object to a client, as kubectl does.
 type Object struct {
-	// Resource as in "crd", "lease" or "widgets.example.com".
+	// Resource is a name such as "crd", "lease" or "widgets.example.com".
 	Resource string
 	// Namespace is empty for an object that has none.
 	Namespace string
@@ -145,7 +142,7 @@ type Patch struct {
 	Body string
 }
 
-// Edit has the user change an object.
+// Edit opens an object for the user to change.
 type Edit struct{ Object Object }
 
 // Delete deletes an object.
@@ -171,18 +168,17 @@ type WaitFor struct {
 	Condition string
 }
 
-// TryFile sends the manifest in a file as a dry run.
+// TryFile applies the manifest in a file as a dry run.
 type TryFile struct{ File string }
 
 // UpgradeRevisions upgrades the stored revisions of a namespace.
 type UpgradeRevisions struct {
 	Namespace string
-	// OnRunning says what happens to revisions that running objects use; empty means the
-	// default.
+	// OnRunning is the policy for revisions that running objects use; empty means the default.
 	OnRunning string
 	// TargetVersion is empty for the storage version.
 	TargetVersion string
-	// AllowLosses keeps fields that the target version does not have, unread.
+	// AllowLosses upgrades even if the target version lacks fields: their values are kept, but not read.
 	AllowLosses bool
 }
 
@@ -192,16 +188,16 @@ type PlanRevisions struct{ Namespace string }
 // RollBackRevision repoints the references to a revision that was upgraded.
 type RollBackRevision struct {
 	Namespace, Name string
-	// OnRunning as in [UpgradeRevisions].
+	// OnRunning is as in [UpgradeRevisions].
 	OnRunning string
 }
 
 // FixRevision sets the controller or the labels of a stored revision.
 type FixRevision struct {
 	Namespace, Name string
-	// Owner is the controller as KIND/NAME; empty if there is none to set.
+	// Owner is the controller to set, as KIND/NAME; empty to set none.
 	Owner string
-	// Labels are keys. Only the user knows their values.
+	// Labels are the keys of labels to set. Only the user knows their values.
 	Labels []string
 }
 

@@ -1,7 +1,6 @@
-// Package godwit has the types that every migration shares: the outcome of one
-// object ([Outcome]), the outcomes of all objects ([Counts], [Failure]), what a
-// plan, a check or a run has found ([Finding]), why ([Reason]), and what to do
-// about it ([Fix]).
+// Package godwit has the types that all migrations share: the outcome of one object ([Outcome]), the outcomes of all
+// objects ([Counts], [Failure]), the problems that a plan, a check or a run has found ([Finding]), their reasons
+// ([Reason]), and their fixes ([Fix]).
 //
 // It does no I/O and depends on nothing. Other packages build on it: walk acts on
 // objects page by page, crdmigrator rewrites custom resources at the storage
@@ -10,8 +9,8 @@ package godwit
 
 import "fmt"
 
-// Outcome is the outcome of one object. The action that handled the object decides
-// it, because a conflict means one thing to a rewrite and another to a cleanup.
+// Outcome is the outcome of one object. The action on the object decides it: a conflict means one thing to a rewrite
+// and another to a cleanup.
 type Outcome uint8
 
 const (
@@ -20,8 +19,7 @@ const (
 	// Unchanged means that the write was sent and the API server elided it, which
 	// proves that the stored bytes already equal the current encoding.
 	Unchanged
-	// Skipped means that nothing was sent, because earlier evidence proves that the
-	// object needs no write.
+	// Skipped means that no request was sent, because earlier evidence proves that the object needs no write.
 	Skipped
 	// Gone means that the object no longer exists.
 	Gone
@@ -83,15 +81,15 @@ func (c *Counts) Add(o Outcome) {
 	}
 }
 
-// Total is the number of objects counted.
+// Total returns the number of counted objects.
 func (c Counts) Total() int64 {
 	return c.Migrated + c.Unchanged + c.Skipped + c.Gone + c.Deferred + c.Failed
 }
 
-// Settled reports whether no object is left, deferred or failed.
+// Settled reports whether no object is deferred or failed.
 func (c Counts) Settled() bool { return c.Deferred == 0 && c.Failed == 0 }
 
-// Failure names one object that failed or was deferred, and why.
+// Failure is an object that failed or was deferred, and the reason.
 type Failure struct {
 	// Namespace of the object, empty if it has none.
 	Namespace string `json:"namespace"`
@@ -102,5 +100,5 @@ type Failure struct {
 	Err error `json:"-"`
 }
 
-// String is the reason and the message.
+// String returns "reason: message".
 func (f Failure) String() string { return f.Line() }

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Segment is one part of a compound key. [Field] makes one.
+// Segment is one part of a compound key. [Field] returns one.
 type Segment[K any] struct {
 	name  string
 	rules rules
@@ -15,8 +15,7 @@ type Segment[K any] struct {
 	set   func(*K, string)
 }
 
-// Field returns the segment that stands for a string field of the key. Every field that
-// tells two keys apart must have a segment.
+// Field returns the segment of a string field of the key. Every field that distinguishes two keys must have a segment.
 func Field[K any, S ~string](name string, field func(*K) *S, list ...Rule) Segment[K] {
 	return Segment[K]{
 		name:  name,
@@ -32,9 +31,8 @@ type CompoundCodec[K any] struct {
 	maxBytes int
 }
 
-// Compound returns the codec of names that join segments by slashes. It panics if the
-// segments can't make a codec: their names must be unique, and one of them must be required,
-// since an empty annotation means that there is no name.
+// Compound returns the codec of names that join segments with slashes. It panics if the names of the segments are not
+// unique, or if all segments are optional: an empty annotation means that the object has no name.
 func Compound[K any](segments ...Segment[K]) CompoundCodec[K] {
 	names, required := map[string]bool{}, false
 	for _, segment := range segments {
@@ -97,11 +95,11 @@ func (c CompoundCodec[K]) ParseLenient(name string) (K, error) {
 	return key, err
 }
 
-// read returns the key of a name, and the canonical name of the key. A name is canonical if
-// Format writes it, whatever the rules are, so there is no second description to keep equal.
+// read returns the key of a name, and the canonical name of the key. A name is canonical if Format writes it; the rules
+// are not described a second time.
 func (c CompoundCodec[K]) read(name string) (key K, canonical string, err error) {
 	var none K
-	// What users and tools add are spaces at either end, and no name needs them raw.
+	// Users and tools add spaces at either end, and no name needs unescaped ones.
 	switch name = strings.TrimSpace(name); {
 	case name == "":
 		return none, "", invalid("", ReasonEmpty, c.Describe().String(), name)
@@ -131,8 +129,8 @@ func (c CompoundCodec[K]) read(name string) (key K, canonical string, err error)
 	return key, canonical, nil
 }
 
-// parse reads one segment leniently. Nothing writes a control character as it is, and a
-// user who does not see it can't have meant it.
+// parse reads one segment leniently. It refuses an unescaped control character: no codec writes one, and users can't
+// see it.
 func (s Segment[K]) parse(escaped string) (string, error) {
 	escaped = strings.TrimSpace(escaped)
 	if strings.ContainsFunc(escaped, unicode.IsControl) {
@@ -149,8 +147,8 @@ func (s Segment[K]) parse(escaped string) (string, error) {
 	return text, nil
 }
 
-// lenientBytes bounds the work on a hostile name. An escape has three bytes for one, also
-// where none is needed.
+// lenientBytes bounds the work on a hostile name. An escape takes three bytes for one, and a lenient name may escape
+// every byte.
 func (c CompoundCodec[K]) lenientBytes() int { return 3 * c.maxBytes }
 
 func (c CompoundCodec[K]) tooLong(name string) *InvalidError {

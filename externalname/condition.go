@@ -2,7 +2,7 @@ package externalname
 
 import "github.com/godwit-dev/godwit"
 
-// ConditionReasons are those of conditions that a provider sets by package crossplane.
+// ConditionReasons has the reasons of the conditions that providers set with package crossplane.
 var ConditionReasons godwit.Catalog
 
 // Reasons of conditions.

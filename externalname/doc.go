@@ -1,6 +1,5 @@
-// Package externalname reads and writes external names: the annotation
-// crossplane.io/external-name, by which a managed resource identifies a resource in an
-// external system.
+// Package externalname reads and writes external names: the annotation crossplane.io/external-name, with which a
+// managed resource identifies a resource in an external system.
 //
 // A [Codec] writes the key of an external resource as a name and reads it back. Its key
 // is a GUID ([GUID]), one string ([Text]), or a struct with several fields ([Compound]). The
@@ -9,7 +8,7 @@
 //
 // These laws hold for every codec of this package, and the tests fuzz them:
 //
-//   - Parse(Format(key)) is the key, but for the letter case of segments that ignore it.
+//   - Parse(Format(key)) is the key, except for the letter case of segments that ignore it.
 //   - Format(Parse(name)) is the name. Parse accepts no other name than the one that Format
 //     writes, which is the canonical name.
 //   - ParseLenient accepts names that a user may have written by hand. Format makes the
@@ -21,16 +20,16 @@
 // providers, which join segments by slashes, stay valid. Only a slash or a percent sign
 // within a segment, control characters and outer spaces are percent-escaped.
 //
-// A [Scheme] is a codec with the former forms of names that a kind has used, such as a
-// name without an organization, or the ID of an operation.
+// A [Scheme] is a codec with the legacy forms of a kind's names, such as a name without an organization, or the ID of
+// an operation.
 //
 // The package knows nothing of Kubernetes and imports the standard library only. Package
 // externalname/crossplane uses it in reconcilers.
 //
 // # Reading order
 //
-// invalid.go has the error, and condition.go the reasons of conditions. escape.go, guid.go and rule.go are what segments are made of. codec.go has
-// the interface and the description of a name, and compound.go joins segments. single.go has the
-// codecs of one segment, scheme.go adds former forms, and upjet.go is for providers that Upjet
-// generates. A file uses only files before it.
+// invalid.go has the error, and condition.go the reasons of conditions. escape.go, guid.go and rule.go implement
+// segments. codec.go has the interface and the description of a name, and compound.go joins segments. single.go has the
+// codecs of one segment, scheme.go adds legacy forms, and upjet.go is for providers that Upjet generates. A file uses
+// only files before it.
 package externalname

@@ -45,8 +45,8 @@ func outerSpaces(text string) (left, right int) {
 	return left, right
 }
 
-// unescape reads one segment. It accepts escapes that escape would not write; whether a name
-// is canonical is decided by writing it again.
+// unescape reads one segment. It accepts escapes that escape would not write: the caller formats the key again to check
+// whether a name is canonical.
 func unescape(text string) (string, *godwit.Reason) {
 	if !strings.Contains(text, "%") {
 		return text, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// Reasons are those of invalid names.
+// Reasons has the reasons of invalid names.
 var Reasons godwit.Catalog
 
 // Reasons of an [InvalidError].
@@ -74,8 +74,7 @@ var (
 	})
 )
 
-// InvalidError means that a text is no external name of a kind, or that a key can't become
-// one.
+// InvalidError means that a text is not a valid external name of a kind, or that a key can't become one.
 type InvalidError struct {
 	// Segment is the name of the segment, empty if the name as a whole is invalid.
 	Segment string
@@ -103,16 +102,15 @@ func (e *InvalidError) Error() string {
 	return b.String()
 }
 
-// gotBytes bounds what an error quotes: an annotation may have 256 KiB, and an error ends in
-// a condition and an event.
+// gotBytes bounds the quoted text in an error: an annotation may have 256 KiB, and an error is written to a condition
+// and an event.
 const gotBytes = 64
 
 func invalid(segment string, reason *godwit.Reason, expected, got string) *InvalidError {
 	return &InvalidError{Segment: segment, Reason: reason, Expected: expected, Got: excerpt(got)}
 }
 
-// excerpt quotes the beginning of a text. It may cut a character in two, since %q escapes
-// what is left of it.
+// excerpt quotes the beginning of a text. It may cut a character in two, because %q escapes the rest.
 func excerpt(text string) string {
 	if len(text) <= gotBytes {
 		return fmt.Sprintf("%q", text)

@@ -7,10 +7,10 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// Rule restricts one segment of a name, or says what a change of it means.
+// Rule restricts one segment of a name, or defines how changes of it are handled.
 type Rule func(*rules)
 
-// rules are those of one segment. The zero value accepts any text that is not blank.
+// rules are the rules of one segment. The zero value accepts any text that is not blank.
 type rules struct {
 	guid      *guidForm
 	values    []string
@@ -25,7 +25,7 @@ type check struct {
 	accepts  func(string) bool
 }
 
-// IsGUID means that the segment is a GUID, as [GUID] has it.
+// IsGUID means that the segment is a GUID in the form of [GUID].
 func IsGUID(options ...GUIDOption) Rule {
 	return func(r *rules) {
 		r.guid = &guidForm{}
@@ -41,9 +41,8 @@ func Enum(values ...string) Rule {
 	return func(r *rules) { r.values = slices.Clone(values) }
 }
 
-// Check means that a function of the provider accepts the segment. Expected says in an error
-// what it accepts, such as "a region". The function sees the text as it is in the key,
-// without escapes; in a segment that ignores letter case it sees lower case.
+// Check restricts the segment with a function of the provider. Errors say that expected is required, such as "a
+// region". The function gets the text of the key, without escapes; if the segment ignores letter case, in lower case.
 func Check(expected string, accepts func(text string) bool) Rule {
 	return func(r *rules) { r.checks = append(r.checks, check{expected: expected, accepts: accepts}) }
 }
@@ -80,8 +79,7 @@ func (r rules) canonical(text string) string {
 	return text
 }
 
-// refuse returns why a canonical text breaks the rules; an empty reason means that it does
-// not.
+// refuse returns why a canonical text breaks the rules, or nil.
 func (r rules) refuse(text string) (reason *godwit.Reason, expected string) {
 	switch {
 	case text == "" && r.optional:

@@ -1,17 +1,16 @@
 package externalname
 
-// Class is how a name of a [Scheme] is written.
+// Class is the class of a name of a [Scheme].
 type Class string
 
 const (
-	// Empty means that there is no name.
+	// Empty means that the object has no name.
 	Empty Class = "Empty"
 	// Canonical means that the name is the one that the codec writes.
 	Canonical Class = "Canonical"
-	// Lenient means that the name identifies the resource, but that the codec writes it
-	// in another way.
+	// Lenient means that the name identifies the resource, but that the codec would write it differently.
 	Lenient Class = "Lenient"
-	// Legacy means that the name has a former form.
+	// Legacy means that the name has a legacy form.
 	Legacy Class = "Legacy"
 )
 
@@ -29,17 +28,17 @@ const (
 	ContentOperation Content = "Operation"
 )
 
-// Form is a way in which names of a kind were once written.
+// Form is a legacy form of a kind's names.
 type Form[K any] struct {
 	// Name identifies the form in metrics, plans and the reference. It is CamelCase.
 	Name string
-	// Content is what such a name contains.
+	// Content is the content of such a name.
 	Content Content
 
 	read func(name, objectName string) (Reading[K], error)
 }
 
-// LegacyKey is a form that contains the whole key, in the writing of another codec.
+// LegacyKey returns the form of names that contain the whole key, in the form of another codec.
 func LegacyKey[K any](form string, codec Codec[K]) Form[K] {
 	return Form[K]{Name: form, Content: ContentKey, read: func(name, _ string) (Reading[K], error) {
 		key, err := codec.ParseLenient(name)
@@ -47,8 +46,8 @@ func LegacyKey[K any](form string, codec Codec[K]) Form[K] {
 	}}
 }
 
-// LegacyHint is a form that does not identify the resource by itself, such as a name that
-// lacks the organization.
+// LegacyHint returns the form of names that do not identify the resource by themselves, such as a name without the
+// organization.
 func LegacyHint[K any](form string, codec Codec[string]) Form[K] {
 	return Form[K]{Name: form, Content: ContentHint, read: func(name, _ string) (Reading[K], error) {
 		text, err := codec.ParseLenient(name)
@@ -56,8 +55,8 @@ func LegacyHint[K any](form string, codec Codec[string]) Form[K] {
 	}}
 }
 
-// LegacyObjectName is the form that crossplane-runtime writes by default: the name of the
-// managed resource itself. It is a hint, unless the external system uses that name.
+// LegacyObjectName returns the form that crossplane-runtime writes by default: the name of the managed resource itself.
+// It is a hint, unless the external system uses that name.
 func LegacyObjectName[K any]() Form[K] {
 	return Form[K]{Name: "ObjectName", Content: ContentHint, read: func(name, objectName string) (Reading[K], error) {
 		if name != objectName {
@@ -67,7 +66,7 @@ func LegacyObjectName[K any]() Form[K] {
 	}}
 }
 
-// LegacyOperation is a form that contains the ID of an operation that creates the resource.
+// LegacyOperation returns the form of names that are the ID of the operation that creates the resource.
 func LegacyOperation[K any](form string, codec Codec[string]) Form[K] {
 	return Form[K]{Name: form, Content: ContentOperation, read: func(name, _ string) (Reading[K], error) {
 		text, err := codec.ParseLenient(name)
@@ -75,17 +74,17 @@ func LegacyOperation[K any](form string, codec Codec[string]) Form[K] {
 	}}
 }
 
-// Scheme is how the names of a kind are written, and how they once were.
+// Scheme has the form of a kind's names, and their legacy forms.
 type Scheme[K any] struct {
 	// Codec writes the names.
 	Codec Codec[K]
-	// Legacy are the former forms. The first one that accepts a name reads it.
+	// Legacy are the legacy forms. The first one that accepts a name reads it.
 	Legacy []Form[K]
 }
 
-// Reading is what a name says.
+// Reading is the content of a name.
 type Reading[K any] struct {
-	// Class is how the name is written.
+	// Class is the class of the name.
 	Class Class
 	// Form is the name of the legacy form, if Class is Legacy.
 	Form string
@@ -94,7 +93,7 @@ type Reading[K any] struct {
 	// Key identifies the external resource. It is set for Canonical and Lenient names,
 	// and for legacy forms that contain a key.
 	Key K
-	// Name is the canonical name of Key, empty without one.
+	// Name is the canonical name of Key; empty if the name has no key.
 	Name string
 	// Text is the hint or the ID of the operation.
 	Text string
@@ -103,9 +102,8 @@ type Reading[K any] struct {
 // HasKey reports whether the name identifies the external resource.
 func (r Reading[K]) HasKey() bool { return r.Name != "" }
 
-// Read reads the external name of the managed resource objectName. A name that the codec
-// accepts is never taken for a legacy form. The error is the [InvalidError] of the codec if
-// nothing accepts the name.
+// Read reads the external name of the managed resource objectName. If the codec accepts a name, it is not read as a
+// legacy form. If no form accepts the name, Read returns the [InvalidError] of the codec.
 func (s Scheme[K]) Read(name, objectName string) (Reading[K], error) {
 	if name == "" {
 		return Reading[K]{Class: Empty}, nil

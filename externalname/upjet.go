@@ -11,10 +11,9 @@ type UpjetNameFunc = func(tfstate map[string]any) (string, error)
 // UpjetIDFunc has the type of Upjet's config.GetIDFn.
 type UpjetIDFunc = func(ctx context.Context, externalName string, parameters, terraformProviderConfig map[string]any) (string, error)
 
-// ForUpjet returns the two functions by which a provider that Upjet generates writes and
-// reads external names. The first makes the name of the key that keyOf reads from the
-// Terraform state. The second makes the Terraform ID of the name by idOf; it makes none for a
-// name that is not canonical.
+// ForUpjet returns the two functions with which an Upjet provider writes and reads external names. The first returns
+// the name of the key that keyOf reads from the Terraform state. The second returns the Terraform ID of a name, with
+// idOf; it returns an error for a name that is not canonical.
 func ForUpjet[K any](
 	codec Codec[K], keyOf func(tfstate map[string]any) (K, error), idOf func(K) (string, error),
 ) (UpjetNameFunc, UpjetIDFunc) {

@@ -134,7 +134,7 @@ func (c counterparts) needed(ctx context.Context, existing *appsv1.ControllerRev
 		return nil, "", nil
 	}
 	_, err = c.client.Annotate(ctx, existing, nil, decision.UnreferencedAnnotation, decision.ToAnnotation)
-	if apierror.Moved(err) {
+	if apierror.IsConflictOrNotFound(err) {
 		return decision.ReasonChanged, fmt.Sprintf("controllerrevision %s changed meanwhile", existing.Name), nil
 	}
 	return nil, "", err

@@ -76,7 +76,7 @@ func (w referrerWriter) recordError(references []reference.Reference, err error)
 func (w referrerWriter) repoint(ctx context.Context, r *reference.Referrer, references []reference.Reference) error {
 	for attempt := 0; ; attempt++ {
 		err := w.write(ctx, r, references)
-		if !apierror.Moved(err) || attempt == maxRepointAttempts {
+		if !apierror.IsConflictOrNotFound(err) || attempt == maxRepointAttempts {
 			return err
 		}
 		if r, references, err = w.reread(ctx, r); err != nil || r == nil {

@@ -60,7 +60,7 @@ func (l *release) hold(ctx context.Context, u *upgrade, references []reference.R
 	switch {
 	case permanent(u.repointErr):
 		u.setStatus(Failed, decision.ReasonRefused, u.repointErr.Error())
-	case u.repointErr != nil && !apierror.Moved(u.repointErr):
+	case u.repointErr != nil && !apierror.IsConflictOrNotFound(u.repointErr):
 		u.setStatus(InUse, decision.ReasonUnanswered, message+"; the reference could not be written: "+u.repointErr.Error())
 	case u.repointErr != nil:
 		u.setStatus(InUse, decision.ReasonChanged, message+"; other clients keep changing it: "+u.repointErr.Error())
@@ -90,7 +90,7 @@ func (l *release) clearUnreferenced(ctx context.Context, u *upgrade) error {
 	}
 	old, err := l.client.Annotate(ctx, u.repointing.old, nil, remove...)
 	switch {
-	case apierror.Moved(err):
+	case apierror.IsConflictOrNotFound(err):
 		return nil
 	case err == nil:
 		u.repointing.old = old
@@ -169,7 +169,7 @@ func (l *release) noteUnreferenced(ctx context.Context, u *upgrade) error {
 		annotations[decision.ToAnnotation] = u.repointing.to
 	}
 	old, err := l.client.Annotate(ctx, u.repointing.old, annotations)
-	if apierror.Moved(err) { // an API server before 1.34 answers 409 also where the revision is gone
+	if apierror.IsConflictOrNotFound(err) { // an API server before 1.34 answers 409 also where the revision is gone
 		live, readErr := l.client.Revision(ctx, u.GetNamespace(), u.repointing.from)
 		switch {
 		case readErr != nil:

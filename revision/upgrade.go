@@ -265,7 +265,7 @@ const changedMessage = "the revision changed meanwhile"
 // setChanged leaves a revision that another client wrote to the next attempt. Other errors
 // are returned.
 func (u *upgrade) setChanged(err error) error {
-	if !apierror.Moved(err) {
+	if !apierror.IsConflictOrNotFound(err) {
 		return err
 	}
 	u.setStatus(u.result.Phase, decision.ReasonChanged, changedMessage)

@@ -35,7 +35,7 @@ func (w worker) each(ctx context.Context, upgrades []*upgrade, step func(context
 			u.result.Action = decision.Deferred
 			u.setStatus(u.result.Phase, decision.ReasonTerminating, "namespace "+u.GetNamespace()+" is being deleted: nothing can be created in it")
 			err = nil
-		case apierror.Moved(err), errors.Is(err, errDeletedMeanwhile):
+		case apierror.IsConflictOrNotFound(err), errors.Is(err, errDeletedMeanwhile):
 			u.setStatus(u.result.Phase, decision.ReasonChanged, err.Error())
 			err = nil
 		case err != nil:
@@ -63,7 +63,7 @@ func (w worker) prepare(ctx context.Context, upgrades []*upgrade, step func(cont
 		for attempt := 1; ; attempt++ {
 			u.next, u.result.Phase = stepDone, Analyzing
 			err := step(ctx, u)
-			changed := apierror.Moved(err) || err == nil && u.result.Reason == decision.ReasonChanged
+			changed := apierror.IsConflictOrNotFound(err) || err == nil && u.result.Reason == decision.ReasonChanged
 			if !changed || attempt == prepareAttempts {
 				return err
 			}

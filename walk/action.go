@@ -7,15 +7,14 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// Object is what a walk needs to know of an object. Every Kubernetes object
-// implements it.
+// Object has the methods of an object that a walk needs. Every Kubernetes object implements it.
 type Object interface {
 	GetNamespace() string
 	GetName() string
 }
 
-// Key is namespace/name, or the name alone for a cluster-scoped object. Keys
-// compare byte by byte, as the API server's storage orders them.
+// Key returns namespace/name, or the name alone for a cluster-scoped object. Keys compare byte by byte, which is the
+// order of the API server's storage.
 func Key(o Object) string {
 	if ns := o.GetNamespace(); ns != "" {
 		return ns + "/" + o.GetName()
@@ -29,12 +28,11 @@ func Key(o Object) string {
 // the deferral.
 type Action[T Object] func(context.Context, T) (godwit.Outcome, error)
 
-// UnfinishedError is returned by an action that is done with what Run counts, but
-// has other work left on the object. It comes with an outcome that leaves nothing
-// to count, and that outcome stands. Run retries the object as after any error. The
-// action itself must report what the last attempt left undone.
+// UnfinishedError is returned by an action whose outcome is final, but that has other work left on the object. Run
+// keeps the outcome, and retries the object as after any error. The action itself must report work that is left after
+// the last attempt.
 type UnfinishedError struct {
-	// Cause decides whether the object is retried.
+	// Cause is the error that decides whether the object is retried.
 	Cause error
 }
 
@@ -43,49 +41,42 @@ func (e *UnfinishedError) Error() string { return e.Cause.Error() }
 func (e *UnfinishedError) Unwrap() error { return e.Cause }
 
 const (
-	// DefaultFailures is how many failures a report names: enough to see the
-	// pattern, bounded however many objects fail.
+	// DefaultFailures is how many failures a report has: enough to see the pattern, and bounded.
 	DefaultFailures = 20
 
-	// defaultGrace is how long the objects under way may take when a walk is
-	// told to stop: several times an ordinary write, shorter than the 30 s a
-	// pod is given to end.
+	// defaultGrace is how long started objects may take after a walk is stopped: several times an ordinary write, and
+	// less than the 30 s of a pod's termination grace period.
 	defaultGrace = 10 * time.Second
 )
 
 // Options tune [Run]. The zero value works.
 type Options struct {
-	// Limiter bounds the objects handled at once by its MaxInFlight. It does
-	// not pace them itself: the requests of the action must go through its
-	// RoundTripper. Nil means DefaultMaxInFlight objects at once.
+	// Limiter bounds the objects that are handled at once to its MaxInFlight. It does not pace them itself: the
+	// requests of the action must go through its RoundTripper. Nil means DefaultMaxInFlight objects at once.
 	Limiter *Limiter
-	// Attempts bounds the tries for one object; 0 means DefaultAttempts.
+	// Attempts bounds the attempts for one object; 0 means DefaultAttempts.
 	Attempts int
-	// Retry decides whether an object is retried after an action's error, and how
-	// long to wait at least; nil means [Transient].
+	// Retry decides whether an object is retried after an action's error, and returns the shortest wait; nil means
+	// [Transient].
 	Retry func(error) (time.Duration, bool)
-	// Cause names what made an attempt fail when that is not the API server itself
-	// but concerns some objects only, such as a webhook; empty for the API server,
-	// and for the way to it. Nil means [CauseOf].
+	// Cause returns the name of a cause that affects only some objects, such as a webhook. It returns empty for the API
+	// server itself, and for the network. Nil means [CauseOf].
 	Cause func(error) string
-	// Reason is the reason of a [godwit.Failure] for an error. Nil means the reason of the
-	// API server's answer, such as Conflict, and Failed for other errors. Each of these is a
-	// value of its own: compare their names.
+	// Reason returns the reason of a [godwit.Failure] for an error. Nil means the reason of the API server's answer,
+	// such as Conflict, and Failed for other errors. These reasons are not declared in a catalog: compare their names.
 	Reason func(error) *godwit.Reason
 	// MaxFailures bounds the failures a report names; 0 means DefaultFailures.
 	MaxFailures int
-	// Grace is how long the objects under way may take after the walk was told
-	// to stop, by its context or otherwise; 0 means 10 seconds. The action's
-	// context ends only after it, so that a write that was sent is also counted.
+	// Grace is how long started objects may take after the walk is stopped, by its context or otherwise; 0 means 10
+	// seconds. The action's context ends only after this time, so that writes that were sent are counted.
 	Grace time.Duration
 	// OnPage is called before each page is acted on. Its error stops the walk,
 	// and Run returns it.
 	OnPage func(context.Context, Report) error
-	// OnEnd is called with each object that is done, one call at a time, before
-	// OnObject. The walk waits for it: it must be quick.
+	// OnEnd is called with each finished object, one call at a time, before OnObject. The walk waits for it: it must be
+	// quick.
 	OnEnd func(Object)
-	// OnObject is called after each object that is done, one call at a time.
-	// The walk waits for it: it must be quick.
+	// OnObject is called after each finished object, one call at a time. The walk waits for it: it must be quick.
 	OnObject func(Report)
 }
 
@@ -118,21 +109,18 @@ func (o Options) workers() int {
 	return DefaultMaxInFlight
 }
 
-// Report is what a walk has done so far. It is a value: a Report that was passed to
-// a callback does not change afterwards.
+// Report is the progress of a walk. It is a value: a Report that was passed to a callback does not change afterwards.
 type Report struct {
 	Counts godwit.Counts
-	// Failures are the first objects that failed, or were deferred for a
-	// reason.
+	// Failures are the first objects that failed, or were deferred with an error.
 	Failures []godwit.Failure
 	// Remaining counts the objects not yet passed to the action, as the server
 	// reported it; -1 when it did not.
 	Remaining int64
-	// ResourceVersion is the newest page's.
+	// ResourceVersion is the resourceVersion of the newest page.
 	ResourceVersion string
-	// Cursor is the key of the last object of a page. No object of that page and
-	// of the pages before it failed, was deferred, or is under way. Cursor moves
-	// back only when the list starts again.
+	// Cursor is the key of the last object of a page. All objects of this page and of the earlier pages are finished,
+	// and none failed or was deferred. Cursor moves back only when the list starts again.
 	Cursor string
 	// Complete means that the source ended and every object was handled.
 	Complete bool

@@ -13,16 +13,14 @@ import (
 	"github.com/godwit-dev/godwit/internal/apierror"
 )
 
-// An answer counts as slow when it takes longer than slowFactor times the
-// floor and longer than slowAtLeast. The factor alone would count the queueing
-// of a fully used server as strain, and the bound alone a webhook that is slow
-// at any load.
+// An answer is slow if it takes longer than slowFactor times the floor and longer than slowAtLeast. The factor alone
+// would count queueing in a fully used server as strain; the bound alone would count a webhook that is always slow.
 const (
 	slowFactor  = 8
 	slowAtLeast = 500 * time.Millisecond
 )
 
-// answer is what one exchange shows about the server's strain.
+// answer has the signs of server strain in one exchange.
 type answer struct {
 	aborted    bool // the client ended the request: shows nothing
 	missing    bool // no answer at all
@@ -54,9 +52,8 @@ func answerOf(sent time.Time, req *http.Request, resp *http.Response, err error)
 	return a
 }
 
-// aborted reports whether the client ended the request, so that the missing answer
-// shows nothing about the server. A deadline shows something only where the server
-// had the time for an answer.
+// aborted reports whether the client ended the request, so that the missing answer says nothing about the server. An
+// exceeded deadline says something only if the server had enough time to answer.
 func aborted(ctx context.Context, sent time.Time) bool {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return time.Since(sent) < slowAtLeast
@@ -64,8 +61,9 @@ func aborted(ctx context.Context, sent time.Time) bool {
 	return ctx.Err() != nil
 }
 
-// fillsCache reports whether a 429 says that the watch cache of a resource is not filled yet, which is no sign of strain. The
-// API server asks the client to wait for 1 s, but fills the cache of a small resource in 0.1 s. The body can be read again.
+// fillsCache reports whether a 429 means that the watch cache of a resource is not filled yet. This is not a sign of
+// strain: the Retry-After is 1 s, but the API server fills the cache of a small resource in 0.1 s. The body can be read
+// again.
 func fillsCache(resp *http.Response) bool {
 	start, err := io.ReadAll(io.LimitReader(resp.Body, cacheAnswerBytes))
 	rest := io.Reader(resp.Body)
@@ -79,16 +77,15 @@ func fillsCache(resp *http.Response) bool {
 	return apierror.FillsCache(string(start))
 }
 
-// cacheAnswerBytes are more than an API server takes to say that a cache is not filled.
+// cacheAnswerBytes is an upper bound of the answer that says that a cache is not filled.
 const cacheAnswerBytes = 4 << 10
 
-// failing is the rest of a body that could not be read.
+// failing is a reader for the rest of a body that could not be read.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// writes reports whether a request may change something. A review is posted, but
-// changes nothing.
+// writes reports whether a request may change an object. A posted review does not.
 func writes(req *http.Request) bool {
 	switch req.Method {
 	case http.MethodGet, http.MethodHead:
@@ -99,8 +96,8 @@ func writes(req *http.Request) bool {
 	return true
 }
 
-// groupOf reads the API group out of a request's path. It is empty for the core
-// group, and for a path that is no resource.
+// groupOf returns the API group in a request's path. It returns empty for the core group, and for a path without a
+// resource.
 func groupOf(path string) string {
 	_, after, _ := strings.Cut(path, "/apis/")
 	group, _, _ := strings.Cut(after, "/")

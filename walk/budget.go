@@ -7,17 +7,16 @@ import (
 )
 
 const (
-	// DefaultMaxBytesPerFiveMinutes is a quarter of etcd's default quota of
-	// 2 GiB. A revision stays in etcd until it is compacted; every five minutes
-	// kube-apiserver compacts what is older than five minutes, so that up to ten
-	// minutes of writes are there at once: half of the quota.
+	// DefaultMaxBytesPerFiveMinutes is a quarter of etcd's default quota of 2 GiB. A revision stays in etcd until it is
+	// compacted. Every five minutes, kube-apiserver compacts revisions older than five minutes, so etcd has up to ten
+	// minutes of writes at once: half of the quota.
 	DefaultMaxBytesPerFiveMinutes = 512 << 20
 
-	// largestObject is etcd's --max-request-bytes default: no write adds more.
+	// largestObject is etcd's default of --max-request-bytes: no write adds more.
 	largestObject = 3 << 19
 )
 
-// budget lets writes wait for room in a byteWindow, first come, first served.
+// budget makes writes wait for room in a byteWindow, in their order.
 type budget struct {
 	next  chan struct{} // taken by the one write that is next to start
 	freed chan struct{} // signals that a write under way took less than it reserved
@@ -27,7 +26,7 @@ type budget struct {
 	opens  time.Time // when the next write finds room; zero while no write waits
 }
 
-// newBudget returns nil where the limits ask for no budget.
+// newBudget returns the budget of the limits, or nil if they set none.
 func newBudget(l Limits) *budget {
 	limit := l.MaxBytesPerFiveMinutes
 	switch {
@@ -41,18 +40,17 @@ func newBudget(l Limits) *budget {
 		freed: make(chan struct{}, 1),
 		window: byteWindow{
 			limit: limit,
-			// The error of a sample grows with the square root of what is written, so
-			// that it is too large a part of a small budget.
+			// The error of a sample grows with the square root of the written bytes: it is too large for a small
+			// budget.
 			exact: limit < DefaultMaxBytesPerFiveMinutes,
-			// The writes that can be under way reserve half of a small budget.
-			// If they reserved more, writes would start one by one, and small
-			// ones, which need less than they reserve, would wait for nothing.
+			// Concurrent writes reserve half of a small budget. If they reserved more, writes would start one by one,
+			// and small writes would wait without need.
 			perWrite: min(largestObject, limit/int64(2*l.MaxInFlight)),
 		},
 	}
 }
 
-// await returns once room for one write is reserved.
+// await waits until room for one write is reserved.
 func (b *budget) await(ctx context.Context) error {
 	ctx, done := untilStop(ctx)
 	defer done()
@@ -89,11 +87,11 @@ func (b *budget) reserve() (time.Duration, bool) {
 	return wait, ok
 }
 
-// countsFor is asked once the write has room.
-func (b *budget) countsFor(sampled bool) int64 {
+// sampleWeight returns how many writes the next one counts for. It is called when the write has room.
+func (b *budget) sampleWeight(sampled bool) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.window.countsFor(sampled)
+	return b.window.sampleWeight(sampled)
 }
 
 func (b *budget) setOpens(opens time.Time) {
@@ -102,7 +100,7 @@ func (b *budget) setOpens(opens time.Time) {
 	b.opens = opens
 }
 
-// finish counts what a write took, and wakes the write that waits for room.
+// finish counts the bytes of a write, and wakes the write that waits for room.
 func (b *budget) finish(bytes int64) {
 	b.mu.Lock()
 	b.window.replace(time.Now(), bytes)
@@ -119,7 +117,8 @@ func (b *budget) add(bytes int64) {
 	b.window.add(time.Now(), bytes)
 }
 
-// delay is 0 as long as a write is under way: its answer may make room at once.
+// delay returns the time until the next write may start. It is 0 while a write is in flight: its answer may make room
+// at once.
 func (b *budget) delay() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

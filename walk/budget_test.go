@@ -222,7 +222,7 @@ func TestWhichWritesAreMeasured(t *testing.T) {
 	for name, tc := range cases {
 		synctest.Test(t, func(t *testing.T) {
 			l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: tc.limit})
-			l.Book(tc.booked)
+			l.AddWritten(tc.booked)
 			measured := 0
 			for range writes {
 				_ = l.WriteSampled(t.Context(), func(_ context.Context, measure bool) (int64, error) {
@@ -309,7 +309,7 @@ func TestWaitsForBytesReportsTheDelay(t *testing.T) {
 func TestWaitsForBytesIsZeroWhileAWriteIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: 64 * mib})
-		l.Book(62 * mib)
+		l.AddWritten(62 * mib)
 		var writes sync.WaitGroup
 		begun := time.Now()
 		for range 2 { // there is room for one, until its answer says that it took none
@@ -342,7 +342,7 @@ func TestWithoutByteBudget(t *testing.T) {
 		if _, err := walkOver(t.Context(), l, &w, func(int) int64 { return mib }, 1600); err != nil {
 			t.Fatal(err)
 		}
-		l.Book(mib)
+		l.AddWritten(mib)
 		if took := time.Since(begun); took > 5*time.Second {
 			t.Errorf("1600 objects took %v, want 100 times 20 ms", took)
 		}
@@ -369,7 +369,7 @@ func TestByteBudgetKeepsOneEntryPerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := walk.NewLimiter(walk.Limits{})
 		for range 100_000 {
-			l.Book(kib)
+			l.AddWritten(kib)
 			time.Sleep(10 * time.Millisecond)
 		}
 		if got := l.WindowEntries(); got > 301 {
@@ -407,11 +407,11 @@ func TestByteBudgetCountsWhatWasWritten(t *testing.T) {
 					t.Errorf("Write returns %v, want %v", err, tc.err)
 				}
 				// The rest of the budget is just enough for the next write.
-				l.Book(limit - 3*mib/2 - tc.booked)
+				l.AddWritten(limit - 3*mib/2 - tc.booked)
 				if took := timeOfWrite(t, l); took != 0 {
 					t.Errorf("%s: more than %d bytes were counted: the next write waits %v", tc.reason, tc.booked, took)
 				}
-				l.Book(1)
+				l.AddWritten(1)
 				if took := timeOfWrite(t, l); took == 0 {
 					t.Errorf("%s: less than %d bytes were counted: another write finds room", tc.reason, tc.booked)
 				}

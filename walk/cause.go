@@ -10,23 +10,20 @@ import (
 )
 
 const (
-	// causeTime is how long the attempts for one object may take. A walk stops
-	// retrying for a cause that no object has got past for that long. From then on
-	// it retries one object per causeTime, to notice when the cause is gone.
+	// causeTime is how long the attempts for one object may take. If no object has passed a cause for this time, the
+	// walk suspends retries for it. It still retries one object per causeTime, to notice when the cause has ended.
 	causeTime = time.Minute
 
-	// maxExhausted is how many objects may use up their attempts. When they do so in
-	// a row for faults of the API server itself, the walk ends. When they do so for
-	// one other cause, the walk stops retrying for that cause.
+	// maxExhausted is how many objects may use up their attempts. If they do so in a row because of the API server
+	// itself, the walk ends. If they do so because of another cause, the walk suspends retries for it.
 	maxExhausted = 32
 
 	// maxCauses bounds the memory; further causes share one entry.
 	maxCauses = 64
 )
 
-// CauseOf is the default of Options.Cause. An internal error is about the object
-// that was written: the API server answers so when a webhook fails. The API server
-// itself is the cause of any other fault that may pass.
+// CauseOf is the default of Options.Cause. An internal error concerns the written object: the API server returns it if
+// a webhook fails. The API server itself is the cause of other transient errors.
 func CauseOf(err error) string {
 	if apierrors.IsInternalError(err) {
 		return "internal error"
@@ -39,8 +36,8 @@ func reasonOf(err error) *godwit.Reason {
 	return &godwit.Reason{Name: cmp.Or(string(apierrors.ReasonForError(err)), "Failed")}
 }
 
-// causes holds, by name, what made attempts fail apart from the API server itself.
-// It is not safe for concurrent use.
+// causes has, by name, the causes of failed attempts other than the API server itself. It is not safe for concurrent
+// use.
 type causes map[string]*cause
 
 type cause struct {
@@ -49,8 +46,8 @@ type cause struct {
 	probed      time.Time // when an object was last retried in spite of the suspension
 }
 
-// fail records an attempt that failed for the cause, and reports whether the
-// object is retried, and whether that retry is a probe of a suspended cause.
+// fail records a failed attempt. It reports whether the object is retried, and whether the retry is a probe of a
+// suspended cause.
 func (c causes) fail(name string, now time.Time) (retry, probe bool) {
 	at := c.entry(name)
 	if at.first.IsZero() || now.Sub(at.last) > causeTime { // an old failure says nothing about now
@@ -65,13 +62,13 @@ func (c causes) fail(name string, now time.Time) (retry, probe bool) {
 	return true, probe
 }
 
-// exhaust records an object that used up its attempts for the cause.
+// exhaust records an object that has used up its attempts.
 func (c causes) exhaust(name string) { c.entry(name).exhausted++ }
 
-// pass records that an object got past a cause that made it fail before.
+// pass records that an object has succeeded after the cause had made it fail.
 func (c causes) pass(name string) { delete(c, c.key(name)) }
 
-// suspended reports whether objects that fail for the cause are not retried.
+// suspended reports whether retries for the cause are suspended.
 func (c causes) suspended(name string) bool {
 	at, ok := c[c.key(name)]
 	return ok && at.suspended()

@@ -9,12 +9,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// requestTimeout is above the API server's own 60 s, so that the API server
-// reports a timeout where it can. It ends a request to a server that no longer
-// answers at all.
+// requestTimeout is longer than the API server's own 60 s, so that the API server can report a timeout. It ends a
+// request to a server that no longer answers.
 const requestTimeout = 70 * time.Second
 
-// Config returns a copy of cfg for clients whose requests only the limiter paces.
+// Config returns a copy of cfg for clients that only the limiter paces.
 func (l *Limiter) Config(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1 // no rate limit by client-go
@@ -29,8 +28,8 @@ func (l *Limiter) Config(cfg *rest.Config) *rest.Config {
 	return cfg
 }
 
-// deadline bounds one exchange. Unlike the timeout of an http.Client it begins
-// when the request is sent, not while it waits for its turn.
+// deadline bounds one exchange. Unlike the timeout of an http.Client, it starts when the request is sent, not while it
+// waits for its turn.
 type deadline struct {
 	next  http.RoundTripper
 	limit time.Duration

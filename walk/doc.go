@@ -2,22 +2,19 @@
 // bounded pages, acts on each object, adapts its pace to the API server's
 // answers, and counts every outcome.
 //
-// [List] turns one bounded list call into a [Source] of pages: it survives an
-// expired continue token, retries transient faults, and holds at most two
-// pages in memory, the one being acted on and the next. [Run] hands the objects
-// of a source to an [Action] and adds up the outcomes. A [Limiter] bounds how
-// many requests are under way, how many writes start per second, and how many
-// bytes they add to etcd in five minutes. All walks over one cluster share one
-// limiter.
+// [List] turns a paged list call into a [Source] of pages: it continues after an expired continue token, retries
+// transient errors, and holds at most two pages in memory, the current one and the next. [Run] passes the objects of a
+// source to an [Action] and counts the outcomes. A [Limiter] bounds the requests in flight, the writes per second, and
+// the bytes that they add to etcd in five minutes. All walks over one cluster share one limiter.
 //
-// Package walk does not decide what an answer means for an object (the action
-// does), it does not persist anything (Options.OnPage may), and it does not depend
-// on what is being migrated.
+// Package walk does not decide what an answer means for an object (the action does), does not persist anything
+// (Options.OnPage may), and does not depend on the kind of migration.
 //
 // # Reading order
 //
-// turn.go has the waits that end with a walk, and retry.go decides which faults are retried. list.go reads pages. limits.go,
-// window.go and budget.go are the bounds, answer.go reads what an answer shows, and limiter.go paces; write.go counts bytes,
-// and config.go makes clients that the limiter paces. cause.go remembers what makes attempts fail. action.go is what a caller
-// brings, worker.go handles objects, and run.go feeds the workers. A file uses only files before it.
+// turn.go has the waits that end with a walk, and retry.go decides which errors are retried. list.go reads pages.
+// limits.go, window.go and budget.go are the bounds, answer.go evaluates answers, and limiter.go paces requests;
+// write.go counts bytes, and config.go configures clients for the limiter. cause.go records the causes of failed
+// attempts. action.go has the caller's options, worker.go handles objects, and run.go feeds the workers. A file uses
+// only files before it.
 package walk

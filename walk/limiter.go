@@ -11,30 +11,26 @@ import (
 )
 
 const (
-	// DefaultMaxInFlight is where a two-core API server stopped gaining
-	// throughput in our measurements (347/s at 1 in flight, 749/s at 16,
-	// 729/s at 24); larger servers gain little more from one client.
+	// DefaultMaxInFlight is the number at which the throughput of a two-core API server stopped growing in our
+	// measurements (347/s at 1 in flight, 749/s at 16, 729/s at 24); larger servers gain little more from one client.
 	DefaultMaxInFlight = 16
 
-	// startInFlight is where the search for the best number begins.
+	// startInFlight is the first value in the search for the best number.
 	startInFlight = 4
 
-	// One request probes a server that does not answer at all, after pauses that
-	// double from the first of these to the second.
+	// One request at a time probes a server that does not answer, after pauses that double from firstOutagePause to
+	// maxOutagePause.
 	firstOutagePause = 200 * time.Millisecond
 	maxOutagePause   = 5 * time.Second
 )
 
-// Limiter paces requests. It adapts the number in flight: up by one per answer
-// until the first sign of strain, then up by one per full set of answers, and down
-// by half on 429, 5xx and on answers far slower than the server's floor. After a
-// Retry-After, or without an answer at all, no request starts for a while. The 429 of
-// a watch cache that is not filled yet counts as no strain.
+// Limiter paces requests. It adapts the number in flight: it adds one per answer until the first sign of strain, then
+// one per full set of answers, and halves the number after 429, 5xx and answers far slower than the server's floor.
+// After a Retry-After, or if the server does not answer, it starts no request for a while. The 429 of a watch cache
+// that is not filled yet does not count as strain.
 //
-// A Limiter sits below the HTTP client as a [http.RoundTripper], where it sees
-// every answer. Only the bytes that were stored have to be reported to it, by
-// [Limiter.Write]. A Limiter is safe for concurrent use; all walks over one cluster
-// share one.
+// A Limiter is an [http.RoundTripper] below the HTTP client, so it sees every answer. Callers only report stored bytes,
+// with [Limiter.Write]. A Limiter is safe for concurrent use; all walks over one cluster share one.
 type Limiter struct {
 	outer  *Limiter // paces every request, too; nil: none
 	max    int
@@ -74,10 +70,9 @@ func NewLimiter(l Limits) *Limiter {
 	}
 }
 
-// Narrow returns a limiter for one walk among those that l paces. Its requests wait
-// within its own bounds first, then among all others of l. The byte budget is
-// shared. Where requests of this walk fail with 500, as they do when a webhook for
-// its objects does not answer, only this walk slows down.
+// Narrow returns a limiter for one walk among those of l. A request waits first within the bounds of the narrow
+// limiter, then among all requests of l. They share the byte budget. If requests of this walk fail with 500, for
+// example because a webhook for its objects does not answer, only this walk slows down.
 func (l *Limiter) Narrow(to Limits) *Limiter {
 	if to.MaxInFlight <= 0 || to.MaxInFlight > l.max {
 		to.MaxInFlight = l.max
@@ -87,18 +82,17 @@ func (l *Limiter) Narrow(to Limits) *Limiter {
 	return narrow
 }
 
-// MaxInFlight is the bound that the limiter was made with. More workers than this
-// cannot be busy.
+// MaxInFlight returns the limiter's bound. More workers than this cannot be busy.
 func (l *Limiter) MaxInFlight() int { return l.max }
 
-// InFlight reports how many requests are under way and how many may be.
+// InFlight returns how many requests are in flight and how many may be.
 func (l *Limiter) InFlight() (now, allowed int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.inFlight, int(l.allowed)
 }
 
-// RoundTripper paces every request that goes through next.
+// RoundTripper returns a RoundTripper that paces every request to next.
 func (l *Limiter) RoundTripper(next http.RoundTripper) http.RoundTripper {
 	return l.roundTripper(next, false)
 }
@@ -142,8 +136,8 @@ func (l *Limiter) admission(req *http.Request) error {
 	if l.writes == nil || !writes(req) {
 		return l.acquire(ctx)
 	}
-	// One writer at a time takes from the rate and then waits for its slot. If
-	// many did so while the gate is closed, they would start at once when it opens.
+	// Only one writer at a time takes from the rate and then waits for its slot. If many did so while the gate is
+	// closed, they would all start when it opens.
 	select {
 	case l.next <- struct{}{}:
 		defer func() { <-l.next }()
@@ -182,7 +176,7 @@ func (l *Limiter) acquire(ctx context.Context) error {
 	}
 }
 
-// leave removes a request from the queue, or frees the slot that it got meanwhile.
+// leave removes a request from the queue, or frees its slot if it got one meanwhile.
 func (l *Limiter) leave(turn chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,7 +192,7 @@ func (l *Limiter) leave(turn chan struct{}) {
 
 func (l *Limiter) open() bool { return l.gate == nil && l.inFlight < int(l.allowed) }
 
-// admit starts the requests that have waited longest, as far as there is room.
+// admit starts the requests that have waited longest, as long as the bound allows.
 func (l *Limiter) admit() {
 	for len(l.waiting) > 0 && l.open() {
 		close(l.waiting[0])
@@ -219,9 +213,8 @@ func (l *Limiter) release(a answer) {
 	switch {
 	case a.aborted:
 	case !a.sent.After(l.lastCut):
-		// The request was sent before the last cut, so that its answer shows the
-		// load before the cut. One lost connection is one outage, however many
-		// requests it ends, and many 429s to one load are one cut.
+		// The request was sent before the last cut, so its answer reflects the load before the cut. One lost connection
+		// is one outage, even if it ends many requests, and many 429s for the same load are one cut.
 	case a.missing:
 		l.lastCut = time.Now()
 		l.allowed = 1
@@ -249,8 +242,7 @@ func (l *Limiter) grow() {
 	l.allowed = min(l.allowed+step, float64(l.max))
 }
 
-// close shuts the gate for d from now, or until it would open anyway, whichever is
-// later.
+// close closes the gate for d from now. If the gate would already open later, it does not change.
 func (l *Limiter) close(d time.Duration) {
 	opens := time.Now().Add(d)
 	if l.gate != nil {
@@ -271,14 +263,12 @@ func (l *Limiter) close(d time.Duration) {
 	})
 }
 
-// floorWindow is how many answers one floor covers, so that a server that became
-// slower for good is not seen as strained for ever. An answer to a request that was
-// alone begins a new floor, because our load did not slow it down.
+// floorWindow is how many answers one floor covers, so that a permanently slower server is not treated as strained
+// forever. The answer to a request that was alone in flight begins a new floor, because our load did not slow it down.
 const floorWindow = 1000
 
-// floor is the least latency that a window of answers has shown. Each API group has
-// its own: a webhook slows down every write to one group, and none of the access
-// reviews and CRDs that are written in between.
+// floor is the least latency in a window of answers. Each API group has its own floor: a webhook slows down every write
+// to one group, but not the access reviews and CRDs in between.
 type floor struct {
 	least   time.Duration
 	samples int

@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// DefaultPageObjects bounds the memory of one list call; 500 is kubectl's
-// --chunk-size default and what API servers are tuned for.
+// DefaultPageObjects bounds the memory of one list call; 500 is kubectl's default of --chunk-size, and API servers are
+// tuned for it.
 const DefaultPageObjects = 500
 
 // Page is one bounded part of a collection.
@@ -19,41 +19,37 @@ type Page[T any] struct {
 	// page. An item that points into an array of the whole page keeps the page in
 	// memory.
 	Items []T
-	// ResourceVersion is the collection's, as the server reported it with this
-	// page. Pages of one list share it, unless its token expired between them.
+	// ResourceVersion is the resourceVersion of the collection in this page. The pages of one list share it, unless the
+	// continue token expired between them.
 	ResourceVersion string
 	// Remaining counts the objects after this page; -1 when the server does
 	// not report it. The server leaves it out on the last page; List sets 0 there.
 	Remaining int64
 }
 
-// Source yields pages in key order. A page that comes with an error is invalid,
-// and is the last one.
+// Source yields pages in key order. After an error it ends; the page with the error is invalid.
 type Source[T any] = iter.Seq2[Page[T], error]
 
-// Fetch reads one page: at most limit objects from where the continue token
-// points; an empty token means the beginning. It returns the token of the next
-// page, which is empty after the last page.
+// Fetch reads one page: at most limit objects from the continue token on; an empty token means the beginning. It
+// returns the token of the next page, or empty after the last page.
 type Fetch[T any] func(ctx context.Context, limit int64, token string) (page Page[T], next string, err error)
 
 // ListOptions tune [List]. The zero value works.
 type ListOptions struct {
 	// PageObjects is the size of a page; 0 means DefaultPageObjects.
 	PageObjects int64
-	// Attempts bounds the tries for one page; 0 means DefaultAttempts.
+	// Attempts bounds the attempts for one page; 0 means DefaultAttempts.
 	Attempts int
 	// Retry decides whether a failed list call is retried; nil means [Transient].
 	Retry func(error) (time.Duration, bool)
 }
 
-// List reads a collection through fetch. It fetches one page ahead of the page
-// being acted on, and keeps at most these two in memory.
+// List reads a collection with fetch. It fetches one page ahead, and keeps at most two pages in memory.
 //
-// When the list's snapshot was compacted (410), List continues from the same key
-// with the token that the error carries. Objects on those later pages may be newer
-// than the first page's resourceVersion. After an error without a token, List
-// starts again from the beginning, at most 3 times: acting on an object twice must
-// be harmless, and such an object is counted twice.
+// If the list's snapshot was compacted (410), List continues from the same key with the token in the error. Objects on
+// later pages may then be newer than the first page's resourceVersion. If the error has no token, List starts again
+// from the beginning, at most 3 times. So the action must tolerate an object twice, and such an object is counted
+// twice.
 //
 // A source that ends without an error has yielded the whole collection. When its
 // context ends, the source yields the cause as an error.
@@ -68,9 +64,8 @@ func List[T any](ctx context.Context, fetch Fetch[T], o ListOptions) Source[T] {
 			defer close(ahead)
 			l.produce(ctx, ahead)
 		}()
-		// The producer must have ended when the source returns: its next fetch
-		// would otherwise outlive the owner of the client. The pages that it
-		// still sends are read here, so that its sends need not watch ctx.
+		// The producer must end before the source returns: otherwise its next fetch could outlive the owner of the
+		// client. Draining the channel here lets the producer send without watching ctx.
 		defer func() {
 			cancel()
 			for range ahead {
@@ -108,12 +103,12 @@ func (o ListOptions) withDefaults() ListOptions {
 }
 
 const (
-	// maxExpired bounds the expired tokens in a row. More requests do not help
-	// against a server that expires every token at once.
+	// maxExpired bounds the consecutive expired tokens. More requests do not help if a server expires every token at
+	// once.
 	maxExpired = 3
 
-	// maxRestarts bounds the restarts of a whole list, however many pages come
-	// in between: a list that expires each time before its end would never end.
+	// maxRestarts bounds the restarts of a whole list, regardless of the pages in between: a list that always expires
+	// before its end would never end.
 	maxRestarts = 3
 )
 
@@ -142,8 +137,7 @@ func (l lister[T]) produce(ctx context.Context, out chan<- fetched[T]) {
 	}
 }
 
-// page fetches one page until it succeeds, the fault is not transient, or the
-// attempts are used up.
+// page fetches one page. It retries transient errors until the attempts are used up.
 func (l lister[T]) page(ctx context.Context, token string) (Page[T], string, error) {
 	for attempt := 1; ; attempt++ {
 		if ctx.Err() != nil {
@@ -166,9 +160,8 @@ func (l lister[T]) page(ctx context.Context, token string) (Page[T], string, err
 	}
 }
 
-// expired recognizes a 410. The server's error for an expired token carries a token
-// that continues from the same key at the newest resourceVersion. Where the error
-// has none, resume is empty, which starts the list again.
+// expired reports whether an error is a 410, and returns the continue token in it: it continues from the same key at
+// the newest resourceVersion. If the error has no token, resume is empty, which starts the list again.
 func expired(err error) (resume string, ok bool) {
 	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return "", false

@@ -66,7 +66,7 @@ func TestNarrowLimitersShareTheByteBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := walk.NewLimiter(walk.Limits{MaxBytesPerFiveMinutes: 10 << 20})
 		narrow := shared.Narrow(walk.Limits{MaxInFlight: 1, MaxBytesPerFiveMinutes: -1})
-		shared.Book(10 << 20)
+		shared.AddWritten(10 << 20)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := narrow.Write(ctx, func(context.Context) (int64, error) { return 1, nil }); err == nil {

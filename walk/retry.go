@@ -10,26 +10,23 @@ import (
 )
 
 const (
-	// DefaultAttempts bounds the tries for one object or page. With the delays
-	// below, ten tries span 28 to 55 s: longer than an API server's restart,
-	// short enough that a broken webhook is reported while the user still
+	// DefaultAttempts bounds the attempts for one object or page. With the delays below, ten attempts span 28 to 55 s:
+	// longer than the restart of an API server, and short enough to report a broken webhook while the user still
 	// watches the run.
 	DefaultAttempts = 10
 
 	firstDelay = 200 * time.Millisecond
-	// maxDelay caps one wait, also one that a server asks for by Retry-After:
-	// a server that is back earlier should not be left idle.
+	// maxDelay bounds one wait, even if the server's Retry-After is longer: the server may be back earlier.
 	maxDelay = 15 * time.Second
 )
 
-// Transient reports whether a fault may pass without a change, and how long the
-// API server asked the client to wait. That is 0 when it did not ask, and while it
-// fills its watch cache, which often takes far less than the 1 s that it asks for.
-// Conflicts are not transient: only the action knows what a conflict means.
+// Transient reports whether a retry may succeed without a change by a user, and returns the API server's Retry-After.
+// It returns 0 without a Retry-After, and while the API server fills its watch cache: this often takes far less than
+// the 1 s in the header. Conflicts are not transient: only the action knows what a conflict means.
 func Transient(err error) (time.Duration, bool) { return apierror.Retried(err) }
 
-// backoff is the wait before the next attempt: exponential with full jitter on
-// its upper half, never shorter than the server's hint.
+// backoff returns the wait before the next attempt: exponential with jitter on its upper half, and never shorter than
+// the server's hint.
 func backoff(attempt int, hint time.Duration) time.Duration {
 	d := firstDelay << min(attempt-1, 10)
 	d = min(d, maxDelay)
@@ -37,7 +34,7 @@ func backoff(attempt int, hint time.Duration) time.Duration {
 	return min(max(d, hint), maxDelay)
 }
 
-// Wait returns nil after d, or the cause when the context ends before.
+// Wait waits for d and returns nil. If the context ends before, it returns the cause.
 func Wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -65,8 +62,8 @@ func Retry(ctx context.Context, attempts int, f func(context.Context) error) err
 	}
 }
 
-// exhaustedError is the last error of a page whose attempts are used up. It
-// is not transient: a Retry around the list would multiply the attempts.
+// exhaustedError has the last error of a page whose attempts are used up. It is not transient: otherwise a Retry around
+// the list would multiply the attempts.
 type exhaustedError struct {
 	attempts int
 	err      error

@@ -8,9 +8,8 @@ import (
 // concurrently, and pages follow each other without a pause: OnPage runs while the
 // last objects of the page before may still be under way.
 //
-// An object whose attempt failed waits for its next attempt without a worker. While
-// more than 256 objects wait, no other object is begun. How this ends depends on
-// the cause of the failures, see Options.Cause:
+// After a failed attempt, an object waits for its next attempt without a worker. While more than 256 objects wait, Run
+// starts no other object. What happens next depends on the cause of the failures, see Options.Cause:
 //
 //   - The cause is the API server itself, which then fails for every object: the
 //     walk ends with an error when 32 objects in a row have used up their attempts.
@@ -21,10 +20,9 @@ import (
 //     attempt, so that the walk reaches later objects. One object per minute is
 //     still retried. When it gets past the cause, retries start again.
 //
-// Run returns an error when the walk did not reach the end: the source failed,
-// OnPage returned an error, the context ended, or the API server failed as above.
-// The report counts every object that was begun in every case. An object that
-// waited for another attempt, or was abandoned after the grace, counts as Deferred.
+// Run returns an error if the walk did not reach its end: the source failed, OnPage returned an error, the context
+// ended, or the API server failed as above. The report counts every started object in any case. An object that waited
+// for another attempt, or was abandoned after the grace, counts as Deferred.
 func Run[T Object](ctx context.Context, pages Source[T], act Action[T], o Options) (Report, error) {
 	r := newRunner(ctx, act, o.withDefaults())
 	defer r.stop(context.Canceled)
@@ -44,7 +42,7 @@ func Run[T Object](ctx context.Context, pages Source[T], act Action[T], o Option
 	return r.report, err
 }
 
-// feed hands every object of the source to the workers.
+// feed passes every object of the source to the workers.
 func (r *runner[T]) feed(pages Source[T]) error {
 	for page, err := range pages {
 		if cause := context.Cause(r.ctx); cause != nil {
@@ -53,7 +51,7 @@ func (r *runner[T]) feed(pages Source[T]) error {
 		if err != nil {
 			return err
 		}
-		r.begin(page)
+		r.recordPage(page)
 		if r.options.OnPage != nil {
 			if err := r.options.OnPage(r.ctx, r.snapshot()); err != nil {
 				return err
@@ -66,8 +64,8 @@ func (r *runner[T]) feed(pages Source[T]) error {
 	return nil
 }
 
-// begin records what the server reported with the page.
-func (r *runner[T]) begin(page Page[T]) {
+// recordPage records the metadata of a page in the report.
+func (r *runner[T]) recordPage(page Page[T]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.report.ResourceVersion = page.ResourceVersion
@@ -98,8 +96,7 @@ func (r *runner[T]) feedPage(objects []T) error {
 	return nil
 }
 
-// awaitRoom waits while too many objects wait for their next attempt. When the walk
-// is told to stop, it returns the reason.
+// awaitRoom waits while too many objects wait for their next attempt. If the walk is stopped, it returns the reason.
 func (r *runner[T]) awaitRoom() error {
 	for r.ctx.Err() == nil && r.full() {
 		select {

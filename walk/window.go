@@ -6,20 +6,18 @@ import (
 )
 
 const (
-	// budgetWindow is how often kube-apiserver compacts etcd
-	// (--etcd-compaction-interval).
+	// budgetWindow is the default of kube-apiserver's --etcd-compaction-interval.
 	budgetWindow = 5 * time.Minute
 
 	// entrySpan bounds the window to one entry per second.
 	entrySpan = time.Second
 
-	// measureOneIn is how many writes a measured one counts for while sizes are a sample.
+	// measureOneIn is how many writes a measured write counts for while sizes are sampled.
 	measureOneIn = 4
 )
 
-// byteWindow adds up the bytes that were written within the window. The size of a
-// write is known only when its answer is there, so that each write reserves bytes
-// before it is sent.
+// byteWindow sums the bytes that were written within the window. The size of a write is known only after its answer, so
+// each write reserves bytes before it is sent.
 type byteWindow struct {
 	limit    int64 // bytes within any window
 	perWrite int64 // bytes that a write under way reserves
@@ -30,15 +28,14 @@ type byteWindow struct {
 	entries  []entry // oldest first
 }
 
-// entry is what was written within one span.
+// entry has the bytes that were written within one span.
 type entry struct {
 	end   time.Time // of the span
 	bytes int64
 }
 
-// reserve makes room for one write. Where there is none, wait is the time until
-// the oldest entry leaves the window; an answer that comes before may make room
-// earlier.
+// reserve reserves room for one write. If the window has no room, wait is the time until the oldest entry leaves it; an
+// earlier answer may make room sooner.
 func (w *byteWindow) reserve(now time.Time) (wait time.Duration, ok bool) {
 	w.dropOld(now)
 	if w.written+w.reserved+w.perWrite <= w.limit {
@@ -51,9 +48,9 @@ func (w *byteWindow) reserve(now time.Time) (wait time.Duration, ok bool) {
 	return w.entries[0].end.Add(budgetWindow).Sub(now), false
 }
 
-// countsFor is how many writes the next one counts for; 0 if it is not measured. The choice is random: objects are listed
-// by name, and their sizes may have any pattern.
-func (w *byteWindow) countsFor(sampled bool) int64 {
+// sampleWeight returns how many writes the next one counts for, or 0 if it is not measured. The choice is random,
+// because sizes may follow a pattern in the order of names.
+func (w *byteWindow) sampleWeight(sampled bool) int64 {
 	switch {
 	case !sampled || w.exact || w.written+w.reserved > w.limit/2:
 		return 1
@@ -63,7 +60,7 @@ func (w *byteWindow) countsFor(sampled bool) int64 {
 	return 0
 }
 
-// replace adds the bytes that a write really took in place of what it reserved.
+// replace replaces the reserved bytes of a write with its actual size.
 func (w *byteWindow) replace(now time.Time, bytes int64) {
 	w.reserved -= w.perWrite
 	w.add(now, bytes)
@@ -82,8 +79,7 @@ func (w *byteWindow) add(now time.Time, bytes int64) {
 	w.entries = append(w.entries, entry{end: now.Add(entrySpan), bytes: bytes})
 }
 
-// dropOld removes the entries that left the window. An entry stays until the
-// newest byte of its span leaves.
+// dropOld removes the entries that have left the window. An entry leaves with the end of its span.
 func (w *byteWindow) dropOld(now time.Time) {
 	old := 0
 	for old < len(w.entries) && !now.Before(w.entries[old].end.Add(budgetWindow)) {

@@ -10,11 +10,11 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// maxParked bounds the objects that wait for their next attempt. While more
-// wait, no other object is begun; the workers make the attempts that are due.
+// maxParked bounds the objects that wait for their next attempt. While more wait, no other object is started; the
+// workers make the attempts that are due.
 const maxParked = 256
 
-// runner is one walk under way.
+// runner is a running walk.
 type runner[T Object] struct {
 	ctx     context.Context //nolint:containedctx // a runner lives as long as its walk; ends when the walk is told to stop
 	stop    context.CancelCauseFunc
@@ -37,7 +37,7 @@ type runner[T Object] struct {
 	causes    causes
 }
 
-// progress is what is left to do of one page.
+// progress is the remaining work of one page.
 type progress struct {
 	last string // key of the last object
 	left int
@@ -59,7 +59,7 @@ func newRunner[T Object](ctx context.Context, act Action[T], o Options) *runner[
 	r := &runner[T]{
 		act: act, options: o,
 		jobs:   make(chan job[T]),
-		due:    make(chan job[T], maxParked+1+o.workers()), // the objects under way when the feeder stops may have to wait as well
+		due:    make(chan job[T], maxParked+1+o.workers()), // objects that are started when the feeder stops may have to wait too
 		room:   make(chan struct{}, 1),
 		causes: causes{},
 	}
@@ -80,7 +80,7 @@ func newRunner[T Object](ctx context.Context, act Action[T], o Options) *runner[
 	return r
 }
 
-// finish waits until every announced object is done and the workers are gone.
+// finish waits until every announced object is done and the workers have ended.
 func (r *runner[T]) finish() {
 	r.pending.Wait()
 	close(r.jobs)
@@ -103,8 +103,8 @@ func (r *runner[T]) work() {
 	}
 }
 
-// resume makes the next attempt, unless the walk was told to stop meanwhile, or the
-// cause of the last error has been suspended.
+// resume makes the next attempt, unless the walk was stopped meanwhile, or retries for the cause of the last error were
+// suspended.
 func (r *runner[T]) resume(j job[T]) {
 	switch {
 	case r.ctx.Err() != nil:
@@ -130,7 +130,7 @@ func (r *runner[T]) handle(j job[T]) {
 		r.done(j, godwit.Failed, fmt.Errorf("the action returned %v without an error", outcome))
 		return
 	case errors.Is(err, ErrStopped):
-		r.done(j, godwit.Deferred, nil) // a stop is no failure of the object
+		r.done(j, godwit.Deferred, nil) // a stop is not a failure of the object
 		return
 	case r.actCtx.Err() != nil && errors.Is(err, context.Canceled):
 		r.done(j, godwit.Deferred, fmt.Errorf("abandoned %v after the walk was told to stop: %w", r.options.Grace, err))
@@ -139,7 +139,7 @@ func (r *runner[T]) handle(j job[T]) {
 	r.failed(j, err)
 }
 
-// failed parks or fails the object of an attempt that failed.
+// failed parks or fails an object after a failed attempt.
 func (r *runner[T]) failed(j job[T], err error) {
 	hint, transient := r.options.Retry(err)
 	if !transient {
@@ -165,14 +165,13 @@ func notRetried(attempts int, err error) error {
 	return fmt.Errorf("not retried after attempt %d, because other objects fail for the same cause: %w", attempts, err)
 }
 
-// settled reports whether an outcome leaves nothing to do. An outcome outside the
-// constants counts as Failed.
+// settled reports whether an outcome leaves no work. An unknown outcome counts as Failed.
 func settled(o godwit.Outcome) bool {
 	return o == godwit.Migrated || o == godwit.Unchanged || o == godwit.Skipped || o == godwit.Gone
 }
 
-// recordFailure records why an attempt failed, and reports whether the object is
-// retried. A fault of the API server itself concerns every object, and is retried.
+// recordFailure records the cause of a failed attempt, and reports whether the object is retried. It is retried after
+// an error of the API server itself, which concerns every object.
 func (r *runner[T]) recordFailure(cause string) (retry, probe bool) {
 	if cause == "" {
 		return true, false
@@ -213,15 +212,15 @@ func (r *runner[T]) unpark() {
 	}
 }
 
-// full reports whether no other object may be begun, because too many are parked.
+// full reports whether too many objects are parked to start another one.
 func (r *runner[T]) full() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.parked > maxParked
 }
 
-// exhaust fails an object that used up its attempts, and stops the walk or the
-// retries for its cause when maxExhausted objects have.
+// exhaust fails an object that has used up its attempts. After maxExhausted such objects, it stops the walk or suspends
+// retries for their cause.
 func (r *runner[T]) exhaust(j job[T], err error) {
 	defer r.pending.Done()
 	r.mu.Lock()
@@ -239,7 +238,7 @@ func (r *runner[T]) done(j job[T], outcome godwit.Outcome, err error) {
 	defer r.pending.Done()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if outcome != godwit.Skipped { // nothing was sent, so that it does not show that the server works
+	if outcome != godwit.Skipped { // no request was sent, so it does not show that the server works
 		r.exhausted = 0
 	}
 	if j.cause != "" && settled(outcome) {
@@ -248,7 +247,7 @@ func (r *runner[T]) done(j job[T], outcome godwit.Outcome, err error) {
 	r.tally(j, outcome, err)
 }
 
-// tally counts one object that is done.
+// tally counts one finished object.
 func (r *runner[T]) tally(j job[T], outcome godwit.Outcome, err error) {
 	if j.outcome != 0 {
 		outcome, err = j.outcome, nil
@@ -271,8 +270,7 @@ func (r *runner[T]) tally(j job[T], outcome godwit.Outcome, err error) {
 	}
 }
 
-// open begins a page. Pages behind a bad one are not tracked, because the cursor
-// cannot reach them.
+// open begins a page. It does not track pages after a bad one, because the cursor cannot reach them.
 func (r *runner[T]) open(last string) *progress {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -293,7 +291,7 @@ func (r *runner[T]) announce(p *progress) {
 	}
 }
 
-// withdraw reverts announce for an object that no worker took.
+// withdraw reverts announce for an object that no worker has taken.
 func (r *runner[T]) withdraw(p *progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -328,7 +326,7 @@ func (r *runner[T]) snapshot() Report {
 	return r.copyReport()
 }
 
-// copyReport clips the failures, so that a later append does not change the copy.
+// copyReport copies the report. It clips the failures, so that a later append does not change the copy.
 func (r *runner[T]) copyReport() Report {
 	c := r.report
 	c.Failures = c.Failures[:len(c.Failures):len(c.Failures)]

@@ -28,9 +28,9 @@ const (
 	reasonShared event.Reason = "ExternalNameShared"
 )
 
-// claims know which objects of a kind have the same external name. Two objects that manage one
-// external resource undo each other's updates, and the deletion of one deletes it for both.
-// That can be meant, under policies that share the work, so it is reported and not refused.
+// claims records which objects of a kind have the same external name. Two objects that manage one external resource
+// undo each other's updates, and the deletion of one deletes the resource for both. The policies of the objects may
+// share the work on purpose, so a shared name is reported and not refused.
 type claims struct {
 	client client.Reader
 	events *announcer
@@ -46,12 +46,12 @@ func newClaims(c client.Reader, recorder event.Recorder) *claims {
 	return &claims{client: c, events: newAnnouncer(recorder, reasonShared), byName: map[claim]map[types.UID]types.NamespacedName{}}
 }
 
-// report adds the object's claim, and sets the condition if others have the same.
+// report adds the object's claim, and sets the condition if other objects have the same claim.
 func (c *claims) report(ctx context.Context, mg resource.Managed, name string) {
-	others := c.others(ctx, mg, claim{system: systemOf(mg), name: name})
+	others := c.otherClaimants(ctx, mg, claim{system: systemOf(mg), name: name})
 	before := mg.GetCondition(TypeUniqueName)
 	if len(others) == 0 {
-		c.events.forget(mg)
+		c.events.reset(mg)
 		if before.Status == corev1.ConditionUnknown {
 			return
 		}
@@ -68,8 +68,8 @@ func (c *claims) report(ctx context.Context, mg resource.Managed, name string) {
 	mg.SetConditions(condition)
 }
 
-// others lists the objects that still have the name, in a stable order.
-func (c *claims) others(ctx context.Context, mg resource.Managed, of claim) []string {
+// otherClaimants lists the objects that still have the name, in a stable order.
+func (c *claims) otherClaimants(ctx context.Context, mg resource.Managed, of claim) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byName[of] == nil {
@@ -109,7 +109,7 @@ func (c *claims) drop(mg resource.Managed, name string) {
 	}
 }
 
-// systemOf tells external systems apart by the ProviderConfig.
+// systemOf returns the ProviderConfig of an object, which identifies its external system.
 func systemOf(mg resource.Managed) string {
 	switch of := mg.(type) {
 	case resource.TypedProviderConfigReferencer:

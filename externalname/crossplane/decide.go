@@ -6,10 +6,10 @@ import (
 	"github.com/godwit-dev/godwit/externalname"
 )
 
-// facts are what an observation knows: first what the object says, then the answers of the
-// external system as they come in. Names are canonical.
+// facts are the facts of an observation: first those of the object, later the answers of the external system. Names are
+// canonical.
 type facts struct {
-	// name is the name that the annotation contains, empty without one.
+	// name is the name in the annotation, or empty.
 	name string
 	// invalid is why the annotation can't be read.
 	invalid error
@@ -19,33 +19,33 @@ type facts struct {
 	bound string
 	// renaming is the name that an update was about to give.
 	renaming string
-	// operation creates the resource.
+	// operation is the ID of the operation that creates the resource.
 	operation string
-	// creating is true if a creation was begun whose outcome is not recorded.
+	// creating is true if a creation has begun and its outcome is not recorded.
 	creating bool
-	// fresh is true if a request of that creation may still be under way.
+	// fresh is true if a request of that creation may still be in flight.
 	fresh bool
 
 	deleting bool
 	// mustExist is true if the policies allow neither a creation nor observing alone.
 	mustExist bool
-	// specInvalid is why the key that the spec asks for has no name.
+	// specInvalid is why the key in the spec can't become a name.
 	specInvalid error
 	// rules are those of the kind.
 	rules rules
 
 	// gets are the answers of Get by name.
 	gets map[string]presence
-	// found are the matches of Find; nil as long as it was not asked.
+	// found are the matches of Find; nil before Find was called.
 	found *[]match
-	// job is the state of the operation, and jobName the name that it has made.
+	// job is the state of the operation, and jobName the name of the resource that it has created.
 	job     job
 	jobName string
-	// jobSearched is true if the external system knows no operation of this object.
+	// jobSearched is true if the external system has no operation of this object.
 	jobSearched bool
 }
 
-// rules are what the author of a kind has declared.
+// rules are the declarations of a kind's author.
 type rules struct {
 	canFind, canProve, canFindOperation bool
 	findUnnamed, importMustExist        bool
@@ -72,7 +72,7 @@ type match struct {
 	ours bool
 }
 
-// action is what an observation does next: ask a question, or end.
+// action is the next action of an observation: a question to the external system, or the end.
 type action string
 
 const (
@@ -94,21 +94,21 @@ type decision struct {
 	err    error
 }
 
-// decide is the contract of external names. It is pure: the caller answers a question by
-// adding to the facts, and asks again.
+// decide implements the contract of external names. It is pure: the caller adds the answer to a question to the facts,
+// and calls decide again.
 func decide(f facts) decision {
 	switch {
 	case f.invalid != nil:
 		return decision{action: refuse, err: f.invalid}
 	case f.operation != "":
-		return f.byOperation()
+		return f.decideByOperation()
 	case f.name != "":
-		return f.byName()
+		return f.decideByName()
 	}
-	return f.unnamed()
+	return f.decideUnnamed()
 }
 
-func (f facts) byOperation() decision {
+func (f facts) decideByOperation() decision {
 	switch f.job {
 	case jobRunning:
 		return decision{action: reportInProgress}
@@ -118,43 +118,44 @@ func (f facts) byOperation() decision {
 		f.operation, f.creating = "", false
 		return decide(f)
 	case jobForgotten:
-		return f.recovered()
+		return f.decideRecovery()
 	}
 	return decision{action: askOperation}
 }
 
-// byName looks the resource up by its name and by nothing else.
-func (f facts) byName() decision {
+// decideByName looks the resource up only by its name.
+func (f facts) decideByName() decision {
 	switch f.gets[f.name] {
 	case present:
 		return decision{action: reportPresent, name: f.name}
 	case absent:
-		return f.nameNotFound()
+		return f.decideNotFound()
 	}
 	return decision{action: askGet, name: f.name}
 }
 
-// nameNotFound is drift, unless the resource exists under another name that this object knows.
-func (f facts) nameNotFound() decision {
+// decideNotFound decides that a name without a resource is drift, unless the resource exists under another name that
+// this object has recorded.
+func (f facts) decideNotFound() decision {
 	if f.renaming != "" && f.renaming != f.name {
 		if d := f.confirm(f.renaming); d.action != reportAbsent {
 			return d
 		}
 	}
-	if d, changed := f.nameChanged(); changed {
+	if d, changed := f.decideNameChanged(); changed {
 		return d
 	}
 	if f.creating {
-		return f.recovered()
+		return f.decideRecovery()
 	}
 	if f.bound == "" && f.rules.importMustExist && !f.deleting {
 		return decision{action: refuse, err: &NeverFoundError{Name: f.name}}
 	}
-	return f.missing()
+	return f.decideMissing()
 }
 
-// nameChanged asks for the resource under the name that it was last seen under.
-func (f facts) nameChanged() (decision, bool) {
+// decideNameChanged looks for the resource under the name under which it was last seen.
+func (f facts) decideNameChanged() (decision, bool) {
 	if f.bound == "" || f.bound == f.name {
 		return decision{}, false
 	}
@@ -167,31 +168,31 @@ func (f facts) nameChanged() (decision, bool) {
 	return decision{action: askGet, name: f.bound}, true
 }
 
-func (f facts) unnamed() decision {
-	if d, changed := f.nameChanged(); changed {
+func (f facts) decideUnnamed() decision {
+	if d, changed := f.decideNameChanged(); changed {
 		return d
 	}
 	if f.creating {
-		return f.recovered()
+		return f.decideRecovery()
 	}
 	if !f.hint && !f.rules.findUnnamed {
-		return f.missing()
+		return f.decideMissing()
 	}
 	if f.found == nil {
 		return decision{action: askFind}
 	}
 	switch matches := *f.found; len(matches) {
 	case 0:
-		return f.missing()
+		return f.decideMissing()
 	case 1:
-		return f.confirmed(matches[0].name)
+		return f.decideConfirmed(matches[0].name)
 	}
 	return decision{action: refuse, err: &MultipleMatchesError{Names: names(*f.found)}}
 }
 
-// recovered decides after a creation whose outcome is not recorded. It adopts only what is
-// proven to come from that creation, and creates again only if nothing does.
-func (f facts) recovered() decision {
+// decideRecovery decides after a creation whose outcome is not recorded. It adopts only a resource that is proven to
+// come from that creation, and creates again only if none does.
+func (f facts) decideRecovery() decision {
 	if f.rules.canFindOperation && !f.jobSearched {
 		return decision{action: searchOperation}
 	}
@@ -209,18 +210,18 @@ func (f facts) recovered() decision {
 	}
 	switch {
 	case len(ours) == 1:
-		return f.confirmed(ours[0].name)
+		return f.decideConfirmed(ours[0].name)
 	case len(ours) > 1:
 		return decision{action: refuse, err: &MultipleMatchesError{Names: names(ours)}}
 	case f.fresh:
 		return decision{action: refuse, err: errUnknownOutcome}
 	case len(*f.found) == 0, f.deleting && f.rules.canProve:
-		return f.missing()
+		return f.decideMissing()
 	}
 	return decision{action: refuse, err: &AdoptionRefusedError{Names: names(*f.found)}}
 }
 
-// confirm asks whether a name exists; confirmed decides on the answer.
+// confirm checks whether a name exists; decideConfirmed decides on the answer.
 func (f facts) confirm(name string) decision {
 	switch f.gets[name] {
 	case present:
@@ -231,16 +232,16 @@ func (f facts) confirm(name string) decision {
 	return decision{action: askGet, name: name}
 }
 
-func (f facts) confirmed(name string) decision {
+func (f facts) decideConfirmed(name string) decision {
 	if d := f.confirm(name); d.action != reportAbsent {
 		return d
 	}
-	return f.missing()
+	return f.decideMissing()
 }
 
-// missing is the end of an observation that found nothing. crossplane-runtime would report
-// success, or call Update, under policies that don't allow Create.
-func (f facts) missing() decision {
+// decideMissing ends an observation that found no resource. It returns an error under policies without Create, where
+// crossplane-runtime would report success or call Update.
+func (f facts) decideMissing() decision {
 	switch {
 	case f.deleting:
 		return decision{action: reportAbsent}
@@ -260,7 +261,7 @@ func names(matches []match) []string {
 	return list
 }
 
-// isInvalid reports whether an error is about the writing of a name.
+// isInvalid reports whether an error is about the form of a name.
 func isInvalid(err error) bool {
 	var invalid *externalname.InvalidError
 	return errors.As(err, &invalid)

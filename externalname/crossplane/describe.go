@@ -13,10 +13,10 @@ import (
 // Description is what the reference of a provider says about the external names of a kind.
 type Description struct {
 	Kind schema.GroupVersionKind `json:"kind"`
-	// Pattern is that of a name, such as <group>/<member>.
+	// Pattern is the pattern of a name, such as <group>/<member>.
 	Pattern string             `json:"pattern"`
 	Shape   externalname.Shape `json:"shape"`
-	// Legacy are the former forms that are still read.
+	// Legacy are the former forms that the kind still reads.
 	Legacy     []string    `json:"legacy,omitempty"`
 	Exceptions []Exception `json:"exceptions,omitempty"`
 }

@@ -1,13 +1,12 @@
-// Package crossplane makes the external names of a Crossplane provider follow one contract. The
-// author of a provider writes how one kind is read, created, updated and deleted ([External]),
-// and how its names are written (an externalname.Scheme). [Resource] makes a controller of it
-// on crossplane-runtime's managed reconciler. [Wrap] adds single rules to a client that exists.
+// Package crossplane makes the external names of a Crossplane provider follow one contract. The author of a provider
+// writes functions that read, create, update and delete one kind ([External]), and the form of its names (an
+// externalname.Scheme). [Resource] builds a controller from them, on crossplane-runtime's managed reconciler. [Wrap]
+// adds single rules to an existing client.
 //
-// An external name states that a resource exists and which one it is. It is set by the
-// user, who imports the resource by it, or by Create. It is the only thing by which a resource
-// is looked up. The package refuses to adopt a resource that is not named, to create a second
-// one when the outcome of a creation is unknown, and to write anything of a managed resource
-// but its annotations, its finalizer and its status.
+// An external name states that a resource exists, and which one it is. The user sets it to import a resource, or Create
+// sets it. A resource is looked up only by it. The package refuses to adopt a resource that is not named, and to create
+// a second one when the outcome of a creation is unknown. It writes only the annotations, the finalizer and the status
+// of a managed resource.
 //
 // # Observe
 //
@@ -58,11 +57,10 @@
 //
 // # What is written
 //
-// Before Create, crossplane-runtime writes create-pending, and with it [AnnotationToken].
-// The outcome removes create-pending, so that it exists exactly as long as an outcome is
-// unknown. [AnnotationBoundName] is an annotation and not part of the status, since a restore
-// often drops the status. Every write is a patch of single annotations at the resourceVersion
-// that was read: a stale cache ends in a conflict, and another client's annotations stay.
+// Before Create, crossplane-runtime writes create-pending, and with it [AnnotationToken]. The outcome removes
+// create-pending, so create-pending exists exactly while an outcome is unknown. [AnnotationBoundName] is an annotation
+// and not part of the status, because a restore often drops the status. Every write patches single annotations at the
+// resourceVersion that was read: a stale cache causes a conflict, and other clients' annotations are kept.
 //
 // # Metrics
 //
@@ -73,10 +71,9 @@
 //
 // # Reading order
 //
-// errors.go, external.go and resource.go are what an author writes, and describe.go documents it.
-// metrics.go counts calls. decide.go decides. journal.go writes annotations, drift.go and claims.go
-// conditions. reconciliation.go is one pass over an object: explain.go words its errors, observe.go
-// reads, and write.go creates, updates and deletes. setup.go adds the controller to a manager.
-// wrap.go has the rules for clients that exist, and mirror.go is a check for the author's tests. A
-// file uses only files before it.
+// errors.go, external.go and resource.go have the types of an author, and describe.go documents a kind. metrics.go
+// counts calls. decide.go decides. journal.go writes annotations, drift.go and claims.go write conditions.
+// reconciliation.go is one pass over an object: explain.go adds remedies to its errors, observe.go reads, and write.go
+// creates, updates and deletes. setup.go adds the controller to a manager. wrap.go has the rules for existing clients,
+// and mirror.go is a check for the author's tests. A file uses only files before it.
 package crossplane

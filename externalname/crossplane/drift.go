@@ -29,7 +29,7 @@ const (
 	reasonOperationFailed event.Reason = "CreationOperationFailed"
 )
 
-// driftBytes bounds what a condition and an event show of a diff; an event has 1 KiB.
+// driftBytes bounds the diff in a condition and in an event; an event has 1 KiB.
 const driftBytes = 900
 
 // diffText returns one line for each difference. Secret values are not in it.
@@ -45,7 +45,7 @@ func diffText(differences []Difference) string {
 	return strings.Join(lines, "\n")
 }
 
-// clipDiff bounds a diff. The digest keeps two diffs with the same beginning apart.
+// clipDiff bounds a diff. The digest distinguishes two diffs with the same beginning.
 func clipDiff(text string) string {
 	if len(text) <= driftBytes {
 		return text
@@ -54,8 +54,8 @@ func clipDiff(text string) string {
 	return strings.ToValidUTF8(text[:driftBytes], "") + "… (digest " + hex.EncodeToString(sum[:4]) + ")"
 }
 
-// announcer records one event for each distinct message about an object. The condition in the
-// status remembers the message over a restart, and the memory over a cache that lags behind.
+// announcer records one event for each distinct message about an object. The condition in the status has the last
+// message after a restart; the memory has it while the cache lags behind.
 type announcer struct {
 	recorder event.Recorder
 	reason   event.Reason
@@ -68,7 +68,7 @@ func newAnnouncer(recorder event.Recorder, reason event.Reason) *announcer {
 	return &announcer{recorder: recorder, reason: reason, last: map[types.UID]string{}}
 }
 
-// announce records the message unless it was the last one, or is the one in the status.
+// announce records the message unless it equals the last one or the one in the status.
 func (a *announcer) announce(mg resource.Managed, inStatus, message string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -78,8 +78,8 @@ func (a *announcer) announce(mg resource.Managed, inStatus, message string) {
 	a.last[mg.GetUID()] = message
 }
 
-// forget makes the next message a new one.
-func (a *announcer) forget(mg metav1.Object) {
+// reset drops the last message, so the next one is recorded.
+func (a *announcer) reset(mg metav1.Object) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.last, mg.GetUID())
@@ -92,7 +92,7 @@ func reportDrift(mg resource.Managed, a *announcer, text string) {
 		LastTransitionTime: metav1.Now(), ObservedGeneration: mg.GetGeneration(),
 	}
 	if text == "" {
-		a.forget(mg)
+		a.reset(mg)
 		mg.SetConditions(condition)
 		return
 	}
@@ -106,7 +106,7 @@ func reportDrift(mg resource.Managed, a *announcer, text string) {
 	mg.SetConditions(condition)
 }
 
-// driftAfterUpdate says that the differences are not known since the update.
+// driftAfterUpdate sets the condition to unknown until the next observation after an update.
 func driftAfterUpdate(mg resource.Managed) {
 	mg.SetConditions(xpv2.Condition{
 		Type: TypeDrift, Status: corev1.ConditionUnknown, Reason: xpv2.ConditionReason(externalname.ReasonUpdated.Name),

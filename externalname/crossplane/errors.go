@@ -12,20 +12,18 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Errors that the functions of an [External] return, so that the reconciler knows what an
-// answer of the external system means. They can be wrapped.
+// Errors of the functions of an [External]. They tell the reconciler what an answer of the external system means, and
+// can be wrapped.
 var (
 	// ErrNotFound means that the external resource does not exist.
 	ErrNotFound = errors.New("external resource not found")
-	// ErrParentNotFound means that something which the external resource is part of does
-	// not exist, or can't be read. It says nothing about the resource itself, so it is
-	// never taken for ErrNotFound.
+	// ErrParentNotFound means that the parent of the external resource does not exist or can't be read. The resource
+	// itself may exist, so the error is never handled like ErrNotFound.
 	ErrParentNotFound = errors.New("parent of the external resource not found")
-	// ErrAlreadyExists means that the external system refuses to create the resource,
-	// because there is one already.
+	// ErrAlreadyExists means that the external system refuses to create the resource because it exists already.
 	ErrAlreadyExists = errors.New("external resource already exists")
-	// ErrOutcomeUnknown means that a request may have been carried out, although no
-	// answer says so. Create takes errors of the network for it by itself.
+	// ErrOutcomeUnknown means that a request without an answer may have been carried out. The reconciler treats network
+	// errors of Create as this error.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 	// ErrOperationNotFound means that the external system does not know an operation.
 	ErrOperationNotFound = errors.New("operation not found")
@@ -35,8 +33,8 @@ var (
 	ErrOperationFailed = errors.New("operation failed")
 )
 
-// MultipleMatchesError means that a key or a lookup matches several external resources, of
-// which none may be written. Get and Find may return it.
+// MultipleMatchesError means that a key or a lookup matches several external resources. None of them may be written.
+// Get and Find may return it.
 type MultipleMatchesError struct {
 	// Names are the external names of the matches.
 	Names []string
@@ -46,8 +44,8 @@ func (e *MultipleMatchesError) Error() string {
 	return fmt.Sprintf("%d external resources match: %s", len(e.Names), list(e.Names))
 }
 
-// AdoptionRefusedError means that a creation was interrupted, and that external resources
-// match of which none is proven to come from it.
+// AdoptionRefusedError means that a creation was interrupted, and that external resources match, but none is proven to
+// come from it.
 type AdoptionRefusedError struct {
 	// Names are the external names of the matches.
 	Names []string
@@ -57,7 +55,7 @@ func (e *AdoptionRefusedError) Error() string {
 	return "outcome of the last creation is unknown, and no external resource that matches is proven to come from it: " + list(e.Names)
 }
 
-// listNames bounds what an error lists; it ends in a condition.
+// listNames bounds the names in an error, which is written to a condition.
 const listNames = 5
 
 func list(names []string) string {
@@ -91,8 +89,8 @@ func (e *NeverFoundError) Error() string {
 	return fmt.Sprintf("external resource %q was not found, now or before", e.Name)
 }
 
-// IdentityChangedError means that the spec asks for a key that differs in a segment which
-// can't change during the life of an external resource.
+// IdentityChangedError means that the key in the spec differs in a segment that can't change during the life of an
+// external resource.
 type IdentityChangedError struct {
 	Segment    string
 	Name, Want string
@@ -109,7 +107,7 @@ var (
 	errUnknownOutcome = fmt.Errorf("create: %w", ErrOutcomeUnknown)
 )
 
-// remedyError adds to an error what a user can do about it.
+// remedyError adds a remedy to an error.
 type remedyError struct {
 	err    error
 	remedy string
@@ -118,13 +116,13 @@ type remedyError struct {
 func (e *remedyError) Error() string { return e.err.Error() + ". " + e.remedy }
 func (e *remedyError) Unwrap() error { return e.err }
 
-// conflictError hides from crossplane-runtime that an error of the external system is a
-// Kubernetes conflict, which it would requeue without a word.
+// conflictError hides a Kubernetes conflict of the external system from crossplane-runtime, which would requeue the
+// object without reporting it.
 type conflictError struct{ err error }
 
 func (e *conflictError) Error() string { return e.err.Error() }
 
-// Is keeps errors.Is working. There is no Unwrap, by which errors.As would find the conflict.
+// Is makes errors.Is work. An Unwrap method would let errors.As find the conflict.
 func (e *conflictError) Is(target error) bool { return errors.Is(e.err, target) }
 
 // longError is an error whose text is too long for a condition: an external system may answer
@@ -134,7 +132,7 @@ type longError struct{ err error }
 func (e *longError) Error() string { return clip(e.err.Error()) }
 func (e *longError) Unwrap() error { return e.err }
 
-// textBytes bounds what the external system contributes to a condition or an event.
+// textBytes bounds the text of the external system in a condition or an event.
 const textBytes = 1000
 
 func clip(text string) string {
@@ -144,7 +142,7 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:textBytes], "") + "…"
 }
 
-// external prepares an error of the external system for crossplane-runtime.
+// external converts an error of the external system for crossplane-runtime.
 func external(err error) error {
 	if err != nil && len(err.Error()) > textBytes {
 		err = &longError{err: err}
@@ -155,8 +153,8 @@ func external(err error) error {
 	return err
 }
 
-// outcomeUnknown reports whether a request may have been carried out despite its error. A
-// connection that was never made has carried nothing.
+// outcomeUnknown reports whether a request may have been carried out despite its error. It was not if the connection
+// was never established.
 func outcomeUnknown(err error) bool {
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {

@@ -8,8 +8,8 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 )
 
-// explain adds to an error what a user can do about it. Errors of the external system that are
-// not about external names stay as they are.
+// explain adds a remedy to an error. It does not change errors of the external system that are not about external
+// names.
 func (r *reconciliation[M, K, X]) explain(mg M, err error) error {
 	object := r.object(mg)
 	pattern := r.Names.Codec.Describe().String()
@@ -40,7 +40,7 @@ func (r *reconciliation[M, K, X]) explain(mg M, err error) error {
 	return err
 }
 
-// object returns the arguments by which kubectl finds the managed resource.
+// object returns the kubectl arguments for the managed resource.
 func (r *reconciliation[M, K, X]) object(mg M) string {
 	words := []string{strings.ToLower(r.Kind.Kind) + "." + r.Kind.Group, mg.GetName()}
 	if namespace := mg.GetNamespace(); namespace != "" {

@@ -8,28 +8,25 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 )
 
-// External is what the author of a provider writes for one kind: M is the managed resource,
-// K the key that identifies an external resource, and X the external resource as the
-// external system describes it.
+// External has the functions that the author of a provider writes for one kind. M is the managed resource, K the key
+// that identifies an external resource, and X the external resource as the external system returns it.
 //
-// Every function works on a copy of the managed resource, so that none can change its spec
-// or its annotations by accident.
+// Every function gets a copy of the managed resource, so it can't change the spec or the annotations by accident.
 type External[M resource.Managed, K, X any] struct {
 	// Get reads the external resource that has the key, and nothing else: it never reads
 	// a spec. It returns [ErrNotFound], [ErrParentNotFound] or a
 	// [MultipleMatchesError] where they apply.
 	Get func(ctx context.Context, key K) (X, error)
-	// Create creates the external resource. It returns [ErrAlreadyExists] if there is
-	// one, and never adopts it. It sets the mark that Ours checks, such as a tag
-	// with [Token].
+	// Create creates the external resource. It returns [ErrAlreadyExists] if the resource exists, and never adopts it.
+	// It sets the mark that Ours checks, such as a tag with [Token].
 	Create func(ctx context.Context, mg M) (Created[K], error)
-	// Update makes the external resource as the spec says. It returns the key, which may
-	// have changed in mutable segments.
+	// Update changes the external resource to match the spec. It returns the key, which may have changed in mutable
+	// segments.
 	Update func(ctx context.Context, mg M, key K, observed X) (K, error)
 	// Delete begins the deletion of the external resource. It may return [ErrNotFound].
 	Delete func(ctx context.Context, key K) error
-	// Mirror writes the external resource to status.atProvider, every field of
-	// spec.forProvider included. What else it changes is dropped.
+	// Mirror writes the external resource to status.atProvider, including every field of spec.forProvider. Its other
+	// changes are dropped.
 	Mirror func(mg M, observed X)
 	// Diff returns how the external resource differs from the spec.
 	Diff func(mg M, observed X) []Difference
@@ -42,14 +39,12 @@ type External[M resource.Managed, K, X any] struct {
 	// Find looks external resources up by the spec, for objects whose name is missing or
 	// incomplete, and after an interrupted creation.
 	Find func(ctx context.Context, mg M) ([]K, error)
-	// List lists the keys of all external resources that the connection can see, in any
-	// order. It reads them by the LIST requests of the external system alone, page by page
-	// where there are pages, and ends after an error. The reconciler never calls it: exports
-	// and other tools do, which then read each resource by Get.
+	// List lists the keys of all external resources that the connection can see, in any order. It uses only LIST
+	// requests of the external system, page by page if possible, and ends after an error. The reconciler never calls
+	// it; exports and other tools do, and then read each resource with Get.
 	List func(ctx context.Context) iter.Seq2[K, error]
-	// Ours reports whether the external resource comes from the last creation for this
-	// object: it has the mark that Create leaves. Without Ours, the outcome of an
-	// interrupted creation is the user's to find out.
+	// Ours reports whether the external resource comes from the last creation for this object: whether it has the mark
+	// that Create sets. Without Ours, the user must find out the outcome of an interrupted creation.
 	Ours func(ctx context.Context, mg M, observed X) (bool, error)
 	// Operation follows creations that are asynchronous.
 	Operation Operation[M, K]
@@ -79,10 +74,10 @@ type Created[K any] struct {
 	Connection managed.ConnectionDetails
 }
 
-// Pending is the result of a creation whose key is known when the operation has ended.
+// Pending returns the result of a creation whose key is known only when the operation has ended.
 func Pending[K any](operation string) Created[K] { return Created[K]{Operation: operation} }
 
-// State is where an external resource is in its life.
+// State is the state of an external resource in its lifecycle.
 type State string
 
 const (
@@ -103,7 +98,7 @@ type Lifecycle struct {
 	Message string
 }
 
-// missing names the required function that an author forgot.
+// missing returns the name of a required function that is not set, or empty.
 func (e External[M, K, X]) missing() string {
 	for _, f := range []struct {
 		name  string

@@ -14,23 +14,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Annotations in which the reconciler keeps what must survive a crash, and a restore that
-// drops the status. Their values don't change while a creation fails again and again: a change
-// of an annotation reconciles the object at once, which would defeat the backoff.
+// Annotations with the state that must survive a crash, and a restore that drops the status. Their values do not change
+// while a creation fails repeatedly: a changed annotation reconciles the object at once, which would defeat the
+// backoff.
 const (
-	// AnnotationBoundName is the external name under which the external resource was
-	// last seen. It tells a name that a user has changed from a resource that is gone.
+	// AnnotationBoundName is the external name under which the external resource was last seen. It distinguishes a name
+	// that a user has changed from a deleted resource.
 	AnnotationBoundName = "godwit.dev/bound-external-name"
-	// AnnotationToken is what a creation leaves in the external system as a proof that it
-	// comes from this object. It exists from before the first attempt until the name is
-	// known.
+	// AnnotationToken is the mark that a creation leaves in the external system, as a proof that the resource comes
+	// from this object. It exists from before the first attempt until the name is known.
 	AnnotationToken = "godwit.dev/creation-token" //nolint:gosec // It proves who has created a resource, and opens nothing.
 	// AnnotationOperation is the ID of the operation that creates the resource.
 	AnnotationOperation = "godwit.dev/pending-operation"
 	// AnnotationPendingName is the name that an update gives to the resource.
 	AnnotationPendingName = "godwit.dev/pending-external-name"
-	// AnnotationFormat says in which format the others are; none means 1. An object of another format
-	// is left alone.
+	// AnnotationFormat is the format of the other annotations; 1 if it is missing. The reconciler does not touch an
+	// object of another format.
 	AnnotationFormat = "godwit.dev/state-format"
 )
 
@@ -40,9 +39,9 @@ const formatText = "1"
 // fieldOwner is the manager of the annotations in metadata.managedFields.
 const fieldOwner = client.FieldOwner("godwit-external-name")
 
-// Token returns what Create leaves in the external system, and what Ours looks for: as a tag,
-// a description, or an idempotency key. All attempts at one creation have the same token. It
-// is empty before the first attempt, and for creations by a release without Godwit.
+// Token returns the mark that Create sets in the external system and Ours looks for, for example as a tag, a
+// description, or an idempotency key. All attempts at one creation have the same token. It is empty before the first
+// attempt, and for creations by a release without Godwit.
 func Token(mg resource.Managed) string { return mg.GetAnnotations()[AnnotationToken] }
 
 // NewerFormatError means that a newer release wrote the annotations of the object. The provider leaves
@@ -57,8 +56,8 @@ func (e *NewerFormatError) Error() string {
 		AnnotationFormat, e.Format, formatText)
 }
 
-// checkFormat refuses an object whose annotations a newer release wrote. A creation that it has begun
-// would be taken for none.
+// checkFormat refuses an object whose annotations a newer release wrote: this release could miss a creation that has
+// begun.
 func checkFormat(mg metav1.Object) error {
 	if format, ok := mg.GetAnnotations()[AnnotationFormat]; ok && format != formatText {
 		return &NewerFormatError{Format: format}
@@ -66,7 +65,7 @@ func checkFormat(mg metav1.Object) error {
 	return nil
 }
 
-// creationUnknown reports whether a creation was begun whose outcome is not recorded.
+// creationUnknown reports whether a creation has begun and its outcome is not recorded.
 //
 // A creation with a token records every known outcome by removing create-pending:
 // crossplane-runtime compares timestamps of a second, and misses a crash in the second of the
@@ -84,8 +83,8 @@ type changes map[string]*string
 func (c changes) set(key, value string) { c[key] = &value }
 func (c changes) remove(key string)     { c[key] = nil }
 
-// needed drops what the object has already.
-func (c changes) needed(o metav1.Object) changes {
+// withoutPresent returns the changes that the object does not have yet.
+func (c changes) withoutPresent(o metav1.Object) changes {
 	left := changes{}
 	for key, value := range c {
 		current, exists := o.GetAnnotations()[key]
@@ -112,17 +111,17 @@ func (c changes) apply(o metav1.Object) {
 	o.SetAnnotations(annotations)
 }
 
-// journal writes annotations of managed resources, and nothing else of them. No write resets
-// the status in memory, and every write fails if the object has changed meanwhile.
+// journal writes only annotations of managed resources. No write resets the status in memory, and every write fails if
+// the object has changed meanwhile.
 type journal struct {
 	client client.Client
 	// live reads from the API server.
 	live client.Reader
 }
 
-// write persists changes at the object's resourceVersion, which it moves on.
+// write persists changes at the object's resourceVersion, and updates the resourceVersion in memory.
 func (j journal) write(ctx context.Context, mg client.Object, c changes) error {
-	c = c.needed(mg)
+	c = c.withoutPresent(mg)
 	if len(c) == 0 {
 		return nil
 	}
@@ -133,8 +132,7 @@ func (j journal) write(ctx context.Context, mg client.Object, c changes) error {
 	return nil
 }
 
-// patch writes metadata by way of a copy, since the client decodes the answer, with the old
-// status, into what it is given.
+// patch sends a copy of the object, because the client decodes the response, with the old status, into its argument.
 func (j journal) patch(ctx context.Context, o client.Object, metadata map[string]any) error {
 	if err := checkFormat(o); err != nil {
 		return err
@@ -162,19 +160,18 @@ const (
 	firstPause      = 100 * time.Millisecond
 )
 
-// writeCritical persists the outcome of a creation. The context of the creation may be over.
-// It retries, also if another client has changed the object: what that client wrote stays, the
-// external name included. nameBefore is the name that the creation began with.
+// writeCritical persists the outcome of a creation, even if the context of the creation has ended. It also retries
+// after a conflict, and keeps the changes of the other client, including the external name. nameBefore is the name at
+// the start of the creation.
 func (j journal) writeCritical(ctx context.Context, mg client.Object, nameBefore string, c changes) error {
-	c = c.needed(mg)
-	return insist(ctx,
+	c = c.withoutPresent(mg)
+	return retryWrite(ctx,
 		func(ctx context.Context) error { return j.write(ctx, mg, c) },
 		func(ctx context.Context) error { return j.reread(ctx, mg, nameBefore, c) })
 }
 
-// insist retries a write, after a conflict with what reread has read. It ends early only where
-// no attempt can succeed.
-func insist(ctx context.Context, write, reread func(context.Context) error) error {
+// retryWrite retries a write. After a conflict it calls reread first. It ends early only if no attempt can succeed.
+func retryWrite(ctx context.Context, write, reread func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), criticalTimeout)
 	defer cancel()
 	for pause := firstPause; ; pause *= 2 {
@@ -199,10 +196,9 @@ var ownKeys = []string{
 	meta.AnnotationKeyExternalCreateSucceeded, meta.AnnotationKeyExternalCreateFailed,
 }
 
-// writeOwn persists the own annotations as they are in memory. It does not know the name from
-// before the creation, so the name in memory wins over one that another client has written: a
-// name that is lost is a resource that is lost. After a creation that failed, the other client's
-// name wins.
+// writeOwn persists Godwit's and crossplane-runtime's annotations as they are in memory. It does not know the name at
+// the start of the creation. So the name in memory replaces one that another client has written: without its name, the
+// resource would be lost. After a failed creation, the other client's name is kept.
 func (j journal) writeOwn(ctx context.Context, o client.Object) error {
 	c := changes{}
 	for _, key := range ownKeys {
@@ -211,7 +207,7 @@ func (j journal) writeOwn(ctx context.Context, o client.Object) error {
 		}
 	}
 	failed := meta.GetExternalCreateFailed(o).After(meta.GetExternalCreateSucceeded(o))
-	return insist(ctx,
+	return retryWrite(ctx,
 		func(ctx context.Context) error { return j.patch(ctx, o, map[string]any{"annotations": c}) },
 		func(ctx context.Context) error {
 			err := j.reread(ctx, o, meta.GetExternalName(o), changes{})
@@ -223,9 +219,8 @@ func (j journal) writeOwn(ctx context.Context, o client.Object) error {
 		})
 }
 
-// reread takes over the annotations and the resourceVersion of the live object. A name that a
-// user has written during the creation is kept: AnnotationBoundName then still names what was
-// created, so that the next observation reports both.
+// reread copies the annotations and the resourceVersion of the live object. It keeps a name that a user has written
+// during the creation: AnnotationBoundName still has the created resource, and the next observation reports both.
 func (j journal) reread(ctx context.Context, mg client.Object, nameBefore string, c changes) error {
 	live, ok := mg.DeepCopyObject().(client.Object)
 	if !ok {
@@ -245,12 +240,12 @@ func (j journal) reread(ctx context.Context, mg client.Object, nameBefore string
 	return nil
 }
 
-// finalizer adds and removes crossplane-runtime's finalizer by patches. The runtime's own
-// writes the whole object, and so loses the status that Observe has set.
+// finalizer adds and removes crossplane-runtime's finalizer with patches. The runtime's own implementation writes the
+// whole object and loses the status that Observe has set.
 type finalizer struct {
 	journal journal
 	name    string
-	// removed is called with an object that the provider has nothing to do with any more.
+	// removed is called with an object that the provider no longer manages.
 	removed func(metav1.Object)
 }
 

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Metric is one that the manager of a provider serves.
+// Metric is a metric that the manager of a provider serves.
 type Metric struct {
 	Name, Help string
 	Labels     []string
@@ -65,8 +65,7 @@ const (
 	operationSearch operation = "FindOperation"
 )
 
-// result is what a call came to, as the label outcome. There are few, whatever the external
-// system says.
+// result is the result of a call, for the label outcome. It has few values, to bound the number of series.
 type result string
 
 const (
@@ -109,7 +108,7 @@ type meter struct {
 	differing map[types.UID]struct{}
 }
 
-// newMeter makes the series of a kind, so that a form that no name has is zero and not absent.
+// newMeter creates the series of a kind, so that the series of an unused form is zero and not absent.
 func newMeter(kind string, forms []string) *meter {
 	driftObjects.WithLabelValues(kind)
 	for _, form := range forms {

@@ -9,9 +9,9 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 )
 
-// NotMirrored lists the fields of spec.forProvider that status.atProvider lacks, by their JSON
-// names. A user who imports a resource copies status.atProvider to spec.forProvider, so every
-// field must be there. Fields that can't be read, such as passwords, are named in except.
+// NotMirrored returns the JSON names of the fields of spec.forProvider that status.atProvider lacks. A user who imports
+// a resource copies status.atProvider to spec.forProvider, so every field must exist there. except names fields that
+// can't be read, such as passwords.
 func NotMirrored(mg resource.Managed, except ...string) ([]string, error) {
 	desired, err := jsonFields(mg, "Spec", "ForProvider")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/godwit-dev/godwit/externalname"
 )
 
-// maxQuestions is more than any path through decide has.
+// maxQuestions is an upper bound for the questions of any path through decide.
 const maxQuestions = 12
 
 // Observe implements the contract: see the table in the package's documentation.
@@ -47,7 +47,7 @@ func (r *reconciliation[M, K, X]) Observe(ctx context.Context, mg M) (managed.Ex
 	return managed.ExternalObservation{}, errors.New("observe: no decision; this is an error of Godwit")
 }
 
-// facts reads what the object says, without a request.
+// facts reads the facts in the object, without a request.
 func (r *reconciliation[M, K, X]) facts(mg M) facts {
 	annotations := mg.GetAnnotations()
 	f := facts{
@@ -88,7 +88,8 @@ func (r *reconciliation[M, K, X]) facts(mg M) facts {
 	return f
 }
 
-// canonical drops a text that is no name of the kind: a user may have written it.
+// canonical returns the canonical form of a name, or empty if the text is not a name of the kind: a user may have
+// written it.
 func (r *reconciliation[M, K, X]) canonical(name string) string {
 	if _, err := r.Names.Codec.Parse(name); err != nil {
 		return ""
@@ -96,7 +97,7 @@ func (r *reconciliation[M, K, X]) canonical(name string) string {
 	return name
 }
 
-// nameFromStatus is the name that a hybrid kind derives from what was observed before.
+// nameFromStatus returns the name that a hybrid kind derives from its last observation.
 func (r *reconciliation[M, K, X]) nameFromStatus(mg M) string {
 	if r.KeyFromStatus == nil {
 		return ""
@@ -112,14 +113,14 @@ func (r *reconciliation[M, K, X]) nameFromStatus(mg M) string {
 	return name
 }
 
-// mustExist reports whether policies neither allow a creation nor are those of an object that
-// is only observed, for which crossplane-runtime has an error of its own.
+// mustExist reports whether policies without Create allow more than Observe. For Observe alone, crossplane-runtime has
+// its own error.
 func mustExist(policies xpv2.ManagementPolicies) bool {
 	creates := len(policies) == 0 || slices.Contains(policies, xpv2.ManagementActionAll) || slices.Contains(policies, xpv2.ManagementActionCreate)
 	return !creates && !slices.Equal(policies, xpv2.ManagementPolicies{xpv2.ManagementActionObserve})
 }
 
-// answer asks the external system what decide wants to know.
+// answer sends the question of a decision to the external system, and adds the answer to the facts.
 func (r *reconciliation[M, K, X]) answer(ctx context.Context, mg M, d decision, f *facts) (err error) {
 	switch d.action {
 	case askGet:
@@ -137,7 +138,7 @@ func (r *reconciliation[M, K, X]) answer(ctx context.Context, mg M, d decision, 
 		}
 		f.operation, f.job = operation, 0
 	case bindJob:
-		// What an operation has created may not be readable at once.
+		// The resource that an operation has created may not be readable at once.
 		c := r.binding(d.name)
 		c.set(meta.AnnotationKeyExternalCreateSucceeded, time.Now().Format(time.RFC3339))
 		err = r.journal.write(ctx, mg, c)
@@ -173,8 +174,7 @@ func (r *reconciliation[M, K, X]) get(ctx context.Context, name string) (presenc
 	return present, nil
 }
 
-// find looks resources up by the spec. After an interrupted creation it also asks which of
-// them come from it.
+// find looks resources up by the spec. After an interrupted creation, it also checks which of them come from it.
 func (r *reconciliation[M, K, X]) find(ctx context.Context, mg M, prove bool) (*[]match, error) {
 	keys, err := r.findKeys(ctx, mg)
 	if err != nil {
@@ -295,9 +295,8 @@ func (r *reconciliation[M, K, X]) present(ctx context.Context, mg M, name string
 	return observation, nil
 }
 
-// bind records the name under which the resource was found, and clears what an interrupted
-// creation or update has left. A name that is merely written in another way stays as it is:
-// its author would write it again.
+// bind records the name under which the resource was found, and clears the annotations of an interrupted creation or
+// update. It does not rewrite a lenient form of the name: its author would restore it.
 func (r *reconciliation[M, K, X]) bind(ctx context.Context, mg M) error {
 	before := mg.GetAnnotations()[AnnotationBoundName]
 	c := r.binding(r.name)
@@ -317,7 +316,7 @@ func (r *reconciliation[M, K, X]) bind(ctx context.Context, mg M) error {
 	return nil
 }
 
-// binding are the annotations of an object whose external resource is known.
+// binding returns the annotations of an object whose external resource is known.
 func (r *reconciliation[M, K, X]) binding(name string) changes {
 	c := changes{}
 	c.set(meta.AnnotationKeyExternalName, name)
@@ -328,14 +327,14 @@ func (r *reconciliation[M, K, X]) binding(name string) changes {
 	return c
 }
 
-// mirror has the author write the status of a copy, and takes over nothing else.
+// mirror calls the author's Mirror with a copy, and copies only the status back.
 func (r *reconciliation[M, K, X]) mirror(mg M) error {
 	written := copyOf(mg)
 	r.external.Mirror(written, r.observed)
 	return copyStatus(mg, written)
 }
 
-// copyStatus takes over the status of another object of the same kind.
+// copyStatus copies the status of another object of the same kind.
 func copyStatus(to, from resource.Managed) error {
 	source, target := reflect.ValueOf(from).Elem(), reflect.ValueOf(to).Elem()
 	if source.Kind() != reflect.Struct || !source.FieldByName("Status").IsValid() {

@@ -17,14 +17,14 @@ type reconciliation[M resource.Managed, K, X any] struct {
 	meter    *meter
 	external External[M, K, X]
 
-	// What Observe has found, for Create, Update or Delete.
+	// Results of Observe, for Create, Update or Delete.
 	key       K
 	name      string
 	observed  X
 	lifecycle Lifecycle
 	exists    bool
 
-	// gotten has the external resources that Get returned, by name: a pass reads each one once.
+	// gotten caches the external resources that Get returned, by name: a pass reads each one once.
 	gotten map[string]gotten[K, X]
 }
 

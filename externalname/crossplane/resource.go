@@ -19,28 +19,25 @@ import (
 type Resource[M resource.Managed, K, X any] struct {
 	// Kind is the managed resource.
 	Kind schema.GroupVersionKind
-	// Names are how the external names are written.
+	// Names is the form of the external names.
 	Names externalname.Scheme[K]
-	// Connect returns the external system that the managed resource asks for.
+	// Connect returns the functions for the external system of the managed resource.
 	Connect func(ctx context.Context, mg M) (External[M, K, X], error)
 
-	// KeyFromSpec returns the key that the spec asks for, of kinds whose key the spec
-	// determines. It is checked before a creation, and recorded before an update that
-	// changes it.
+	// KeyFromSpec returns the key in the spec, for kinds whose spec determines the key. The key is checked before a
+	// creation, and recorded before an update that changes it.
 	KeyFromSpec func(mg M) K
-	// KeyFromStatus returns the key that status.atProvider determines, and false as long
-	// as it does not, of hybrid kinds whose key consists of observed fields. It needs an
-	// exception of [RuleNameFromCreate].
+	// KeyFromStatus returns the key in status.atProvider, for hybrid kinds whose key consists of observed fields. It
+	// returns false until all of these fields are known. It needs an exception of [RuleNameFromCreate].
 	KeyFromStatus func(mg M) (K, bool)
-	// FindUnnamed is for compatibility with a release that has not written external
-	// names: an object without one is looked up by Find, and gets the name of the one
-	// match.
+	// FindUnnamed is for compatibility with a release that did not write external names: an object without a name is
+	// looked up with Find, and gets the name of the only match.
 	FindUnnamed bool
-	// ImportMustExist refuses to create a resource for a name that has never identified
-	// one. By default that is drift, as for a resource that was deleted.
+	// ImportMustExist refuses to create a resource for a name that has never identified one. By default, such a name is
+	// drift, like a deleted resource.
 	ImportMustExist bool
-	// RecoveryDelay is how long a request may still be carried out after the process that
-	// sent it has died, and until Find shows it. Zero means 30 s.
+	// RecoveryDelay is how long after the death of a process its requests may still take effect and become visible to
+	// Find. Zero means 30 s.
 	RecoveryDelay time.Duration
 	// OperationPoll is how often a pending operation is polled. Zero means 10 s.
 	OperationPoll time.Duration
@@ -55,19 +52,18 @@ const (
 	// eventually consistent.
 	defaultRecoveryDelay = 30 * time.Second
 	defaultOperationPoll = 10 * time.Second
-	// defaultReconcilesPerSecond is what Crossplane's template of a provider sets.
+	// defaultReconcilesPerSecond is the value in Crossplane's provider template.
 	defaultReconcilesPerSecond = 10
 )
 
-// ExceptedRule is a rule that a kind may declare not to follow.
+// ExceptedRule is a rule that a kind may declare an exception of.
 type ExceptedRule string
 
-// RuleNameFromCreate says that the external name is set by Create from the response of the
-// external system. Hybrid kinds set it from observed fields.
+// RuleNameFromCreate is the rule that Create sets the external name from the response of the external system. Hybrid
+// kinds set it from observed fields.
 const RuleNameFromCreate ExceptedRule = "NameFromCreate"
 
-// Exception is a rule that a kind does not follow, and why. It is printed in the reference of
-// the kind.
+// Exception is a rule that a kind does not follow, and the reason. The reference of the kind prints it.
 type Exception struct {
 	Rule   ExceptedRule `json:"rule"`
 	Reason string       `json:"reason"`
@@ -99,7 +95,7 @@ func (r Resource[M, K, X]) excepts(rule ExceptedRule) bool {
 	return false
 }
 
-// looksUp reports whether objects may have to be looked up by their spec.
+// looksUp reports whether the kind may look objects up by their spec.
 func (r Resource[M, K, X]) looksUp() bool {
 	for _, form := range r.Names.Legacy {
 		if form.Content == externalname.ContentHint {

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// connector makes a reconciliation for each pass. Reconciliations share the claims, the meter and the
-// record of announced drift.
+// connector creates a reconciliation for each pass. Reconciliations share the claims, the meter and the record of
+// announced drift.
 type connector[M resource.Managed, K, X any] struct {
 	resource Resource[M, K, X]
 	journal  journal
@@ -27,9 +27,9 @@ type connector[M resource.Managed, K, X any] struct {
 	meter    *meter
 }
 
-// forget drops the data of an object that is deleted.
-func (c *connector[M, K, X]) forget(o metav1.Object) {
-	c.drift.forget(o)
+// reset drops the data of an object that is deleted.
+func (c *connector[M, K, X]) dropData(o metav1.Object) {
+	c.drift.reset(o)
 	c.meter.drift(o, false)
 }
 
@@ -50,15 +50,15 @@ func (c *connector[M, K, X]) Connect(ctx context.Context, mg M) (managed.TypedEx
 	}, nil
 }
 
-// DefaultInitializers are those of crossplane-runtime without the one that writes the name of
-// the managed resource as its external name: that name identifies nothing in the external
-// system, and hides whether the user has set one. crossplane-runtime has no others.
+// DefaultInitializers returns crossplane-runtime's initializers without the one that writes the name of the managed
+// resource as its external name: that name identifies nothing in the external system, and hides whether the user has
+// set one. crossplane-runtime has no others, so the list is empty.
 func DefaultInitializers(client.Client) []managed.Initializer { return nil }
 
-// Options returns the options that make a reconciler of crossplane-runtime follow the contract.
-// They enable management policies. Options that the caller adds come after them, and must not
-// replace the connector, the initializers, the finalizer or the updater of critical annotations.
-// A hook for the poll interval replaces the one that polls pending operations more often.
+// Options returns the options with which a reconciler of crossplane-runtime follows the contract. They enable
+// management policies. The caller may add options after them, which must not replace the connector, the initializers,
+// the finalizer or the updater of critical annotations. A caller's hook for the poll interval replaces the one that
+// polls pending operations more often.
 func (r Resource[M, K, X]) Options(m manager.Manager, recorder event.Recorder) ([]managed.ReconcilerOption, error) {
 	if err := r.validate(); err != nil {
 		return nil, fmt.Errorf("configure %s: %w", r.Kind.Kind, err)
@@ -72,8 +72,8 @@ func (r Resource[M, K, X]) Options(m manager.Manager, recorder event.Recorder) (
 	return []managed.ReconcilerOption{
 		managed.WithTypedExternalConnector[M](connect),
 		managed.WithInitializers(append(DefaultInitializers(m.GetClient()), r.Initializers...)...),
-		managed.WithFinalizer(finalizer{journal: j, name: managed.FinalizerName, removed: connect.forget}),
-		// Create records its outcome itself, with what it knows about the name before.
+		managed.WithFinalizer(finalizer{journal: j, name: managed.FinalizerName, removed: connect.dropData}),
+		// Create records its outcome itself, because it knows the name from before.
 		managed.WithCriticalAnnotationUpdater(managed.CriticalAnnotationUpdateFn(func(context.Context, client.Object) error { return nil })),
 		// The runtime refuses to reconcile after an interrupted creation, before it
 		// connects. Observe recovers, or refuses with a reason.
@@ -118,7 +118,7 @@ func (r Resource[M, K, X]) Setup(m manager.Manager, o xpcontroller.Options, furt
 		Complete(ratelimiter.NewReconciler(name, reconciler, o.GlobalRateLimiter))
 }
 
-// pollInterval is shorter for a pending operation than for a resource that exists.
+// pollInterval returns a shorter interval for a pending operation than for an existing resource.
 func (r Resource[M, K, X]) pollInterval(mg resource.Managed, interval time.Duration) time.Duration {
 	if mg.GetAnnotations()[AnnotationOperation] != "" {
 		return min(interval, r.OperationPoll)

@@ -16,13 +16,12 @@ import (
 	"github.com/godwit-dev/godwit/externalname"
 )
 
-// Rule is one rule of the contract, for the client of a provider that exists. The rules are
-// independent of each other, so that a provider adopts them one by one. What needs to act
-// before crossplane-runtime connects, which is the recovery after an interrupted creation, is
-// for [Resource] only.
+// Rule is one rule of the contract, for the client of an existing provider. The rules are independent of each other, so
+// a provider can adopt them one by one. Only [Resource] has the recovery after an interrupted creation, which must act
+// before crossplane-runtime connects.
 type Rule func(managed.ExternalClient) managed.ExternalClient
 
-// Wrap returns a client that follows the rules. The first rule sees a call first.
+// Wrap returns a client that follows the rules. The first rule is the outermost one.
 func Wrap(inner managed.ExternalClient, rules ...Rule) managed.ExternalClient {
 	for i := len(rules) - 1; i >= 0; i-- {
 		inner = rules[i](inner)
@@ -30,18 +29,18 @@ func Wrap(inner managed.ExternalClient, rules ...Rule) managed.ExternalClient {
 	return inner
 }
 
-// fns is a client of which a rule replaces functions.
-func fns(inner managed.ExternalClient) managed.ExternalClientFns {
+// functionsOf returns the functions of a client, for a rule to replace some.
+func functionsOf(inner managed.ExternalClient) managed.ExternalClientFns {
 	return managed.ExternalClientFns{
 		ObserveFn: inner.Observe, CreateFn: inner.Create, UpdateFn: inner.Update, DeleteFn: inner.Delete, DisconnectFn: inner.Disconnect,
 	}
 }
 
-// NamesMustParse refuses an object whose external name is neither canonical nor of a legacy
-// form, before the provider sends a request. The provider sees the names as they are.
+// NamesMustParse refuses an object whose external name has neither the canonical nor a legacy form, before the provider
+// sends a request. It does not change the names.
 func NamesMustParse[K any](scheme externalname.Scheme[K]) Rule {
 	return func(inner managed.ExternalClient) managed.ExternalClient {
-		c := fns(inner)
+		c := functionsOf(inner)
 		c.ObserveFn = func(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
 			if _, err := scheme.Read(meta.GetExternalName(mg), mg.GetName()); err != nil {
 				return managed.ExternalObservation{}, err
@@ -52,11 +51,11 @@ func NamesMustParse[K any](scheme externalname.Scheme[K]) Rule {
 	}
 }
 
-// UnnamedIsAbsent reports an object without an external name as absent, so that nothing is
-// adopted that the user has not named.
+// UnnamedIsAbsent reports the external resource of an object without an external name as absent, so that the provider
+// adopts only resources that the user has named.
 func UnnamedIsAbsent() Rule {
 	return func(inner managed.ExternalClient) managed.ExternalClient {
-		c := fns(inner)
+		c := functionsOf(inner)
 		c.ObserveFn = func(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
 			if meta.GetExternalName(mg) == "" {
 				return managed.ExternalObservation{}, nil
@@ -71,7 +70,7 @@ func UnnamedIsAbsent() Rule {
 // don't allow Create. crossplane-runtime would report success, or call Update.
 func AbsentNeedsCreate() Rule {
 	return func(inner managed.ExternalClient) managed.ExternalClient {
-		c := fns(inner)
+		c := functionsOf(inner)
 		c.ObserveFn = func(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
 			observation, err := inner.Observe(ctx, mg)
 			if err == nil && !observation.ResourceExists && !meta.WasDeleted(mg) && mustExist(mg.GetManagementPolicies()) {
@@ -83,30 +82,28 @@ func AbsentNeedsCreate() Rule {
 	}
 }
 
-// ObserveKeepsSpec drops what the provider's Observe changes of the object except its status
-// and its conditions, and never late-initializes the spec. Names that Observe sets are kept by
-// [NamesArePersisted] before it.
+// ObserveKeepsSpec drops all changes of the provider's Observe except those of the status and the conditions, and never
+// late-initializes the spec. To keep names that Observe sets, put [NamesArePersisted] before it.
 func ObserveKeepsSpec() Rule {
 	return func(inner managed.ExternalClient) managed.ExternalClient {
-		c := fns(inner)
+		c := functionsOf(inner)
 		c.ObserveFn = func(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
 			observed := copyOf(mg)
 			observation, err := inner.Observe(ctx, observed)
 			observation.ResourceLateInitialized = false
 			mg.SetAnnotations(observed.GetAnnotations())
-			return observation, errors.Join(err, takeStatus(mg, observed))
+			return observation, errors.Join(err, copyObservedStatus(mg, observed))
 		}
 		return c
 	}
 }
 
-// NamesArePersisted writes an external name that Observe or Update has set, by a patch of its
-// own: crossplane-runtime persists nothing after Update, and after Observe only under some
-// policies.
+// NamesArePersisted patches an external name that Observe or Update has set: crossplane-runtime persists nothing after
+// Update, and after Observe only under some policies.
 func NamesArePersisted(m manager.Manager) Rule {
 	j := journal{client: m.GetClient(), live: m.GetAPIReader()}
 	return func(inner managed.ExternalClient) managed.ExternalClient {
-		c := fns(inner)
+		c := functionsOf(inner)
 		c.ObserveFn = func(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
 			before := maps.Clone(mg.GetAnnotations())
 			observation, err := inner.Observe(ctx, mg)
@@ -139,11 +136,11 @@ func persistName(ctx context.Context, j journal, mg resource.Managed, before map
 	return j.writeCritical(ctx, mg, nameBefore, c)
 }
 
-// FailedCreateKeepsName leaves the external name as it was if Create fails:
-// crossplane-runtime would persist what Create has set before it failed.
+// FailedCreateKeepsName restores the external name if Create fails: crossplane-runtime would persist a name that Create
+// set before its failure.
 func FailedCreateKeepsName() Rule {
 	return func(inner managed.ExternalClient) managed.ExternalClient {
-		c := fns(inner)
+		c := functionsOf(inner)
 		c.CreateFn = func(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
 			before := maps.Clone(mg.GetAnnotations())
 			creation, err := inner.Create(ctx, mg)
@@ -156,13 +153,12 @@ func FailedCreateKeepsName() Rule {
 	}
 }
 
-// DiffIsReported sets the condition [TypeDrift], and records one event for each distinct diff. The
-// rule is made once for a kind, since it remembers what it has recorded.
-// Secrets in the provider's diff are the provider's to redact.
+// DiffIsReported sets the condition [TypeDrift], and records one event for each distinct diff. Create one rule per
+// kind: it remembers which diffs it has recorded. The provider must redact secrets in its diff.
 func DiffIsReported(recorder event.Recorder) Rule {
 	drift := newAnnouncer(recorder, reasonDiffers)
 	return func(inner managed.ExternalClient) managed.ExternalClient {
-		c := fns(inner)
+		c := functionsOf(inner)
 		c.ObserveFn = func(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
 			observation, err := inner.Observe(ctx, mg)
 			if err == nil && observation.ResourceExists {
@@ -185,10 +181,10 @@ func DiffIsReported(recorder event.Recorder) Rule {
 	}
 }
 
-// DeleteAcceptsNotFound takes an error that isNotFound accepts for a deletion that is done.
+// DeleteAcceptsNotFound treats an error for which isNotFound returns true as a completed deletion.
 func DeleteAcceptsNotFound(isNotFound func(error) bool) Rule {
 	return func(inner managed.ExternalClient) managed.ExternalClient {
-		c := fns(inner)
+		c := functionsOf(inner)
 		c.DeleteFn = func(ctx context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
 			deletion, err := inner.Delete(ctx, mg)
 			if err != nil && isNotFound(err) {
@@ -200,11 +196,11 @@ func DeleteAcceptsNotFound(isNotFound func(error) bool) Rule {
 	}
 }
 
-// DeleteOnce does not delete a resource that the external system is deleting, as isDeleting
-// reads from the status that Observe has written.
+// DeleteOnce does not delete a resource again that the external system is deleting. isDeleting reads this from the
+// status that Observe has written.
 func DeleteOnce(isDeleting func(resource.Managed) bool) Rule {
 	return func(inner managed.ExternalClient) managed.ExternalClient {
-		c := fns(inner)
+		c := functionsOf(inner)
 		c.DeleteFn = func(ctx context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
 			if isDeleting(mg) {
 				return managed.ExternalDelete{}, nil
@@ -215,8 +211,8 @@ func DeleteOnce(isDeleting func(resource.Managed) bool) Rule {
 	}
 }
 
-// ConflictsAreReported keeps crossplane-runtime from requeueing without a word when the
-// external system answers 409 in the form of a Kubernetes conflict.
+// ConflictsAreReported reports a 409 of the external system that has the form of a Kubernetes conflict.
+// crossplane-runtime would requeue the object without reporting it.
 func ConflictsAreReported() Rule {
 	return func(inner managed.ExternalClient) managed.ExternalClient {
 		return managed.ExternalClientFns{
@@ -241,18 +237,17 @@ func ConflictsAreReported() Rule {
 	}
 }
 
-// AnnotationUpdater returns the updater of critical annotations for clients that [Wrap]
-// returns. crossplane-runtime's own writes, after a conflict, its whole stale map of annotations
-// over what another client has written. This one writes only the external name and the
-// annotations of the creation.
+// AnnotationUpdater returns the updater of critical annotations for clients of [Wrap]. After a conflict,
+// crossplane-runtime's own updater overwrites other clients' annotations with its whole stale map. This one writes only
+// the external name and the annotations of the creation.
 func AnnotationUpdater(m manager.Manager) managed.CriticalAnnotationUpdater {
 	j := journal{client: m.GetClient(), live: m.GetAPIReader()}
 	return managed.CriticalAnnotationUpdateFn(j.writeOwn)
 }
 
-// Finalizer returns the finalizer for clients that [Wrap] returns. crossplane-runtime's own writes
-// the whole object, and takes over the old status from the answer, after Observe has set the new
-// one. This one patches the finalizers.
+// Finalizer returns the finalizer for clients of [Wrap]. crossplane-runtime's own finalizer writes the whole object
+// after Observe has set the new status, and takes the old status from the response. This one patches only the
+// finalizers.
 func Finalizer(m manager.Manager) resource.Finalizer {
 	return finalizer{
 		journal: journal{client: m.GetClient(), live: m.GetAPIReader()}, name: managed.FinalizerName,
@@ -260,8 +255,8 @@ func Finalizer(m manager.Manager) resource.Finalizer {
 	}
 }
 
-// takeStatus takes over the status of the copy that was observed.
-func takeStatus(to, from resource.Managed) error {
+// copyObservedStatus copies the status of the observed copy.
+func copyObservedStatus(to, from resource.Managed) error {
 	if err := copyStatus(to, from); err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 )
 
-// Create creates the external resource, and records the outcome if it is known. If it is not,
-// create-pending and the token stay, and the next observation finds out.
+// Create creates the external resource, and records the outcome if it is known. Otherwise create-pending and the token
+// are kept, and the next observation finds out.
 func (r *reconciliation[M, K, X]) Create(ctx context.Context, mg M) (managed.ExternalCreation, error) {
 	nameBefore := meta.GetExternalName(mg)
 	created, err := r.external.Create(ctx, copyOf(mg))
@@ -42,7 +42,7 @@ func (r *reconciliation[M, K, X]) record(ctx context.Context, mg M, nameBefore s
 	return nil
 }
 
-// createFailed leaves the external name as it was.
+// createFailed records a failed creation and restores the external name.
 func (r *reconciliation[M, K, X]) createFailed(ctx context.Context, mg M, err error) error {
 	if outcomeUnknown(err) {
 		return r.explain(mg, fmt.Errorf("%w: %w", ErrOutcomeUnknown, external(err)))
@@ -57,8 +57,7 @@ func (r *reconciliation[M, K, X]) createFailed(ctx context.Context, mg M, err er
 	return r.explain(mg, external(err))
 }
 
-// Update makes the external resource as the spec says. A key that changes is recorded before
-// and after.
+// Update changes the external resource to match the spec. It records a changed key before and after the update.
 func (r *reconciliation[M, K, X]) Update(ctx context.Context, mg M) (managed.ExternalUpdate, error) {
 	if err := r.announceName(ctx, mg); err != nil {
 		return managed.ExternalUpdate{}, err
@@ -85,8 +84,8 @@ func (r *reconciliation[M, K, X]) Update(ctx context.Context, mg M) (managed.Ext
 	return managed.ExternalUpdate{}, nil
 }
 
-// announceName records the name that an update gives, so that a crash between the update and
-// the record of it does not look like a resource that is gone.
+// announceName records the new name before an update. Without it, a crash between the update and its record would look
+// like a deleted resource.
 func (r *reconciliation[M, K, X]) announceName(ctx context.Context, mg M) error {
 	if r.KeyFromSpec == nil {
 		return nil
@@ -103,8 +102,7 @@ func (r *reconciliation[M, K, X]) announceName(ctx context.Context, mg M) error 
 	return r.journal.write(ctx, mg, c)
 }
 
-// checkMutable compares the segments of two canonical names, in which a slash is always a
-// separator.
+// checkMutable compares the segments of two canonical names. In these, a slash is always a separator.
 func (r *reconciliation[M, K, X]) checkMutable(want string) error {
 	segments := r.Names.Codec.Describe().Segments
 	now, then := strings.Split(r.name, "/"), strings.Split(want, "/")

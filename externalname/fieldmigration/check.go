@@ -12,8 +12,7 @@ import (
 // NotIdempotentError means that Fill changes fields that it has filled itself. API servers call admission
 // several times for one request, and once for each later write.
 type NotIdempotentError struct {
-	// Input, Once and Twice are JSON: fields, and what Fill makes of them when it is applied once and
-	// twice.
+	// Input, Once and Twice are JSON: the fields, and the results of applying Fill once and twice.
 	Input, Once, Twice string
 }
 
@@ -31,12 +30,12 @@ func (e *NotPureError) Error() string {
 	return fmt.Sprintf("Fill depends on more than its argument: of %s it makes %s, and then %s", e.Input, e.First, e.Second)
 }
 
-// variants is how many objects are made of the samples, beside the samples themselves.
+// variants is how many objects are generated from the samples.
 const variants = 2000
 
-// Check proves on the samples, on what Fill makes of them, and on objects that are made of both by chance,
-// that applying Fill twice equals applying it once. The objects are the same in each call; [Migration.Fuzz]
-// finds others. Samples should have the fields of each older release, and those of the new one.
+// Check checks that applying Fill twice equals applying it once: on the samples, on the results of Fill, and on random
+// combinations of both. The objects are the same in each call; [Migration.Fuzz] finds others. Samples should have the
+// fields of each older release, and those of the new one.
 func (m Migration[F]) Check(samples ...F) error {
 	if len(samples) == 0 {
 		return errors.New("no samples are given")
@@ -96,7 +95,7 @@ func (m Migration[F]) Fuzz(f *testing.F, samples ...F) {
 	})
 }
 
-// rawJSON is JSON of which nothing is known.
+// rawJSON is unparsed JSON.
 type rawJSON []byte
 
 // MarshalJSON returns the text, which the encoder checks.

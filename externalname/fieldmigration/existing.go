@@ -19,23 +19,22 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Existing are the objects that were stored before admission knew the migration. They get their fields
-// from the same admission as new objects, so that there is one place that migrates: [Existing.Run] sends
-// an empty patch for each of them.
+// Existing selects the objects that were stored before admission had the migration. [Existing.Run] sends an empty patch
+// for each of them, so that the same admission migrates existing and new objects.
 type Existing struct {
 	Resource schema.GroupVersionResource
-	// Namespace and Selector narrow the objects; their zero values don't.
+	// Namespace and Selector restrict the objects; their zero values select all.
 	Namespace string
 	Selector  labels.Selector
 	// Migration decides which objects need the patch, and whether admission has migrated them.
 	Migration Applier
-	// DryRun has admission answer, and writes nothing.
+	// DryRun sends the patches as dry runs.
 	DryRun bool
 	// Limiter paces the requests; nil means one with walk's default limits.
 	Limiter *walk.Limiter
 }
 
-// Reasons are those of objects that were not migrated.
+// Reasons has the reasons why objects were not migrated.
 var Reasons godwit.Catalog
 
 // ReasonNotMigrated means that an object passed admission, and that its fields were not migrated: the
@@ -49,9 +48,8 @@ var ReasonNotMigrated = Reasons.Declare(godwit.Reason{
 var errNotMigrated = errors.New("the object passed admission, and its fields are not migrated. " +
 	"Install the webhook or the MutatingAdmissionPolicy of this migration, and check that it matches the object")
 
-// Run sends an empty patch for each object that the migration would change, and checks the answer. The
-// resourceVersion of other objects stays as it is: they are Skipped. A second run therefore writes
-// nothing. An object that admission did not migrate is Failed for [ReasonNotMigrated].
+// Run sends an empty patch for each object that the migration would change, and checks the response. It skips other
+// objects, so a second run writes nothing. An object that admission did not migrate is Failed with [ReasonNotMigrated].
 func (e Existing) Run(ctx context.Context, cfg *rest.Config) (walk.Report, error) {
 	if e.Limiter == nil {
 		e.Limiter = walk.NewLimiter(walk.Limits{})
@@ -89,7 +87,7 @@ func (e Existing) visit(ctx context.Context, client *kube.Client, o *unstructure
 	return godwit.Migrated, nil
 }
 
-// patch sends a patch without content, which has the object pass admission as it is now.
+// patch sends an empty patch: admission sees the object as it is stored.
 func (e Existing) patch(ctx context.Context, client *kube.Client, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	request := client.Patch(types.MergePatchType).AbsPath(kube.ObjectPath(e.Resource, o)...).
 		Param("fieldManager", kube.FieldManager).SetHeader("Accept", runtime.ContentTypeJSON).Body([]byte("{}"))

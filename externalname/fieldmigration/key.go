@@ -15,7 +15,7 @@ import (
 // lint provider` reads it.
 const AnnotationKeyFields = "godwit.dev/external-name-fields"
 
-// NoKeyFields is the value of [AnnotationKeyFields] for keys of which no part is in the spec.
+// NoKeyFields is the value of [AnnotationKeyFields] for keys without a part in the spec.
 const NoKeyFields = "None"
 
 // KeyField is a field of the spec that is a segment of the external name.
@@ -29,26 +29,24 @@ type KeyField struct {
 	Optional bool
 }
 
-// Constraint is a rule of CEL for a CRD.
+// Constraint is a CEL validation rule for a CRD.
 type Constraint struct {
-	// Field is the path below the parameters on whose schema the rule stands; empty means the
-	// parameters themselves.
+	// Field is the path of the schema with the rule, below the parameters; empty means the parameters themselves.
 	Field string
 	Rule  apiextensionsv1.ValidationRule
 }
 
-// Marker is the comment by which controller-gen writes the rule.
+// Marker returns the comment with which controller-gen generates the rule.
 func (c Constraint) Marker() string {
 	return fmt.Sprintf("// +kubebuilder:validation:XValidation:rule=%q,message=%q", c.Rule.Rule, c.Rule.Message)
 }
 
-// Constraints are the rules for the fields of a key. They come from the codec, so that the API server
-// refuses what the codec would refuse, and a change of the identity.
+// Constraints returns the rules for the fields of a key. They follow from the codec: the API server refuses the same
+// texts as the codec, and a change of the identity. It returns an error for fields that do not match the shape.
 //
-// The rules against changes stand on the parameters: a rule on a field is not evaluated when the field is
-// removed. For the same reason spec, and all that leads to the parameters, must be required. Checks that a
-// provider has written in Go are left to the codec, and so is the exact length: an escape counts three
-// bytes.
+// The rules against changes are on the parameters, because a rule on a field is not evaluated when the field is
+// removed. For the same reason, spec and all fields on the path to the parameters must be required. The codec alone
+// checks the rules that a provider has written in Go, and the exact length: an escape counts three bytes.
 func Constraints(shape externalname.Shape, fields ...KeyField) ([]Constraint, error) {
 	var all []Constraint
 	var sizes []string
@@ -77,7 +75,7 @@ func Constraints(shape externalname.Shape, fields ...KeyField) ([]Constraint, er
 	return all, nil
 }
 
-// immutable compares as the external system does: a change of letter case is none where it ignores it.
+// immutable returns the rule against changes of a field. It ignores letter case if the external system does.
 func immutable(f KeyField, now place, segment externalname.SegmentShape) Constraint {
 	before := place{slices.Concat([]string{"oldSelf"}, now.names[1:])}
 	same := fmt.Sprintf("%s == %s", folded(segment, now.cel()), folded(segment, before.cel()))
@@ -97,7 +95,7 @@ func size(f KeyField, at place) string {
 	return fmt.Sprintf("bytes(%s).size()", at.cel())
 }
 
-// folded is the text of which letter case has no meaning if the segment has none.
+// folded returns an expression that folds letter case if the segment ignores it.
 func folded(segment externalname.SegmentShape, text string) string {
 	if segment.FoldsCase {
 		return text + ".lowerAscii()"
@@ -105,7 +103,7 @@ func folded(segment externalname.SegmentShape, text string) string {
 	return text
 }
 
-// format is what the text of a segment must look like.
+// format returns the rule for the text of a segment.
 func format(f KeyField, segment externalname.SegmentShape) Constraint {
 	var rule string
 	switch {
@@ -130,7 +128,7 @@ func format(f KeyField, segment externalname.SegmentShape) Constraint {
 	}}
 }
 
-// KeyFields is the value of [AnnotationKeyFields] for the fields at a path such as spec.forProvider.
+// KeyFields returns the value of [AnnotationKeyFields] for the fields at a path such as spec.forProvider.
 func KeyFields(path string, shape externalname.Shape, fields ...KeyField) string {
 	words := []string{}
 	for _, f := range fields {

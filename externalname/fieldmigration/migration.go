@@ -9,21 +9,20 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// DefaultPath is where managed resources have their parameters.
+// DefaultPath is the path of the parameters of managed resources.
 const DefaultPath = "spec.forProvider"
 
-// Migration changes the fields of an object from what an older release wrote to what the new release
-// wants. F has the fields: a struct with those that Fill reads or writes, or map[string]any.
+// Migration changes the fields of an object from the form of an older release to that of the new release. F has the
+// fields: a struct with those that Fill reads or writes, or map[string]any.
 type Migration[F any] struct {
-	// Path is the object that has the fields; empty means [DefaultPath].
+	// Path is the path of the object with the fields; empty means [DefaultPath].
 	Path string
-	// Fill returns the fields as the new release wants them. It returns migrated fields as they are, and
-	// depends on nothing but its argument: no clock, no random values, no request. [Migration.Check]
-	// tests both.
+	// Fill returns the fields in the form of the new release. It returns migrated fields unchanged, and depends only on
+	// its argument: no clock, no random values, no request. [Migration.Check] tests both.
 	Fill func(F) F
 }
 
-// Applier is a [Migration] or [Steps]: what admission does to an object.
+// Applier is a [Migration] or [Steps], which admission applies to an object.
 type Applier interface {
 	// Apply changes the object in memory, and reports whether it has changed. An object without the
 	// path has nothing to migrate.
@@ -79,8 +78,7 @@ func decode[T any](from any) (T, error) {
 	return to, utiljson.Unmarshal(data, &to)
 }
 
-// merge does to the fields what leads from before to after. Lists are values: one that has changed is
-// replaced.
+// merge applies the differences between before and after to the fields. It replaces a changed list as a whole.
 func merge(fields, before, after map[string]any) {
 	for name := range before {
 		if _, stays := after[name]; !stays {

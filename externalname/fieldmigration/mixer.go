@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// mixer makes objects that are like those of a pool: of two of them, with fields dropped, emptied and
-// changed by chance. Values that are random altogether would seldom have a meaning to Fill.
+// mixer generates objects that are similar to those of a pool: it combines two of them, and drops, empties and changes
+// random fields. Completely random values would seldom be meaningful to Fill.
 type mixer struct {
 	pool   []map[string]any
 	random *rand.Rand
@@ -43,10 +43,10 @@ func (m *mixer) object(one, other map[string]any) map[string]any {
 	return made
 }
 
-// endings are what a user may add to a value; names seldom have them.
+// endings are suffixes that a user may add to a value, but that names seldom have.
 var endings = []string{" ", "/", "-x", "É", "0"}
 
-// value is the value itself, the one of the other object, the zero value, or one that is near to it.
+// value returns the value, the value of the other object, the zero value, or a similar value.
 func (m *mixer) value(value, other any) any {
 	switch m.random.IntN(4) {
 	case 0:

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Policy returns the MutatingAdmissionPolicy that makes the steps in the API server itself, and its
-// binding. No webhook has to be up for it. API servers have it since Kubernetes 1.36. It returns an error
-// for the name of a field that is no identifier of CEL; [Webhook] takes such steps.
+// Policy returns the MutatingAdmissionPolicy that applies the steps in the API server itself, and its binding. It needs
+// no webhook, and Kubernetes 1.36 or later. It returns an error if a field name is not a CEL identifier; use [Webhook]
+// for such steps.
 func (s Steps) Policy(name string, r schema.GroupVersionResource) (*admissionregistrationv1.MutatingAdmissionPolicy, *admissionregistrationv1.MutatingAdmissionPolicyBinding, error) {
 	object := place{[]string{"object"}}.below(pathOr(s.Path)...)
 	if err := object.check(); err != nil {
@@ -54,7 +54,7 @@ func (s Steps) Policy(name string, r schema.GroupVersionResource) (*admissionreg
 	return policy, binding, nil
 }
 
-// cel returns the expression that makes the list of patches of a step.
+// cel returns the expression for the list of patches of a step.
 func (s Step) cel(object place) (string, error) {
 	to := object.below(s.to...)
 	if err := to.check(); err != nil {
@@ -75,7 +75,7 @@ func (s Step) cel(object place) (string, error) {
 	return fmt.Sprintf("%s ? %s : []", from.exists(len(object.names)), patches), nil
 }
 
-// add sets a field, and makes the objects that it is in. Object exists.
+// add returns the expression that sets a field and creates missing parent objects. object exists.
 func (s Step) add(object, to place, value string) string {
 	next := object.below(to.names[len(object.names)])
 	rest := to.names[len(next.names):]
@@ -159,6 +159,6 @@ func literal(value any) string {
 	panic(fmt.Sprintf("fieldmigration: %T is not JSON", value)) // Default refuses it.
 }
 
-// quote writes a string literal, whose escapes CEL shares with Go but for those of single bytes, which
-// JSON does not have.
+// quote returns a string literal. CEL and Go have the same escapes except those of single bytes, which JSON does not
+// have.
 func quote(text string) string { return strconv.QuoteToASCII(strings.ToValidUTF8(text, "\uFFFD")) }

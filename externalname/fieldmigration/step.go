@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Steps are changes that a CEL expression can make as well, so that they need no webhook: [Steps.Policy]
-// generates a MutatingAdmissionPolicy. They are made in order.
+// Steps are changes that CEL can express too, so they need no webhook: [Steps.Policy] generates a
+// MutatingAdmissionPolicy. They are applied in order.
 type Steps struct {
-	// Path is the object that has the fields; empty means [DefaultPath].
+	// Path is the path of the object with the fields; empty means [DefaultPath].
 	Path string
 	// Steps have fields below Path.
 	Steps []Step
 }
 
-// Step is one change. [Default], [Copy] and [Move] make one. A field is a path, such as disk.sizeGB.
+// Step is one change. [Default], [Copy] and [Move] return one. A field is a path, such as disk.sizeGB.
 type Step struct {
 	from, to []string
 	value    any
@@ -34,18 +34,18 @@ func Default(to string, value any) Step {
 }
 
 // Copy sets a field that is missing to the value of another one.
-func Copy(from, to string) Step { return between(from, to) }
+func Copy(from, to string) Step { return newFieldStep(from, to) }
 
-// Move replaces a field by another one. No object that has passed the step has the old field. If it is
-// there, the client has just written it, and its value wins over the one of the new field.
+// Move replaces a field with another one. Migrated objects do not have the old field. If it exists, the client has just
+// written it, so its value replaces that of the new field.
 func Move(from, to string) Step {
-	s := between(from, to)
+	s := newFieldStep(from, to)
 	s.remove = true
 	return s
 }
 
-// between panics if one field is part of the other.
-func between(from, to string) Step {
+// newFieldStep returns a step between two fields. It panics if one field is part of the other.
+func newFieldStep(from, to string) Step {
 	if strings.HasPrefix(from+".", to+".") || strings.HasPrefix(to+".", from+".") {
 		panic(fmt.Sprintf("fieldmigration: %s and %s: one is part of the other", from, to))
 	}
@@ -57,7 +57,7 @@ var _ Applier = Steps{}
 // Apply implements [Applier].
 func (s Steps) Apply(o *unstructured.Unstructured) (bool, error) { return s.Migration().Apply(o) }
 
-// Migration is what the steps do, in Go: for [Migration.Check], and for API servers without
+// Migration returns the steps as a Go function: for [Migration.Check], and for API servers without
 // MutatingAdmissionPolicy.
 func (s Steps) Migration() Migration[map[string]any] {
 	steps := slices.Clone(s.Steps)
@@ -69,7 +69,7 @@ func (s Steps) Migration() Migration[map[string]any] {
 	}}
 }
 
-// apply leaves fields alone whose type does not fit: validation, which follows, says what is wrong.
+// apply does not change fields of another type: the validation that follows reports them.
 func (s Step) apply(fields map[string]any) {
 	value := s.value
 	if s.from != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
-// Webhook is a mutating webhook that applies a migration to each object that is created or updated, and
-// denies nothing. Register it with the webhook server of a manager. Its configuration says
-// reinvocationPolicy: IfNeeded, so that it also sees what other webhooks write.
+// Webhook returns a mutating webhook that applies a migration to each created or updated object, and denies nothing.
+// Register it with the webhook server of a manager. Set reinvocationPolicy: IfNeeded in its configuration, so that it
+// also sees the changes of other webhooks.
 func Webhook(a Applier) *admission.Webhook {
 	return &admission.Webhook{Handler: admission.HandlerFunc(func(_ context.Context, r admission.Request) admission.Response {
 		if r.Operation != admissionv1.Create && r.Operation != admissionv1.Update {
@@ -28,7 +28,7 @@ func Webhook(a Applier) *admission.Webhook {
 	})}
 }
 
-// respond answers with a patch of what the migration changes.
+// respond answers with a patch of the migration's changes.
 func respond(raw []byte, o *unstructured.Unstructured, a Applier) admission.Response {
 	changed, err := a.Apply(o)
 	switch {

@@ -1,5 +1,5 @@
-// Package fleet renames the managed resources of one kind: it writes another external name into the
-// annotation crossplane.io/external-name of each, and proves that the resource is still the same.
+// Package fleet renames the managed resources of one kind: it writes another external name to the annotation
+// crossplane.io/external-name of each, and proves that the external resource is still the same.
 //
 // An annotation does not change metadata.generation, so no observedGeneration says that a provider has
 // seen a new name. A renaming therefore has three writes, each at the resourceVersion that was read:
@@ -9,31 +9,29 @@
 //  2. It writes the new name and ends the pause in one patch. The condition was ReconcilePaused at this
 //     patch, and the provider writes a status only at the resourceVersion that it has read. A
 //     ReconcileSuccess that follows is therefore about the new name.
-//  3. It compares the identity in status.atProvider with that from before, and records the proof. If the
+//  3. It compares the identity in status.atProvider with the earlier one, and records the proof. If the
 //     identity differs, or the provider has created a resource, it writes the old name again.
 //
-// A provider that answers at once makes it five requests: the three writes, and a read of the
-// provider's answer to each of the first two. The first write needs no read, because the API server
-// refuses it if the managed resource has changed since the plan.
+// If the provider answers at once, a renaming takes five requests: the three writes, and a read of the provider's
+// answer to each of the first two. The first write needs no read, because the API server refuses it if the managed
+// resource has changed since the plan.
 //
-// The journal is an annotation of the managed resource itself ([AnnotationJournal]). It has the old name
-// byte for byte, and each step writes it together with what it records. A process that is killed between
-// two steps leaves a managed resource whose journal says what is left to do: the next [Fleet.Apply] does
-// it, or [Fleet.Rollback] restores the old name.
+// The journal is an annotation of the managed resource itself ([AnnotationJournal]). It has the old name byte for byte,
+// and the write of each step includes it. If a process is killed between two steps, the journal has the remaining
+// steps: the next [Fleet.Apply] resumes them, or [Fleet.Rollback] restores the old name.
 //
-// Apply begins with a few canaries, continues with batches, and stops after a bad one. It writes only
-// managed resources that a plan has found fit ([PlanFor]). Names that a GitOps tool or a Composition
-// owns are skipped, and the plan has the patch for their source.
+// Apply begins with a few canaries, continues with batches, and stops after a failure. It writes only managed resources
+// that the plan ([PlanFor]) allows. It skips names that a GitOps tool or a Composition owns; the plan has the patch for
+// their source.
 //
-// The package does not ask an external system, and does not import crossplane-runtime. A provider that
-// embeds it passes a [Naming] made of its scheme ([FromScheme]); the command line passes an expression.
+// The package does not call an external system, and does not import crossplane-runtime. A provider that embeds it
+// passes a [Naming] of its scheme ([FromScheme]); the command line passes an expression.
 //
 // # Reading order
 //
-// managed.go reads a managed resource, and journal.go its journal. naming.go proposes names, owner.go
-// finds the owner of a name, and plan.go decides what to do with each managed resource. result.go has
-// the phases and reasons of a result, and fleet.go the options and the requests. step.go decides the
-// next step of a renaming, rename.go carries steps out, and run.go has canaries and batches.
-// rollback.go and book.go restore names, and store.go keeps a book in ConfigMaps. A file uses only
-// files before it.
+// managed.go reads a managed resource, and journal.go its journal. naming.go proposes names, owner.go finds the owner
+// of a name, and plan.go decides what to do with each managed resource. result.go has the phases and reasons of a
+// result, and fleet.go the options and the requests. step.go decides the next step of a renaming, rename.go executes
+// steps, and run.go has canaries and batches. rollback.go and saved.go restore names, and store.go stores saved names
+// in ConfigMaps. A file uses only files before it.
 package fleet

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Scope selects managed resources. The zero value selects all of the kind.
+// Scope selects managed resources. The zero value selects all resources of the kind.
 type Scope struct {
 	Namespace string
 	Selector  labels.Selector
@@ -32,17 +32,17 @@ type Options struct {
 	Batch int
 	// PauseTimeout is how long the provider may take to report a pause; 0 means 2 minutes.
 	PauseTimeout time.Duration
-	// ProofTimeout is how long the provider may take to report success under the new name; 0 means 5
-	// minutes. It retries errors with a delay of up to a minute.
+	// ProofTimeout is how long the provider may take to report success under the new name; 0 means 5 minutes. A
+	// provider retries errors with a delay of up to a minute.
 	ProofTimeout time.Duration
-	// Identity says which fields of status.atProvider must not change.
+	// Identity selects the fields of status.atProvider that must not change.
 	Identity Identity
 	// SourceManagers are further field managers that apply manifests from a source.
 	SourceManagers []string
-	// Attempts bounds the attempts at a request that the API server does not answer; 0 means walk's.
+	// Attempts bounds the attempts at a request that the API server does not answer; 0 means walk.DefaultAttempts.
 	Attempts int
-	// Progress is called with each managed resource that has got a step further, one call at a time. Its
-	// phase is empty before the last step, and is set once.
+	// Progress is called after each step of a managed resource, one call at a time. The phase is empty before the last
+	// step.
 	Progress func(Result)
 }
 
@@ -95,7 +95,7 @@ func New(cfg *rest.Config, kind Kind, o Options) (*Fleet, error) {
 // Duplicates are found within the scope only.
 func (f *Fleet) Plan(ctx context.Context, naming Naming) ([]Item, error) {
 	var facts []Fact
-	same := texts{}
+	same := interner{}
 	err := f.scan(ctx, func(m managed) error {
 		p, err := naming(ctx, m.Unstructured)
 		if err != nil {
@@ -103,7 +103,7 @@ func (f *Fleet) Plan(ctx context.Context, naming Naming) ([]Item, error) {
 		}
 		fact := factOf(m.Unstructured, p, f.options.Identity, f.options.SourceManagers)
 		for _, repeated := range []*string{&fact.Namespace, &fact.Owner.Manager, &fact.Owner.Composite, &fact.Account} {
-			*repeated = same.once(*repeated)
+			*repeated = same.intern(*repeated)
 		}
 		facts = append(facts, fact)
 		return nil
@@ -114,10 +114,10 @@ func (f *Fleet) Plan(ctx context.Context, naming Naming) ([]Item, error) {
 	return PlanFor(f.kind, facts), nil
 }
 
-// texts keeps each text once. A large fleet has few namespaces, field managers and accounts.
-type texts map[string]string
+// interner stores each string once: a large fleet has few namespaces, field managers and accounts.
+type interner map[string]string
 
-func (t texts) once(text string) string {
+func (t interner) intern(text string) string {
 	if kept, has := t[text]; has {
 		return kept
 	}

@@ -40,12 +40,12 @@ func TestJournalOfOtherReleases(t *testing.T) {
 		j, err := readJournal(m)
 		s := situation{exists: true, journal: j, journalErr: err, name: m.externalName(), current: "old ", proposed: "old", paused: true}
 		for what, decide := range map[string]func() (decision, changes){
-			"apply":    func() (decision, changes) { return next(s), nil },
-			"rollback": func() (decision, changes) { return back(s) },
-			"restore":  func() (decision, changes) { return restored(s, Restoring{Overwrite: true, Unpause: true}) },
+			"apply":    func() (decision, changes) { return decideStep(s), nil },
+			"rollback": func() (decision, changes) { return decideRollback(s) },
+			"restore":  func() (decision, changes) { return decideRestore(s, RestoreOptions{Overwrite: true, Unpause: true}) },
 		} {
 			d, c := decide()
-			if d.reason != ReasonNewerFormat || d.move != moveEnd || len(c) > 0 {
+			if d.reason != ReasonNewerFormat || d.step != stepEnd || len(c) > 0 {
 				t.Errorf("%s: %s decides on %+v and writes %v", name, what, d, c)
 			}
 		}
@@ -54,15 +54,15 @@ func TestJournalOfOtherReleases(t *testing.T) {
 
 func TestNameBookOfOtherReleases(t *testing.T) {
 	oldest := formattest.Frozen(t, "namebook.json")
-	want := formattest.Same[Book](t, oldest)
-	got, err := ReadBook([]byte(oldest))
+	want := formattest.Same[SavedNames](t, oldest)
+	got, err := ReadSavedNames([]byte(oldest))
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v: (-want +got):\n%s", err, diff)
 	}
-	if text, err := json.Marshal(NewBook(want.SavedAt, want.Names)); string(text) != oldest {
+	if text, err := json.Marshal(NewSavedNames(want.SavedAt, want.Names)); string(text) != oldest {
 		t.Errorf("%v: written otherwise:\n%s", err, text)
 	}
-	if b, err := ReadBook([]byte(formattest.Newer(t, "namebook.json"))); err == nil || len(b.Names) > 0 {
-		t.Errorf("a book of another version is read as %+v", b)
+	if b, err := ReadSavedNames([]byte(formattest.Newer(t, "namebook.json"))); err == nil || len(b.Names) > 0 {
+		t.Errorf("a document of another version is read as %+v", b)
 	}
 }

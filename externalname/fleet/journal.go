@@ -9,36 +9,36 @@ import (
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
-// AnnotationJournal is the journal of a renaming, on the managed resource itself. It stays after the
-// renaming, so that the name can be rolled back.
+// AnnotationJournal is the journal of a renaming, on the managed resource itself. It is kept after the renaming, for a
+// rollback.
 const AnnotationJournal = "godwit.dev/renaming"
 
-// phase is how far a renaming is.
+// phase is the phase of a renaming.
 type phase string
 
 const (
-	// phasePausing: the pause is written, and the name is still the old one.
+	// phasePausing means that the pause is written, and the name is still the old one.
 	phasePausing phase = "Pausing"
-	// phaseRenaming: the new name is written, and nothing is proven.
+	// phaseRenaming means that the new name is written, and not proven yet.
 	phaseRenaming phase = "Renaming"
-	// phaseRenamed: the external resource is the same under the new name.
+	// phaseRenamed means that the external resource is proven to be the same under the new name.
 	phaseRenamed phase = "Renamed"
 )
 
 // journal is the value of [AnnotationJournal].
 type journal struct {
 	Phase phase `json:"phase"`
-	// From is the old name byte for byte; null if there was no annotation.
+	// From is the old name byte for byte; null if the annotation did not exist.
 	From *string `json:"from"`
 	To   string  `json:"to"`
-	// Identity and Creations are from the time at which the new name was written.
+	// Identity and Creations are the values when the new name was written.
 	Identity  map[string]string `json:"identity,omitempty"`
 	Creations string            `json:"creations,omitempty"`
-	// Earlier is the journal of the renaming before this one, which an undone renaming leaves as it was.
+	// Earlier is the journal of the previous renaming, which is restored if this one is undone.
 	Earlier string `json:"earlier,omitempty"`
 }
 
-// storedJournal is a journal as the annotation has it.
+// storedJournal is the content of the annotation.
 type storedJournal struct {
 	Format int `json:"format"`
 	journal
@@ -46,7 +46,7 @@ type storedJournal struct {
 
 var errJournal = errors.New("it has no phase and names that Godwit writes")
 
-// readJournal returns nil without a journal.
+// readJournal reads the journal. It returns nil if the annotation does not exist.
 func readJournal(m managed) (*journal, error) {
 	if err := checkFormat(m); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func checkFormat(m managed) error {
 	return format.Check(fmt.Sprintf("annotation %s of %s", AnnotationJournal, what), []byte(m.GetAnnotations()[AnnotationJournal]))
 }
 
-// unfinished is the new name of a renaming that has not ended.
+// unfinished returns the new name of a renaming that has not ended, or empty.
 func (j *journal) unfinished() string {
 	if j == nil || j.Phase == phaseRenamed {
 		return ""
@@ -98,7 +98,7 @@ func (c changes) remove(key string) changes {
 	return c
 }
 
-// write keeps a journal in the changes.
+// write adds a journal to the changes.
 func (c changes) write(j journal) (changes, error) {
 	text, err := json.Marshal(storedJournal{Format: format.Current, journal: j})
 	if err != nil {
@@ -107,7 +107,7 @@ func (c changes) write(j journal) (changes, error) {
 	return c.set(AnnotationJournal, string(text)), nil
 }
 
-// restore writes the journal of the renaming before one that is undone.
+// restore adds the journal of the previous renaming to the changes, for a renaming that is undone.
 func (c changes) restore(j journal) changes {
 	if j.Earlier == "" {
 		return c.remove(AnnotationJournal)
@@ -115,7 +115,7 @@ func (c changes) restore(j journal) changes {
 	return c.set(AnnotationJournal, j.Earlier)
 }
 
-// name sets the external name as it was, which may be without annotation.
+// name sets the external name, or removes the annotation if the name is nil.
 func (c changes) name(name *string) changes {
 	c[annotationName] = name
 	return c

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ManagedCRD reports whether the objects of a CRD are managed resources: they have spec.forProvider, or the
-// category says so where the schema leaves out what is in spec.
+// ManagedCRD reports whether the objects of a CRD are managed resources: they have spec.forProvider, or the CRD has the
+// category managed and its schema does not describe the spec.
 func ManagedCRD(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	if slices.Contains(crd.Spec.Names.Categories, "managed") {
 		return true
@@ -35,7 +35,7 @@ const (
 	annotationCreatePending   = "crossplane.io/external-create-pending"
 	annotationCreateSucceeded = "crossplane.io/external-create-succeeded"
 	annotationCreateFailed    = "crossplane.io/external-create-failed"
-	// annotationToken is of a creation whose outcome is not known: see package crossplane.
+	// annotationToken exists during a creation whose outcome is not known: see package crossplane.
 	annotationToken = "godwit.dev/creation-token" //nolint:gosec // It is the name of an annotation.
 	// annotationUpjet is on each managed resource that a provider of Upjet has reconciled.
 	annotationUpjet = "upjet.crossplane.io/provider-meta"
@@ -52,7 +52,7 @@ const (
 // managed reads a managed resource.
 type managed struct{ *unstructured.Unstructured }
 
-// externalName is nil without the annotation, which differs from an empty one.
+// externalName returns the external name, or nil if the annotation does not exist. An empty annotation is not nil.
 func (m managed) externalName() *string {
 	if name, ok := m.GetAnnotations()[annotationName]; ok {
 		return &name
@@ -60,10 +60,10 @@ func (m managed) externalName() *string {
 	return nil
 }
 
-// paused reports whether the provider leaves the object alone, by crossplane-runtime's rule.
+// paused reports whether the object is paused, by crossplane-runtime's rule.
 func (m managed) paused() bool { return m.GetAnnotations()[annotationPaused] == "true" }
 
-// isManaged reports whether the object is a managed resource at all, and not a claim or a composite.
+// isManaged reports whether the object is a managed resource, and not a claim or a composite.
 func (m managed) isManaged() bool {
 	_, found, err := unstructured.NestedMap(m.Object, "spec", "forProvider")
 	return found && err == nil
@@ -102,7 +102,7 @@ func (m managed) condition(kind string) condition {
 
 func (m managed) synced() condition { return m.condition("Synced") }
 
-// creationUnknown reports whether a creation was begun whose outcome is not recorded, by the rules of
+// creationUnknown reports whether a creation has begun and its outcome is not recorded, by the rules of
 // crossplane-runtime and of package crossplane.
 func (m managed) creationUnknown() bool {
 	annotations := m.GetAnnotations()
@@ -124,14 +124,14 @@ func parseTime(text string) time.Time {
 	return t
 }
 
-// creations changes whenever the provider begins or ends a creation.
+// creations returns a text that changes whenever the provider begins or ends a creation.
 func (m managed) creations() string {
 	a := m.GetAnnotations()
 	return strings.Join([]string{a[annotationCreatePending], a[annotationCreateSucceeded], a[annotationCreateFailed]}, ",")
 }
 
-// hidesAbsence reports whether crossplane-runtime v2.4.0 reports success for an external resource that
-// does not exist: under policies without Create that are more than Observe.
+// hidesAbsence reports whether crossplane-runtime v2.4.0 reports success for an external resource that does not exist:
+// under policies without Create that allow more than Observe.
 func (m managed) hidesAbsence() bool {
 	policies, _, _ := unstructured.NestedStringSlice(m.Object, "spec", "managementPolicies")
 	if len(policies) == 0 || slices.Contains(policies, "*") || slices.Contains(policies, "Create") {
@@ -140,8 +140,7 @@ func (m managed) hidesAbsence() bool {
 	return !slices.Equal(policies, []string{"Observe"})
 }
 
-// account is the provider's configuration: two managed resources with the same name in different
-// accounts name different external resources.
+// account returns the provider's configuration: the same name in different accounts names different external resources.
 func (m managed) account() string {
 	kind, _, _ := unstructured.NestedString(m.Object, "spec", "providerConfigRef", "kind")
 	name, _, _ := unstructured.NestedString(m.Object, "spec", "providerConfigRef", "name")
@@ -151,14 +150,14 @@ func (m managed) account() string {
 	return kind + "/" + name
 }
 
-// DefaultVolatile are the fields of status.atProvider that change without a change of the identity. A
-// field is volatile whatever its case.
+// DefaultVolatile are the fields of status.atProvider that change without a change of the identity. Letter case is
+// ignored.
 var DefaultVolatile = []string{
 	"etag", "generation", "lastmodified", "lastmodifiedat", "lastmodifiedtime", "lastupdated", "lastupdatedat", "lastupdatetime",
 	"modifiedat", "phase", "resourceversion", "state", "status", "updatedat", "updatetime",
 }
 
-// Identity says which fields of status.atProvider identify the external resource.
+// Identity selects the fields of status.atProvider that identify the external resource.
 type Identity struct {
 	// Fields are top-level fields of status.atProvider. None means all fields that are not volatile.
 	Fields []string
@@ -166,13 +165,13 @@ type Identity struct {
 	Volatile []string
 }
 
-// identityOf has a hash of each field of status.atProvider that identifies the external resource. It is
-// empty for an object that was not observed.
-func (i Identity) of(m managed) map[string]string {
+// hashes returns the hash of each field of status.atProvider that identifies the external resource. It is empty for an
+// object that was not observed.
+func (i Identity) hashes(m managed) map[string]string {
 	observed, _, _ := unstructured.NestedMap(m.Object, "status", "atProvider")
 	identity := map[string]string{}
 	for field, value := range observed {
-		if !i.has(field) {
+		if !i.includes(field) {
 			continue
 		}
 		text, err := json.Marshal(value) // sorts the keys of maps
@@ -185,17 +184,17 @@ func (i Identity) of(m managed) map[string]string {
 	return identity
 }
 
-// hashBytes make an accidental match of two values one in 2⁶⁴.
+// hashBytes is the length of a hash: the probability that two values match by accident is 2⁻⁶⁴.
 const hashBytes = 8
 
-func (i Identity) has(field string) bool {
+func (i Identity) includes(field string) bool {
 	if len(i.Fields) > 0 {
 		return slices.Contains(i.Fields, field)
 	}
 	return !slices.Contains(DefaultVolatile, strings.ToLower(field)) && !slices.Contains(i.Volatile, field)
 }
 
-// differing lists the fields in which two identities differ.
+// differing returns the fields in which two identities differ.
 func differing(before, after map[string]string) []string {
 	var fields []string
 	for field, hash := range before {

@@ -10,33 +10,33 @@ import (
 	"github.com/godwit-dev/godwit/externalname"
 )
 
-// Proposal is what a [Naming] says about the name of one managed resource.
+// Proposal is the result of a [Naming] for one managed resource.
 type Proposal struct {
-	// Name is the one that the managed resource is to have; empty if it can't be found out.
+	// Name is the proposed name; empty if it can't be determined.
 	Name string
-	// Form says how the current name is written, if it is not Name.
+	// Form is the form of the current name, if it differs from Name.
 	Form string
-	// Err is why the current name is invalid, or why there is no other one. An
-	// [externalname.InvalidError] has the reason.
+	// Err is why the current name is invalid, or why no name can be proposed. An [externalname.InvalidError] has the
+	// reason.
 	Err error
 }
 
-// Naming proposes the name of a managed resource. Its error means that nothing was found out, as when an
-// external system does not answer: the plan ends with it.
+// Naming proposes the name of a managed resource. It returns an error if it could not decide, for example because an
+// external system does not answer: the error ends the plan.
 type Naming func(ctx context.Context, o *unstructured.Unstructured) (Proposal, error)
 
 // Lookup returns the key of the external resource for a name that does not contain it: a hint, or the
 // ID of an operation that has ended.
 type Lookup[K any] func(ctx context.Context, o *unstructured.Unstructured, r externalname.Reading[K]) (K, error)
 
-// ErrNoKey is the error of a Lookup that finds no key, or several.
+// ErrNoKey means that a Lookup found no key, or several.
 var ErrNoKey = errors.New("no key was found for the name")
 
-// formLenient is the form of names that the codec reads and writes in another way.
+// formLenient is the form of names that the codec reads but would write differently.
 const formLenient = "Lenient"
 
-// FromScheme proposes the canonical names of a scheme. Names that do not contain the key stay as they
-// are without a lookup.
+// FromScheme returns a Naming that proposes the canonical names of a scheme. Without a lookup, it keeps names that do
+// not contain the key.
 func FromScheme[K any](scheme externalname.Scheme[K], lookup Lookup[K]) Naming {
 	return func(ctx context.Context, o *unstructured.Unstructured) (Proposal, error) {
 		current := o.GetAnnotations()[annotationName]

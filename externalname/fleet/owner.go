@@ -9,29 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Owner is the field manager that has written the external name, by metadata.managedFields.
+// Owner is the field manager that has written the external name, according to metadata.managedFields.
 type Owner struct {
-	// Manager is empty where no entry has the annotation.
+	// Manager is empty if no entry has the annotation.
 	Manager string
-	// Source means that the manager applies the name again from a source, so that a write to the object
-	// does not last: a GitOps tool, a Composition, or another client of server-side apply.
+	// Source means that the manager applies the name repeatedly from a source and would overwrite a change of the
+	// object: a GitOps tool, a Composition, or another client of server-side apply.
 	Source bool
 	// Composite is the composite resource of a Composition; empty without one.
 	Composite string
 }
 
-// gitOps are field managers of tools that apply manifests from a repository, each by its prefix.
+// gitOps are prefixes of the field managers of tools that apply manifests from a repository.
 var gitOps = []string{
 	"argocd", "argo-cd", "config-sync", "configsync", "fleetagent", "fleet-agent", "flux", "helm", "kapp", "kluctl", "kustomize-controller", "rancher",
 }
 
-// kubectlApply are the managers of `kubectl apply`. A user runs it, and may run it with the new name.
+// kubectlApply are the field managers of `kubectl apply`. They are not a source: the user can apply the new name.
 var kubectlApply = []string{"kubectl", "kubectl-client-side-apply", "kubectl-last-applied"}
 
-// composing begins the field manager of a Composition's resources.
+// composing is the prefix of the field managers of Compositions.
 const composing = "apiextensions.crossplane.io/compos"
 
-// ownerOf finds the owner. Where several managers own the annotation, a source comes first. Sources are
+// ownerOf returns the owner of the name. If several managers own the annotation, a source takes precedence. sources are
 // further field managers that apply manifests.
 func ownerOf(o *unstructured.Unstructured, sources []string) Owner {
 	var found []Owner

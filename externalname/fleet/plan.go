@@ -24,11 +24,11 @@ type Class string
 const (
 	// Canonical means that the name is the proposed one.
 	Canonical Class = "Canonical"
-	// Legacy means that the name is written in another form, which Item.Form has.
+	// Legacy means that the name has another form, which is in Item.Form.
 	Legacy Class = "Legacy"
-	// Empty means that there is no name.
+	// Empty means that the object has no external name.
 	Empty Class = "Empty"
-	// Invalid means that the name can't be read, or that no other one can be proposed.
+	// Invalid means that the name can't be parsed, or that no name can be proposed.
 	Invalid Class = "Invalid"
 	// Duplicate means that another managed resource of the kind has the name, or would have it.
 	Duplicate Class = "Duplicate"
@@ -36,7 +36,7 @@ const (
 	CreateIncomplete Class = "CreateIncomplete"
 	// Deleting means that the managed resource is being deleted.
 	Deleting Class = "Deleting"
-	// NotOurs means that the object is no managed resource, or that Upjet decides about its name.
+	// NotOurs means that the object is not a managed resource, or that Upjet determines its name.
 	NotOurs Class = "NotOurs"
 )
 
@@ -44,17 +44,17 @@ const (
 type Action string
 
 const (
-	// None means that nothing is to be done.
+	// None means that the managed resource needs no action.
 	None Action = "None"
 	// Rename means that Apply writes the proposed name.
 	Rename Action = "Rename"
-	// Resume means that an earlier Apply was interrupted: this one continues it.
+	// Resume means that an earlier Apply was interrupted, and that Apply resumes it.
 	Resume Action = "Resume"
-	// Skip means that Apply leaves the managed resource alone, and that the user has to act.
+	// Skip means that Apply does not change the managed resource, and that user action is required.
 	Skip Action = "Skip"
 )
 
-// Reasons are those of a plan and a run.
+// Reasons has the reasons of a plan and of a run.
 var Reasons godwit.Catalog
 
 // Reasons of an [Item] whose action is None or Skip. An invalid name has the reason of its
@@ -138,7 +138,7 @@ type Kind struct {
 	Kind     string
 }
 
-// Fact is what was read about one managed resource. [PlanFor] decides on nothing else.
+// Fact has the facts of one managed resource. [PlanFor] uses nothing else.
 type Fact struct {
 	Namespace, Name string
 	UID             types.UID
@@ -152,11 +152,11 @@ type Fact struct {
 	Managed, Upjet, Deleting, CreateIncomplete, Paused bool
 	// Observed means that status.atProvider has fields that identify the external resource.
 	Observed bool
-	// Stale means that the status says ReconcilePaused and the object is not paused.
+	// Stale means that the condition Synced has the reason ReconcilePaused although the object is not paused.
 	Stale bool
-	// HidesAbsence means that the policies make success meaningless.
+	// HidesAbsence means that the provider reports success even if the external resource does not exist.
 	HidesAbsence bool
-	// RenamingTo is the new name of a renaming which has not ended, by the journal.
+	// RenamingTo is the new name in the journal of a renaming that has not ended.
 	RenamingTo string
 	// JournalErr is set if the journal can't be read.
 	JournalErr error
@@ -164,19 +164,19 @@ type Fact struct {
 	resourceVersion string // empty with a journal
 }
 
-// Item says what to do with one managed resource.
+// Item is the plan for one managed resource.
 type Item struct {
 	Namespace, Name string
 	UID             types.UID
 	Class           Class
-	// Form is how a Legacy name is written.
+	// Form is the form of a Legacy name.
 	Form string
 	// Current and Proposed are the names; the latter is empty if none is proposed.
 	Current, Proposed string
 	// Owner is the field manager of the current name.
 	Owner  Owner
 	Action Action
-	// Finding says why nothing is done. It has no reason where there is none.
+	// Finding says why the managed resource is not renamed. It is empty for one that is.
 	godwit.Finding
 	// SourcePatch is the patch for the source of a name that a GitOps tool or a Composition owns: a
 	// manifest with the new name and no other field.
@@ -204,7 +204,7 @@ func factOf(o *unstructured.Unstructured, p Proposal, identity Identity, sources
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ExternalName: m.externalName(), Proposal: p,
 		Owner: ownerOf(o, sources), Account: m.account(),
 		Managed: m.isManaged(), Upjet: m.upjet(), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: m.creationUnknown(),
-		Paused: m.paused(), Observed: len(identity.of(m)) > 0, Stale: !m.paused() && m.synced().reason == reconcilePaused,
+		Paused: m.paused(), Observed: len(identity.hashes(m)) > 0, Stale: !m.paused() && m.synced().reason == reconcilePaused,
 		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: resourceVersion,
 	}
 }
@@ -216,8 +216,7 @@ func (f Fact) current() string {
 	return *f.ExternalName
 }
 
-// PlanFor decides what to do with each managed resource. It is pure. The items are in the order of
-// namespaces and names.
+// PlanFor decides what to do with each managed resource. It is pure. Items are sorted by namespace and name.
 func PlanFor(kind Kind, facts []Fact) []Item {
 	order := func(a, b Fact) int { return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) }
 	if !slices.IsSortedFunc(facts, order) { // the API server lists a namespace in this order
@@ -234,7 +233,8 @@ func PlanFor(kind Kind, facts []Fact) []Item {
 // claim is a name in an account.
 type claim struct{ account, name string }
 
-// users are the managed resources that have each name, or would have it. Nearly every name has one user, which needs no list.
+// users has, for each name, the managed resources that have it now or would have it. Nearly every name has one user,
+// which needs no list.
 type users struct {
 	facts []Fact
 	first map[claim]int // index of a fact
@@ -269,7 +269,7 @@ func (u users) add(c claim, i int) {
 	}
 }
 
-// share lists the users of a name that has several.
+// share returns the users of a name if it has several.
 func (u users) share(c claim) []string {
 	var objects []string
 	for _, i := range u.all[c] {
@@ -312,7 +312,7 @@ func plan(kind Kind, f Fact, u users) Item {
 	return i
 }
 
-// unreadable says why a journal can't be read.
+// unreadable returns why a journal can't be read.
 func unreadable(err error) (reason *godwit.Reason, message string) {
 	if errors.As(err, new(*format.NewerError)) {
 		return ReasonNewerFormat, err.Error()
@@ -320,7 +320,7 @@ func unreadable(err error) (reason *godwit.Reason, message string) {
 	return ReasonJournalUnreadable, fmt.Sprintf("the annotation %s can't be read: %s", AnnotationJournal, quote.Line(err.Error()))
 }
 
-// classify decides the class, and the reason of one that is not renamed.
+// classify sets the class of an item, and the reason if it is not renamed.
 func classify(i *Item, f Fact, u users) {
 	var invalid *externalname.InvalidError
 	set := func(c Class, a Action, reason *godwit.Reason, format string, args ...any) {
@@ -359,10 +359,10 @@ func classify(i *Item, f Fact, u users) {
 	}
 }
 
-// nameBytes bounds what a message quotes of a name.
+// nameBytes bounds a name in a message.
 const nameBytes = 64
 
-// listed names at most three objects.
+// listed returns the names of at most three objects.
 func listed(objects []string) string {
 	const most = 3
 	text := strings.Join(objects[:min(len(objects), most)], ", ")
@@ -372,7 +372,7 @@ func listed(objects []string) string {
 	return text
 }
 
-// unprovable skips what can't be renamed with a proof, or not for long.
+// unprovable skips items whose renaming can't be proven or would not last.
 func unprovable(i *Item, f Fact) {
 	switch {
 	case f.Owner.Source && f.Owner.Composite != "":
@@ -393,7 +393,7 @@ func unprovable(i *Item, f Fact) {
 	i.Action = Skip
 }
 
-// fixOf is what a user can do about an item that is skipped.
+// fixOf returns the fix of a skipped item.
 func fixOf(kind Kind, i Item) godwit.Fix {
 	object := godwit.Object{Resource: kind.Resource.GroupResource().String(), Namespace: i.Namespace, Name: i.Name}
 	switch i.Reason {
@@ -415,7 +415,7 @@ func fixOf(kind Kind, i Item) godwit.Fix {
 	return nil
 }
 
-// sourcePatch is a manifest with the new name and no other field: kustomize takes it as a patch.
+// sourcePatch returns a manifest with the new name and no other field: kustomize accepts it as a patch.
 func sourcePatch(kind Kind, i Item) string {
 	type metadata struct {
 		Name        string            `json:"name"`

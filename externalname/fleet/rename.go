@@ -14,27 +14,27 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// task is a managed resource under way in one run. One worker at a time has it.
+// task is the work on one managed resource in a run. One worker at a time has it.
 type task struct {
 	*Result
 	// err is that of the last attempt.
 	err error
 	// begun means that the journal was written.
 	begun bool
-	// ending is the decision whose write was sent last, if it ends the renaming: the answer may be lost.
+	// ending is the last decision that was sent, if it ends the renaming: its answer may be lost.
 	ending decision
-	// conflicts counts the writes that another client has overtaken.
+	// conflicts counts the conflicts with other clients.
 	conflicts int
 }
 
-func (t *task) ended() bool { return t.Phase != "" }
+func (t *task) isDone() bool { return t.Phase != "" }
 
-func (t *task) end(d decision) {
+func (t *task) setResult(d decision) {
 	t.Phase, t.Reason, t.Message, t.Fix = d.phase, d.reason, d.message, nil
 }
 
-// bad reports whether a canary with this result ends the run.
-func (t *task) bad() bool {
+// stopsRun reports whether this result ends the run.
+func (t *task) stopsRun() bool {
 	switch t.Phase {
 	case PhaseUndone, PhaseFailed, PhaseDeferred, PhaseInterrupted, "":
 		return true
@@ -48,46 +48,46 @@ const (
 	lastPoll  = 2 * time.Second
 )
 
-// maxConflicts bounds the attempts at a write that other clients overtake.
+// maxConflicts bounds the attempts at a write after conflicts with other clients.
 const maxConflicts = 20
 
-// advance carries a renaming on until it ends, or until the journal is at a phase. Each pass reads the
-// object, decides, and writes at most once. It does not wait for the provider after stop has ended.
+// advance continues a renaming until it ends, or until the journal reaches a phase. Each pass reads the object,
+// decides, and writes at most once. advance does not wait for the provider after stop has ended.
 func (f *Fleet) advance(ctx, stop context.Context, t *task, goal phase) (godwit.Outcome, error) {
-	if t.ended() {
+	if t.isDone() {
 		return godwit.Skipped, nil
 	}
 	began, poll := f.clock.Now(), firstPoll
 	for {
 		m, err := f.observe(ctx, t)
 		if err != nil {
-			return f.failed(t, err)
+			return f.endIfFinal(t, err)
 		}
 		s := f.situation(m, t.Item)
 		if s.reached(goal) {
 			return godwit.Unchanged, nil
 		}
 		s.expired = f.clock.Since(began) >= f.timeout(s)
-		d := next(s)
+		d := decideStep(s)
 		if t.ending.phase != "" && s.exists && s.journalErr == nil && (s.journal == nil || s.journal.Phase == phaseRenamed) {
 			d = t.ending.written()
 		}
-		switch d.move {
-		case moveEnd:
-			t.end(d)
+		switch d.step {
+		case stepEnd:
+			t.setResult(d)
 			return outcomeOf(t.Phase), nil
-		case moveWait:
+		case stepWait:
 			if err := waitEither(ctx, stop, poll); err != nil {
 				return godwit.Deferred, err
 			}
 			poll = min(2*poll, lastPoll)
 			continue
 		}
-		wrote, err := f.take(ctx, t, m, d)
-		if t.ended() || err != nil {
+		wrote, err := f.execute(ctx, t, m, d)
+		if t.isDone() || err != nil {
 			return outcomeOf(t.Phase), err
 		}
-		if wrote && d.move.reaches(goal) {
+		if wrote && d.step.reaches(goal) {
 			return godwit.Unchanged, nil
 		}
 		if wrote {
@@ -96,7 +96,7 @@ func (f *Fleet) advance(ctx, stop context.Context, t *task, goal phase) (godwit.
 	}
 }
 
-// reached reports whether the journal is at a phase of a renaming that has not ended, or after it.
+// reached reports whether the journal of an unfinished renaming is at a phase or after it.
 func (s situation) reached(goal phase) bool {
 	if s.journal == nil || s.journalErr != nil {
 		return false
@@ -104,59 +104,59 @@ func (s situation) reached(goal phase) bool {
 	return goal == phasePausing && s.journal.Phase == phasePausing || goal != "" && s.journal.Phase == phaseRenaming
 }
 
-// reaches reports whether a step that was written brings the journal to a phase, which needs no further read.
-func (m move) reaches(goal phase) bool {
-	return m == movePause && goal == phasePausing || m == moveRename && goal == phaseRenaming
+// reaches reports whether the write of a step brings the journal to a phase, so that no further read is needed.
+func (m renameStep) reaches(goal phase) bool {
+	return m == stepPause && goal == phasePausing || m == stepRename && goal == phaseRenaming
 }
 
-// written is a decision that was carried out.
+// written returns the form of a decision whose write succeeded.
 func (d decision) written() decision {
-	d.move = moveEnd
+	d.step = stepEnd
 	return d
 }
 
-// take carries a decision out. It returns false if another client has changed the object meanwhile.
-func (f *Fleet) take(ctx context.Context, t *task, m managed, d decision) (wrote bool, err error) {
+// execute executes a decision. It returns false if another client has changed the object meanwhile.
+func (f *Fleet) execute(ctx context.Context, t *task, m managed, d decision) (wrote bool, err error) {
 	t.ending = decision{}
 	if d.phase != "" {
 		t.ending = d
 	}
-	switch err := f.write(ctx, m, t.Item, d.move); {
-	case apierror.Moved(err):
+	switch err := f.write(ctx, m, t.Item, d.step); {
+	case apierror.IsConflictOrNotFound(err):
 		if t.conflicts++; t.conflicts > maxConflicts {
-			t.end(ends(moveEnd, PhaseFailed, ReasonConflict, "other clients changed the managed resource between each read and write; run again"))
+			t.setResult(endWith(stepEnd, PhaseFailed, ReasonConflict, "other clients changed the managed resource between each read and write; run again"))
 		}
 		return false, nil
-	case err != nil && d.move == moveRename && apierror.IsRefusal(err):
-		return true, f.refused(ctx, t, m, err)
+	case err != nil && d.step == stepRename && apierror.IsRefusal(err):
+		return true, f.endPauseAfterRefusal(ctx, t, m, err)
 	case err != nil:
-		_, err = f.failed(t, err)
+		_, err = f.endIfFinal(t, err)
 		return false, err
 	case d.phase != "":
-		t.end(d)
+		t.setResult(d)
 	default:
 		t.begun = true
 	}
 	return true, nil
 }
 
-// refused ends our pause after the API server has refused the new name.
-func (f *Fleet) refused(ctx context.Context, t *task, m managed, refusal error) error {
-	if err := f.write(ctx, m, t.Item, moveAbandon); err != nil {
-		_, err = f.failed(t, err)
+// endPauseAfterRefusal ends our pause after the API server has refused the new name.
+func (f *Fleet) endPauseAfterRefusal(ctx context.Context, t *task, m managed, refusal error) error {
+	if err := f.write(ctx, m, t.Item, stepAbandon); err != nil {
+		_, err = f.endIfFinal(t, err)
 		return err
 	}
-	t.end(ends(moveEnd, PhaseFailed, ReasonRefused, "the API server refuses the new name, and the pause is removed: %s", quote.Line(apierror.Message(refusal))))
+	t.setResult(endWith(stepEnd, PhaseFailed, ReasonRefused, "the API server refuses the new name, and the pause is removed: %s", quote.Line(apierror.Message(refusal))))
 	return nil
 }
 
-// failed ends a task if the API server refuses for good. Package walk retries other errors.
-func (f *Fleet) failed(t *task, err error) (godwit.Outcome, error) {
+// endIfFinal ends a task if the API server refuses the write finally. Package walk retries other errors.
+func (f *Fleet) endIfFinal(t *task, err error) (godwit.Outcome, error) {
 	t.err = err
 	if _, transient := walk.Transient(err); transient {
 		return godwit.Failed, err
 	}
-	t.end(ends(moveEnd, PhaseFailed, refusalReason(err), "%s", quote.Line(apierror.Message(err))))
+	t.setResult(endWith(stepEnd, PhaseFailed, refusalReason(err), "%s", quote.Line(apierror.Message(err))))
 	return godwit.Failed, err
 }
 
@@ -183,7 +183,7 @@ func outcomeOf(p Phase) godwit.Outcome {
 	return godwit.Failed
 }
 
-// timeout is how long the provider may take for its next answer.
+// timeout returns how long the provider may take for its next answer.
 func (f *Fleet) timeout(s situation) time.Duration {
 	if s.journal != nil && s.journal.Phase == phaseRenaming {
 		return f.options.ProofTimeout
@@ -191,7 +191,7 @@ func (f *Fleet) timeout(s situation) time.Duration {
 	return f.options.PauseTimeout
 }
 
-// waitEither waits, and ends early when either context ends.
+// waitEither waits until the time has passed or either context ends.
 func waitEither(ctx, stop context.Context, d time.Duration) error {
 	either, cancel := context.WithCancelCause(ctx)
 	defer context.AfterFunc(stop, func() { cancel(context.Cause(stop)) })()
@@ -205,14 +205,14 @@ func (f *Fleet) situation(m managed, i Item) situation {
 	}
 	s := situation{
 		exists: true, deleting: m.GetDeletionTimestamp() != nil, paused: m.paused(), name: m.externalName(), synced: m.synced(),
-		identity: f.options.Identity.of(m), creations: m.creations(), current: i.Current, proposed: i.Proposed,
+		identity: f.options.Identity.hashes(m), creations: m.creations(), current: i.Current, proposed: i.Proposed,
 	}
 	s.journal, s.journalErr = readJournal(m)
 	return s
 }
 
-// write carries out a step in one patch at the resourceVersion that was read.
-func (f *Fleet) write(ctx context.Context, m managed, i Item, step move) error {
+// write writes a step in one patch at the resourceVersion that was read.
+func (f *Fleet) write(ctx context.Context, m managed, i Item, step renameStep) error {
 	c, err := f.changesFor(m, i, step)
 	if err != nil {
 		return err
@@ -223,9 +223,9 @@ func (f *Fleet) write(ctx context.Context, m managed, i Item, step move) error {
 	return nil
 }
 
-func (f *Fleet) changesFor(m managed, i Item, step move) (changes, error) {
+func (f *Fleet) changesFor(m managed, i Item, step renameStep) (changes, error) {
 	c := changes{}
-	if step == movePause {
+	if step == stepPause {
 		return c.set(annotationPaused, "true").write(journal{
 			Phase: phasePausing, From: m.externalName(), To: i.Proposed, Earlier: m.GetAnnotations()[AnnotationJournal],
 		})
@@ -235,14 +235,14 @@ func (f *Fleet) changesFor(m managed, i Item, step move) (changes, error) {
 		return nil, err
 	}
 	switch step {
-	case moveRename:
-		written := journal{Phase: phaseRenaming, From: j.From, To: j.To, Identity: f.options.Identity.of(m), Creations: m.creations(), Earlier: j.Earlier}
+	case stepRename:
+		written := journal{Phase: phaseRenaming, From: j.From, To: j.To, Identity: f.options.Identity.hashes(m), Creations: m.creations(), Earlier: j.Earlier}
 		return c.name(&j.To).remove(annotationPaused).write(written)
-	case moveProve:
+	case stepProve:
 		return c.write(journal{Phase: phaseRenamed, From: j.From, To: j.To})
-	case moveUndo:
+	case stepUndo:
 		return c.name(j.From).restore(*j), nil
-	case moveAbandon:
+	case stepAbandon:
 		if j.Phase == phasePausing {
 			c.remove(annotationPaused)
 		}
@@ -251,8 +251,8 @@ func (f *Fleet) changesFor(m managed, i Item, step move) (changes, error) {
 	return nil, fmt.Errorf("step %s writes nothing; this is an error of Godwit", step)
 }
 
-// observe reads a managed resource. The first time it is the plan's own reading: the write that follows is at the
-// resourceVersion of the plan, so that the API server refuses it if the object has changed since.
+// observe reads a managed resource. The first call returns the facts of the plan: the write that follows has the
+// resourceVersion of the plan, so the API server refuses it if the object has changed since.
 func (f *Fleet) observe(ctx context.Context, t *task) (managed, error) {
 	i := t.Item
 	t.resourceVersion = ""
@@ -268,7 +268,7 @@ func (f *Fleet) observe(ctx context.Context, t *task) (managed, error) {
 	return managed{o}, nil
 }
 
-// read returns an empty managed for an object that does not exist.
+// read reads a managed resource. It returns an empty one if the object does not exist.
 func (f *Fleet) read(ctx context.Context, i Item) (managed, error) {
 	o, err := f.get(ctx, i)
 	if apierrors.IsNotFound(err) {

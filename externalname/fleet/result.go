@@ -6,29 +6,30 @@ import "github.com/godwit-dev/godwit"
 type Phase string
 
 const (
-	// PhaseRenamed means that the managed resource has the new name, and that it is proven to be the same.
+	// PhaseRenamed means that the managed resource has the new name, and that its external resource is proven to be the
+	// same.
 	PhaseRenamed Phase = "Renamed"
-	// PhaseUndone means that there was no proof, and that the old name is restored.
+	// PhaseUndone means that the proof failed, and that the old name is restored.
 	PhaseUndone Phase = "Undone"
 	// PhaseRolledBack means that a rollback restored the old name.
 	PhaseRolledBack Phase = "RolledBack"
-	// PhaseRestored means that the name of a book is written.
+	// PhaseRestored means that the saved name is written.
 	PhaseRestored Phase = "Restored"
 	// PhaseUnchanged means that the managed resource has the name already.
 	PhaseUnchanged Phase = "Unchanged"
 	// PhaseDeferred means that nothing is changed, and that a later run may succeed.
 	PhaseDeferred Phase = "Deferred"
-	// PhaseSkipped means that the managed resource is left to another client or to the user.
+	// PhaseSkipped means that the managed resource is not changed: another client or the user must act.
 	PhaseSkipped Phase = "Skipped"
 	// PhaseGone means that the managed resource does not exist.
 	PhaseGone Phase = "Gone"
 	// PhaseFailed means that the API server refused, or did not answer.
 	PhaseFailed Phase = "Failed"
-	// PhaseInterrupted means that the run was interrupted: the journal has what is left to do.
+	// PhaseInterrupted means that the run was interrupted: the journal has the remaining steps.
 	PhaseInterrupted Phase = "Interrupted"
 )
 
-// Result is what became of one managed resource.
+// Result is the result of one managed resource.
 type Result struct {
 	Item
 	Phase Phase

@@ -8,9 +8,9 @@ import (
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
-// Rollback restores the name from before the last renaming of each managed resource in scope that has a
-// journal, byte for byte, and removes the journal. A pause of an interrupted renaming ends. A name that another client has changed
-// since the renaming stays. Rollback needs no provider: it also works while the provider is away.
+// Rollback restores the name before the last renaming, byte for byte, of each managed resource in scope that has a
+// journal, and removes the journal. It ends the pause of an interrupted renaming, and keeps a name that another client
+// has changed since. Rollback works without the provider.
 func (f *Fleet) Rollback(ctx context.Context) (Report, error) {
 	var r Report
 	err := f.scan(ctx, func(m managed) error {
@@ -22,10 +22,10 @@ func (f *Fleet) Rollback(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return r, f.writeEach(ctx, r.Results, func(_ *Result, s situation) (decision, changes) { return back(s) })
+	return r, f.writeEach(ctx, r.Results, func(_ *Result, s situation) (decision, changes) { return decideRollback(s) })
 }
 
-// itemOf is a managed resource with the name from before its last renaming.
+// itemOf returns the item of a managed resource, with the name before its last renaming as the proposed one.
 func itemOf(m managed) Item {
 	i := Item{Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID()}
 	if name := m.externalName(); name != nil {
@@ -37,58 +37,58 @@ func itemOf(m managed) Item {
 	return i
 }
 
-// writeEach writes once what is decided on each managed resource.
+// writeEach decides on each managed resource, and writes the changes.
 func (f *Fleet) writeEach(ctx context.Context, results []Result, decide func(*Result, situation) (decision, changes)) error {
 	tasks := tasksOf(results)
 	err := f.each(ctx, tasks, func(ctx context.Context, t *task) (godwit.Outcome, error) {
 		return f.writeOnce(ctx, t, func(s situation) (decision, changes) { return decide(t.Result, s) })
 	})
 	for _, t := range tasks {
-		if !t.ended() {
-			t.end(ends(moveEnd, PhaseInterrupted, ReasonStopped, "the run stopped before this managed resource"))
+		if !t.isDone() {
+			t.setResult(endWith(stepEnd, PhaseInterrupted, ReasonStopped, "the run stopped before this managed resource"))
 		}
 	}
 	return err
 }
 
-// writeOnce writes what is decided on a managed resource, and decides again if another client has changed it meanwhile.
-// A decision without changes only ends the task.
+// writeOnce decides on a managed resource and writes the changes. After a conflict it decides again. A decision without
+// changes only ends the task.
 func (f *Fleet) writeOnce(ctx context.Context, t *task, decide func(situation) (decision, changes)) (godwit.Outcome, error) {
 	for {
 		m, err := f.read(ctx, t.Item)
 		if err != nil {
-			return f.failed(t, err)
+			return f.endIfFinal(t, err)
 		}
 		d, c := decide(f.situation(m, t.Item))
 		if len(c) == 0 {
-			t.end(d)
+			t.setResult(d)
 			return outcomeOf(t.Phase), nil
 		}
 		switch err := f.patch(ctx, m, c); {
-		case apierror.Moved(err): // read again
+		case apierror.IsConflictOrNotFound(err): // read again
 		case err != nil:
-			return f.failed(t, err)
+			return f.endIfFinal(t, err)
 		default:
-			t.end(d)
+			t.setResult(d)
 			return outcomeOf(t.Phase), nil
 		}
 	}
 }
 
-// back decides what a rollback writes. It is pure.
-func back(s situation) (decision, changes) {
+// decideRollback decides what a rollback writes. It is pure.
+func decideRollback(s situation) (decision, changes) {
 	switch {
 	case !s.exists:
-		return ends(moveEnd, PhaseGone, nil, "the managed resource is deleted"), nil
+		return endWith(stepEnd, PhaseGone, nil, "the managed resource is deleted"), nil
 	case s.journalErr != nil:
 		reason, message := unreadable(s.journalErr)
-		return ends(moveEnd, PhaseFailed, reason, "%s", message), nil
+		return endWith(stepEnd, PhaseFailed, reason, "%s", message), nil
 	case s.journal == nil:
-		return ends(moveEnd, PhaseRolledBack, nil, ""), nil // the answer to the write was lost
+		return endWith(stepEnd, PhaseRolledBack, nil, ""), nil // the answer to the write was lost
 	case s.journal.Phase == phasePausing:
-		return ends(moveAbandon, PhaseRolledBack, nil, ""), changes{}.remove(annotationPaused).remove(AnnotationJournal)
+		return endWith(stepAbandon, PhaseRolledBack, nil, ""), changes{}.remove(annotationPaused).remove(AnnotationJournal)
 	case s.nameText() != s.journal.To:
-		return ends(moveEnd, PhaseSkipped, ReasonChanged, "another client has changed the external name to %q since the renaming", quote.Clip(s.nameText(), nameBytes)), nil
+		return endWith(stepEnd, PhaseSkipped, ReasonChanged, "another client has changed the external name to %q since the renaming", quote.Clip(s.nameText(), nameBytes)), nil
 	}
-	return ends(moveUndo, PhaseRolledBack, nil, ""), changes{}.name(s.journal.From).remove(AnnotationJournal)
+	return endWith(stepUndo, PhaseRolledBack, nil, ""), changes{}.name(s.journal.From).remove(AnnotationJournal)
 }

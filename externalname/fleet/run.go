@@ -10,15 +10,15 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Report is what a run has done.
+// Report is the report of a run.
 type Report struct {
-	// Results are those of the managed resources that the run was to change, in order.
+	// Results has the managed resources of the run, in order.
 	Results []Result
-	// Stopped means that a bad canary, or a bad managed resource of a batch, ended the run early.
+	// Stopped means that a failed canary, or a failed managed resource of a batch, ended the run early.
 	Stopped bool
 }
 
-// Count is how many results have a phase.
+// Count returns the number of results with a phase.
 func (r Report) Count(p Phase) int64 {
 	n := int64(0)
 	for _, one := range r.Results {
@@ -29,9 +29,9 @@ func (r Report) Count(p Phase) int64 {
 	return n
 }
 
-// Apply renames the items whose action is Rename, after it has continued those whose action is Resume.
-// It returns an error if the context ended; the report says how far each item is. After a bad canary, or
-// a batch with a bad managed resource, it begins no other one.
+// Apply renames the items whose action is Rename, after it has resumed those whose action is Resume. It returns an
+// error if the context ended; the report has the state of each item. After a failed canary, or a failure in a batch, it
+// does not start the rest.
 func (f *Fleet) Apply(ctx context.Context, items []Item) (Report, error) {
 	report := Report{Results: chosen(items)}
 	var err error
@@ -41,14 +41,14 @@ func (f *Fleet) Apply(ctx context.Context, items []Item) (Report, error) {
 		batch := tasksOf(rest[:n])
 		rest = rest[n:]
 		err = f.rename(ctx, batch)
-		report.Stopped = err == nil && slices.ContainsFunc(batch, (*task).bad)
+		report.Stopped = err == nil && slices.ContainsFunc(batch, (*task).stopsRun)
 		stop(batch)
 	}
 	stop(tasksOf(rest))
 	return report, err
 }
 
-// chosen are the items that Apply works on, in its order, each without a result.
+// chosen returns the items that Apply works on, in its order, as results without a phase.
 func chosen(items []Item) []Result {
 	n := 0
 	for _, i := range items {
@@ -68,7 +68,7 @@ func chosen(items []Item) []Result {
 	return results
 }
 
-// tasksOf are tasks that write their results into a slice.
+// tasksOf returns tasks that write to the results in a slice.
 func tasksOf(results []Result) []*task {
 	tasks := make([]*task, len(results))
 	for i := range results {
@@ -81,23 +81,23 @@ func tasksOf(results []Result) []*task {
 func stop(tasks []*task) {
 	for _, t := range tasks {
 		switch {
-		case t.ended():
+		case t.isDone():
 		case t.begun:
-			t.end(ends(moveEnd, PhaseInterrupted, ReasonStopped, "the run stopped during the renaming; the next one continues it"))
+			t.setResult(endWith(stepEnd, PhaseInterrupted, ReasonStopped, "the run stopped during the renaming; the next one continues it"))
 		default:
-			t.end(ends(moveEnd, PhaseSkipped, ReasonStopped, "the run stopped before this managed resource"))
+			t.setResult(endWith(stepEnd, PhaseSkipped, ReasonStopped, "the run stopped before this managed resource"))
 		}
 	}
 }
 
-// goals are the phases up to which the managed resources of a batch go together, so that the provider
-// works on all pauses, and then on all new names, at the same time.
+// goals are the phases that all managed resources of a batch reach before the next one begins: the provider works on
+// all pauses, and then on all new names, at the same time.
 var goals = []phase{phasePausing, phaseRenaming, ""}
 
-// rename carries a batch out.
+// rename renames a batch.
 func (f *Fleet) rename(ctx context.Context, batch []*task) error {
 	for _, goal := range goals {
-		batch = slices.DeleteFunc(slices.Clone(batch), (*task).ended)
+		batch = slices.DeleteFunc(slices.Clone(batch), (*task).isDone)
 		err := f.each(ctx, batch, func(inner context.Context, t *task) (godwit.Outcome, error) {
 			return f.advance(inner, ctx, t, goal)
 		})
@@ -108,14 +108,14 @@ func (f *Fleet) rename(ctx context.Context, batch []*task) error {
 	return nil
 }
 
-// progress tells the caller how far a task is.
+// progress passes the state of a task to Options.Progress.
 func (f *Fleet) progress(t *task) {
 	if f.options.Progress != nil {
 		f.options.Progress(*t.Result)
 	}
 }
 
-// each acts on tasks concurrently. A task whose attempts are used up has failed.
+// each acts on tasks concurrently. A task fails when its attempts are used up.
 func (f *Fleet) each(ctx context.Context, tasks []*task, act walk.Action[*task]) error {
 	page := func(yield func(walk.Page[*task], error) bool) { yield(walk.Page[*task]{Items: tasks}, nil) }
 	_, err := walk.Run(ctx, page, act, walk.Options{Limiter: f.options.Limiter, Attempts: f.options.Attempts, OnEnd: func(o walk.Object) {
@@ -124,8 +124,8 @@ func (f *Fleet) each(ctx context.Context, tasks []*task, act walk.Action[*task])
 		}
 	}})
 	for _, t := range tasks {
-		if t.err != nil && !t.ended() && ctx.Err() == nil {
-			t.end(ends(moveEnd, PhaseFailed, ReasonUnanswered, "%s", quote.Line(apierror.Message(t.err))))
+		if t.err != nil && !t.isDone() && ctx.Err() == nil {
+			t.setResult(endWith(stepEnd, PhaseFailed, ReasonUnanswered, "%s", quote.Line(apierror.Message(t.err))))
 			f.progress(t)
 		}
 	}

@@ -36,41 +36,41 @@ func TestNext(t *testing.T) {
 	success := condition{"True", reconcileSuccess, ""}
 	for reason, test := range map[string]struct {
 		in     situation
-		move   move
+		move   renameStep
 		phase  Phase
 		reason *godwit.Reason
 	}{
-		"new":                       {at("", nil), movePause, "", nil},
-		"gone":                      {situation{}, moveEnd, PhaseGone, nil},
-		"deleted":                   {at("", func(s *situation) { s.deleting = true }), moveEnd, PhaseSkipped, ReasonTerminating},
-		"renamed by another":        {at("", func(s *situation) { s.name = new("x") }), moveEnd, PhaseSkipped, ReasonChanged},
-		"paused by another":         {at("", func(s *situation) { s.paused = true }), moveEnd, PhaseSkipped, ReasonPaused},
-		"bad journal":               {at("", func(s *situation) { s.journalErr = errJournal }), moveEnd, PhaseFailed, ReasonJournalUnreadable},
-		"pause not reported":        {at(phasePausing, nil), moveWait, "", nil},
-		"pause not reported, late":  {at(phasePausing, func(s *situation) { s.expired = true }), moveAbandon, PhaseDeferred, ReasonNotPaused},
-		"pause reported":            {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused }), moveRename, "", nil},
-		"pause reported, late":      {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused; s.expired = true }), moveRename, "", nil},
-		"unpaused by another":       {at(phasePausing, func(s *situation) { s.paused = false }), moveAbandon, PhaseSkipped, ReasonChanged},
-		"renamed in the pause":      {at(phasePausing, func(s *situation) { s.name = new("x") }), moveAbandon, PhaseSkipped, ReasonChanged},
-		"name removed in the pause": {at(phasePausing, func(s *situation) { s.name = nil }), moveAbandon, PhaseSkipped, ReasonChanged},
-		"deleted in the pause":      {at(phasePausing, func(s *situation) { s.deleting = true }), moveAbandon, PhaseSkipped, ReasonTerminating},
-		"no proof yet":              {at(phaseRenaming, nil), moveWait, "", nil},
-		"an error is no end":        {at(phaseRenaming, func(s *situation) { s.synced = condition{"False", "ReconcileError", "x"} }), moveWait, "", nil},
-		"no proof, late":            {at(phaseRenaming, func(s *situation) { s.expired = true }), moveUndo, PhaseUndone, ReasonNotReconciled},
-		"proof":                     {at(phaseRenaming, func(s *situation) { s.synced = success }), moveProve, PhaseRenamed, nil},
-		"proof, late":               {at(phaseRenaming, func(s *situation) { s.synced = success; s.expired = true }), moveProve, PhaseRenamed, nil},
+		"new":                       {at("", nil), stepPause, "", nil},
+		"gone":                      {situation{}, stepEnd, PhaseGone, nil},
+		"deleted":                   {at("", func(s *situation) { s.deleting = true }), stepEnd, PhaseSkipped, ReasonTerminating},
+		"renamed by another":        {at("", func(s *situation) { s.name = new("x") }), stepEnd, PhaseSkipped, ReasonChanged},
+		"paused by another":         {at("", func(s *situation) { s.paused = true }), stepEnd, PhaseSkipped, ReasonPaused},
+		"bad journal":               {at("", func(s *situation) { s.journalErr = errJournal }), stepEnd, PhaseFailed, ReasonJournalUnreadable},
+		"pause not reported":        {at(phasePausing, nil), stepWait, "", nil},
+		"pause not reported, late":  {at(phasePausing, func(s *situation) { s.expired = true }), stepAbandon, PhaseDeferred, ReasonNotPaused},
+		"pause reported":            {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused }), stepRename, "", nil},
+		"pause reported, late":      {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused; s.expired = true }), stepRename, "", nil},
+		"unpaused by another":       {at(phasePausing, func(s *situation) { s.paused = false }), stepAbandon, PhaseSkipped, ReasonChanged},
+		"renamed in the pause":      {at(phasePausing, func(s *situation) { s.name = new("x") }), stepAbandon, PhaseSkipped, ReasonChanged},
+		"name removed in the pause": {at(phasePausing, func(s *situation) { s.name = nil }), stepAbandon, PhaseSkipped, ReasonChanged},
+		"deleted in the pause":      {at(phasePausing, func(s *situation) { s.deleting = true }), stepAbandon, PhaseSkipped, ReasonTerminating},
+		"no proof yet":              {at(phaseRenaming, nil), stepWait, "", nil},
+		"an error is no end":        {at(phaseRenaming, func(s *situation) { s.synced = condition{"False", "ReconcileError", "x"} }), stepWait, "", nil},
+		"no proof, late":            {at(phaseRenaming, func(s *situation) { s.expired = true }), stepUndo, PhaseUndone, ReasonNotReconciled},
+		"proof":                     {at(phaseRenaming, func(s *situation) { s.synced = success }), stepProve, PhaseRenamed, nil},
+		"proof, late":               {at(phaseRenaming, func(s *situation) { s.synced = success; s.expired = true }), stepProve, PhaseRenamed, nil},
 		"another resource": {at(phaseRenaming, func(s *situation) { s.synced, s.identity = success, map[string]string{"id": "2"} }),
-			moveUndo, PhaseUndone, ReasonIdentityChanged},
-		"a field is gone":   {at(phaseRenaming, func(s *situation) { s.synced, s.identity = success, nil }), moveUndo, PhaseUndone, ReasonIdentityChanged},
-		"created":           {at(phaseRenaming, func(s *situation) { s.synced, s.creations = success, "now" }), moveUndo, PhaseUndone, ReasonCreated},
-		"renamed again":     {at(phaseRenaming, func(s *situation) { s.name = new("x") }), moveAbandon, PhaseSkipped, ReasonChanged},
-		"answer lost":       {at(phaseRenamed, nil), moveEnd, PhaseRenamed, nil},
-		"a second renaming": {at(phaseRenamed, func(s *situation) { s.current, s.proposed = "b", "c" }), movePause, "", nil},
+			stepUndo, PhaseUndone, ReasonIdentityChanged},
+		"a field is gone":   {at(phaseRenaming, func(s *situation) { s.synced, s.identity = success, nil }), stepUndo, PhaseUndone, ReasonIdentityChanged},
+		"created":           {at(phaseRenaming, func(s *situation) { s.synced, s.creations = success, "now" }), stepUndo, PhaseUndone, ReasonCreated},
+		"renamed again":     {at(phaseRenaming, func(s *situation) { s.name = new("x") }), stepAbandon, PhaseSkipped, ReasonChanged},
+		"answer lost":       {at(phaseRenamed, nil), stepEnd, PhaseRenamed, nil},
+		"a second renaming": {at(phaseRenamed, func(s *situation) { s.current, s.proposed = "b", "c" }), stepPause, "", nil},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			d := next(test.in)
-			if d.move != test.move || d.phase != test.phase || d.reason != test.reason {
-				t.Errorf("next is %s, %s, %q; want %s, %s, %q", d.move, d.phase, d.reason, test.move, test.phase, test.reason)
+			d := decideStep(test.in)
+			if d.step != test.move || d.phase != test.phase || d.reason != test.reason {
+				t.Errorf("next is %s, %s, %q; want %s, %s, %q", d.step, d.phase, d.reason, test.move, test.phase, test.reason)
 			}
 			if d.reason != nil && d.message == "" {
 				t.Error("the reason has no message")
@@ -94,7 +94,7 @@ func TestBack(t *testing.T) {
 		"rolled back now": {at("", nil), nil, false},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			_, c := back(test.in)
+			_, c := decideRollback(test.in)
 			name, names := c[annotationName]
 			if names != test.names || (name == nil) != (test.name == nil) || name != nil && *name != *test.name {
 				t.Errorf("the patch is %v", c)

@@ -24,22 +24,22 @@ import (
 )
 
 const (
-	// labelBook is on each part of a book, with the name of the book.
-	labelBook = "godwit.dev/external-name-book"
-	// annotationParts says how many parts a book has.
+	// labelSavedNames is on each ConfigMap with saved names. Its value is the name of the store.
+	labelSavedNames = "godwit.dev/external-name-book"
+	// annotationParts is the number of parts of the saved names.
 	annotationParts = "godwit.dev/external-name-book-parts"
-	// labelSaved is the time of a book. All its parts have it.
+	// labelSaved is the time of the saved names. All their parts have it.
 	labelSaved = "godwit.dev/external-name-book-saved"
 	// partKey is the key of the names in a part.
 	partKey = "names.jsonl"
-	// savedForm sorts as the times do, and is a label value.
+	// savedForm is a time format that sorts by time and is a valid label value.
 	savedForm = "20060102t150405.000000000"
 	// partBytes leaves room for the metadata: etcd takes 1.5 MiB, a ConfigMap 1 MiB.
 	partBytes = 900 << 10
 )
 
-// ErrNoBook means that no complete book is stored under a name.
-var ErrNoBook = errors.New("no complete set of saved names is stored")
+// ErrNoSavedNames means that the store has no complete set of saved names.
+var ErrNoSavedNames = errors.New("no complete set of saved names is stored")
 
 // Store keeps saved names in ConfigMaps, each below 1 MiB.
 type Store struct {
@@ -47,15 +47,15 @@ type Store struct {
 	client          *kube.Client
 }
 
-// NewStore returns the store of the book that has a name in a namespace. It sends no request.
+// NewStore returns the store with a name in a namespace. It sends no request.
 func NewStore(cfg *rest.Config, limiter *walk.Limiter, namespace, name string) (*Store, error) {
 	client, err := kube.NewClient(cfg, limiter, clock.RealClock{})
 	return &Store{Namespace: namespace, Name: name, client: client}, err
 }
 
-// Save stores a book, and deletes the books before it. A process that is killed in between leaves the
-// book before it, or both.
-func (s *Store) Save(ctx context.Context, b Book) error {
+// Save stores saved names, and deletes earlier ones. If the process is killed in between, the store has the earlier
+// ones, or both.
+func (s *Store) Save(ctx context.Context, b SavedNames) error {
 	if _, err := s.list(ctx); err != nil {
 		return fmt.Errorf("list the names that were saved before: %w", err)
 	}
@@ -69,7 +69,7 @@ func (s *Store) Save(ctx context.Context, b Book) error {
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 			ObjectMeta: metav1.ObjectMeta{
 				Name: partName(s.Name, saved, i), Namespace: s.Namespace,
-				Labels:      map[string]string{labelBook: s.Name, labelSaved: saved},
+				Labels:      map[string]string{labelSavedNames: s.Name, labelSaved: saved},
 				Annotations: map[string]string{annotationParts: strconv.Itoa(len(parts))},
 			},
 			Data: map[string]string{partKey: part},
@@ -81,12 +81,12 @@ func (s *Store) Save(ctx context.Context, b Book) error {
 	return s.deleteBefore(ctx, saved)
 }
 
-// partName sorts as the parts do.
+// partName returns the name of a part. Names sort in the order of the parts.
 func partName(book, saved string, part int) string {
 	return fmt.Sprintf("%s-%s-%05d", book, saved, part)
 }
 
-// partsOf writes one name per line. A book without names has one empty part.
+// partsOf returns the parts, with one name per line. Without names it returns one empty part.
 func partsOf(names []Name) ([]string, error) {
 	parts := []string{}
 	var part bytes.Buffer
@@ -105,7 +105,7 @@ func partsOf(names []Name) ([]string, error) {
 	return append(parts, part.String()), nil
 }
 
-// send creates a part. One that exists already was created by an attempt whose answer was lost.
+// send creates a part. A part that exists already was created by an attempt whose answer was lost.
 func (s *Store) send(ctx context.Context, cm *corev1.ConfigMap) error {
 	body, err := json.Marshal(cm)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Store) path(name ...string) []string {
 func (s *Store) list(ctx context.Context) ([]corev1.ConfigMap, error) {
 	var list corev1.ConfigMapList
 	err := walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
-		text, err := kube.Body(kube.Do(ctx, s.client.Get().AbsPath(s.path()...).Param("labelSelector", labelBook+"="+s.Name).
+		text, err := kube.Body(kube.Do(ctx, s.client.Get().AbsPath(s.path()...).Param("labelSelector", labelSavedNames+"="+s.Name).
 			SetHeader("Accept", runtime.ContentTypeJSON)))
 		if err != nil {
 			return err
@@ -167,20 +167,20 @@ func (s *Store) deleteBefore(ctx context.Context, saved string) error {
 	return nil
 }
 
-// Load returns the newest book all of whose parts exist, or ErrNoBook.
-func (s *Store) Load(ctx context.Context) (Book, error) {
+// Load returns the newest complete saved names, or [ErrNoSavedNames].
+func (s *Store) Load(ctx context.Context) (SavedNames, error) {
 	parts, err := s.list(ctx)
 	if err != nil {
-		return Book{}, fmt.Errorf("read the saved names: %w", err)
+		return SavedNames{}, fmt.Errorf("read the saved names: %w", err)
 	}
 	saved, complete := newestComplete(parts)
 	if saved == "" {
-		return Book{}, fmt.Errorf("%w under the name %s in namespace %s", ErrNoBook, s.Name, s.Namespace)
+		return SavedNames{}, fmt.Errorf("%w under the name %s in namespace %s", ErrNoSavedNames, s.Name, s.Namespace)
 	}
 	return readParts(saved, complete)
 }
 
-// newestComplete returns the parts of the newest book that has all, and an empty time without one.
+// newestComplete returns the parts of the newest complete saved names. saved is empty if none are complete.
 func newestComplete(parts []corev1.ConfigMap) (saved string, complete []corev1.ConfigMap) {
 	books := map[string][]corev1.ConfigMap{}
 	for _, part := range parts {
@@ -193,10 +193,10 @@ func newestComplete(parts []corev1.ConfigMap) (saved string, complete []corev1.C
 	return saved, books[saved]
 }
 
-func readParts(saved string, parts []corev1.ConfigMap) (Book, error) {
+func readParts(saved string, parts []corev1.ConfigMap) (SavedNames, error) {
 	at, err := time.Parse(savedForm, saved)
 	if err != nil {
-		return Book{}, fmt.Errorf("read the time of the saved names: %w", err)
+		return SavedNames{}, fmt.Errorf("read the time of the saved names: %w", err)
 	}
 	var names []Name
 	slices.SortFunc(parts, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })
@@ -204,10 +204,10 @@ func readParts(saved string, parts []corev1.ConfigMap) (Book, error) {
 		for line := range strings.Lines(part.Data[partKey]) {
 			var n Name
 			if err := json.Unmarshal([]byte(line), &n); err != nil {
-				return Book{}, fmt.Errorf("read configmap %s: %w", part.Name, err)
+				return SavedNames{}, fmt.Errorf("read configmap %s: %w", part.Name, err)
 			}
 			names = append(names, n)
 		}
 	}
-	return NewBook(at, names), nil
+	return NewSavedNames(at, names), nil
 }

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A book of any size has parts that a ConfigMap can hold, and comes back as it was.
+// Saved names of any number have parts that a ConfigMap can hold, and are loaded unchanged.
 func TestParts(t *testing.T) {
 	for _, n := range []int{0, 1, 10_000} {
 		var names []Name
@@ -37,13 +37,13 @@ func TestParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(NewBook(at, names), book); diff != "" {
+		if diff := cmp.Diff(NewSavedNames(at, names), book); diff != "" {
 			t.Errorf("%d names: %s", n, diff)
 		}
 	}
 }
 
-// The newest complete book counts: a process that is killed between two parts leaves the one before.
+// The newest complete saved names count: a process that is killed between two parts leaves the earlier ones.
 func TestNewestComplete(t *testing.T) {
 	part := func(saved string, i int, of string) corev1.ConfigMap {
 		cm := corev1.ConfigMap{}
@@ -70,14 +70,14 @@ func TestNewestComplete(t *testing.T) {
 	}
 }
 
-func TestReadBook(t *testing.T) {
+func TestReadSavedNames(t *testing.T) {
 	for text, ok := range map[string]bool{
 		`{"apiVersion":"externalname.godwit.dev/v1alpha1","kind":"ExternalNameBook","names":[]}`: true,
 		`{"apiVersion":"v1","kind":"ConfigMap"}`:                                                 false,
 		`names`:                                                                                  false,
 		``:                                                                                       false,
 	} {
-		if _, err := ReadBook([]byte(text)); (err == nil) != ok {
+		if _, err := ReadSavedNames([]byte(text)); (err == nil) != ok {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -95,7 +95,7 @@ func FuzzJournal(f *testing.F) {
 			t.Errorf("journal %q is read as %+v", value, j)
 		}
 		s := situation{exists: true, name: m.externalName(), journal: j, journalErr: err, current: "a", proposed: "b"}
-		if d := next(s); err != nil && d.phase != PhaseFailed {
+		if d := decideStep(s); err != nil && d.phase != PhaseFailed {
 			t.Errorf("with journal %q the next step is %+v", value, d)
 		}
 	})

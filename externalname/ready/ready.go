@@ -1,9 +1,9 @@
-// Package ready decides which imported resources can be managed. An import begins with an object that only observes its external
-// resource. When its spec is as the resource is, a patch of the policies gives the provider full management, and nothing in the
-// external system changes.
+// Package ready decides which imported resources can be managed. An import begins with an object that only observes its
+// external resource. When its spec matches the resource, a patch of the policies gives the provider full management
+// without changing the external system.
 //
-// [Decide] is pure and knows no provider: it reads the conditions that externalname/crossplane sets. What it does not know is
-// never ready.
+// [Decide] is pure and needs no provider: it reads the conditions that externalname/crossplane sets. An object without
+// these conditions is not ready.
 package ready
 
 import (
@@ -37,7 +37,7 @@ const (
 	AnnotationPaused = "crossplane.io/paused"
 )
 
-// Reasons are those of a decision.
+// Reasons has the reasons of a [Decision].
 var Reasons godwit.Catalog
 
 // Reasons of a [Decision].
@@ -89,7 +89,7 @@ var (
 	})
 )
 
-// Decision is about one object that only observes.
+// Decision is the decision about one object that only observes.
 type Decision struct {
 	Kind      schema.GroupVersionKind `json:"-"`
 	Namespace string                  `json:"namespace,omitempty"`
@@ -151,7 +151,7 @@ type condition struct {
 	ObservedGeneration int64
 }
 
-// about reports whether a condition is about the spec as it is now. A condition without a generation does not say so.
+// about reports whether a condition is about the current spec. It returns false for a condition without a generation.
 func (c condition) about(o *unstructured.Unstructured) bool {
 	return c.ObservedGeneration == o.GetGeneration()
 }
@@ -186,8 +186,8 @@ func command(o *unstructured.Unstructured) string {
 // pageObjects bounds memory per list call; 500 is kubectl's --chunk-size default.
 const pageObjects = 500
 
-// List decides about each object of a kind that only observes, in the order in which the API server lists. An empty namespace
-// means all.
+// List passes the decision about each object of a kind that only observes to decided, in the API server's order. An
+// empty namespace means all. It returns an error if a request fails.
 func List(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, namespace string, decided func(Decision)) error {
 	next := ""
 	for {

@@ -9,11 +9,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Class is what an answer means.
+// Class is the meaning of an answer.
 type Class uint8
 
 const (
-	// Unknown is an error that is no answer of an API server, such as a lost connection.
+	// Unknown is an error that is not an answer of an API server, such as a lost connection.
 	Unknown Class = iota
 	// Denied means that a webhook or a policy denies the request.
 	Denied
@@ -27,7 +27,7 @@ const (
 	ConversionFailed
 	// UnreadableObject means that the API server can't read an object from etcd.
 	UnreadableObject
-	// Forbidden means that the authorizer refuses the caller a permission.
+	// Forbidden means that the authorizer denies the caller a permission.
 	Forbidden
 	// NotFound is a 404.
 	NotFound
@@ -43,16 +43,16 @@ const (
 	Refused
 )
 
-// Answer is an API server's answer to a request that it did not carry out.
+// Answer is an API server's error response.
 type Answer struct {
 	Class Class
-	// Origin is the webhook or policy that the answer is from; zero for the API server.
+	// Origin is the webhook or policy that caused the answer; zero for the API server itself.
 	Origin Origin
 	// Message is the API server's sentence, without what callers put before it.
 	Message string
-	// Cause is the part of Message that comes from Origin; Message where it has no such part.
+	// Cause is the part of Message that comes from Origin, or the whole Message if no part does.
 	Cause string
-	// User lacks the Permission; both are set if Forbidden.
+	// User lacks Permission; both are set if Class is Forbidden.
 	User       string
 	Permission Permission
 	// StoredVersion is the version at which etcd holds an object that could not be
@@ -60,15 +60,15 @@ type Answer struct {
 	StoredVersion string
 }
 
-// Permission is what an authorizer has denied: a verb on a resource, or on a path.
+// Permission is a permission that an authorizer has denied: a verb on a resource, or on a path.
 type Permission struct {
 	Verb, Group string
 	// Resource has its subresource after a slash, if there is one.
 	Resource  string
 	Namespace string
-	// Name is that of the object, if the request was about one. The words of an answer alone do not tell.
+	// Name is the name of the object, if the request was about one. It can't be parsed from the message alone.
 	Name string
-	// Path is set for a request that is about no resource, such as discovery.
+	// Path is set for a request without a resource, such as discovery.
 	Path string
 }
 
@@ -88,8 +88,8 @@ func Of(err error) Answer {
 	case a.Origin != Origin{}, a.Class == Forbidden:
 		return a
 	case apierrors.IsStoreReadError(err), versionGone.MatchString(a.Message):
-		// Without the feature gate AllowUnsafeMalformedObjectDeletion, which is off by default before Kubernetes 1.37, only
-		// the text says so, and does not name the object.
+		// Without the feature gate AllowUnsafeMalformedObjectDeletion, which is off by default before Kubernetes 1.37,
+		// only the text shows this class, and it does not name the object.
 		a.Class = UnreadableObject
 		if m := versionGone.FindStringSubmatch(a.Message); m != nil {
 			a.StoredVersion = m[1]
@@ -152,9 +152,8 @@ func code(err error) int32 {
 	return 0
 }
 
-// Transient is [Retried], and true for a failed conversion: a conversion webhook works
-// again when its rollout is over. The API server uses the same reason for objects that it
-// can never read.
+// Transient is like [Retried], and also returns true for a failed conversion: a conversion webhook works again after
+// its rollout. The API server uses the same reason for objects that it can never read.
 func Transient(err error) (time.Duration, bool) {
 	if apierrors.IsStoreReadError(err) && Of(err).Origin.Kind == Conversion {
 		return 0, true
@@ -162,10 +161,9 @@ func Transient(err error) (time.Duration, bool) {
 	return Retried(err)
 }
 
-// RetryForbidden makes a 503 of an authorizer's 403. Each API server answers 403 for a moment
-// after its start, until it has read its roles. RetryForbidden is for callers that had the
-// permission before. Refusals by admission have the same code and reason, but other words, and
-// are returned unchanged.
+// RetryForbidden converts an authorizer's 403 to a 503, which is retried. An API server answers 403 for a moment after
+// its start, until it has read its roles. Use RetryForbidden only if the caller had the permission before. It does not
+// change refusals by admission, which have the same code and reason but another message.
 func RetryForbidden(err error) error {
 	if IsAnswer(err) && TreatmentOf(err) == Confirm {
 		return apierrors.NewServiceUnavailable(err.Error())
@@ -173,22 +171,23 @@ func RetryForbidden(err error) error {
 	return err
 }
 
-// IsForbidden reports whether an error of any type has the authorizer's words.
+// IsForbidden reports whether an error of any type contains the authorizer's message.
 func IsForbidden(err error) bool { return err != nil && unauthorized.MatchString(err.Error()) }
 
-// IsUntyped reports whether the API server can apply nothing to an object, since what is stored does
-// not follow its schema. A patch does not look at that.
+// IsUntyped reports whether the API server refuses server-side apply because the stored object does not follow its
+// schema. A patch still works.
 func IsUntyped(err error) bool {
 	return code(err) == http.StatusInternalServerError && typedFails.MatchString(err.Error())
 }
 
-// Moved reports whether an object has changed, or is gone, since it was read.
-func Moved(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }
+// IsConflictOrNotFound reports whether an object has changed or was deleted since it was read.
+func IsConflictOrNotFound(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err)
+}
 
-// IsRefusal reports whether the API server rejected a request in a way that a retry does not
-// change.
+// IsRefusal reports whether the API server refused a request finally: a retry does not help.
 func IsRefusal(err error) bool {
-	if TreatmentOf(err) == Retry || Moved(err) {
+	if TreatmentOf(err) == Retry || IsConflictOrNotFound(err) {
 		return false
 	}
 	c := code(err)

@@ -20,7 +20,7 @@ import (
 // failure is a request that failed.
 type failure struct {
 	err error
-	// status is the answer of an API server, or what the client makes of the answer of a proxy; nil without an answer.
+	// status is the answer of an API server, or the client's conversion of a proxy's answer; nil without an answer.
 	status *metav1.Status
 }
 
@@ -34,21 +34,21 @@ func failureOf(err error) failure {
 	return f
 }
 
-// RetriesEnded is implemented by errors that end retries, whatever they wrap.
+// RetriesEnded is implemented by errors that end retries, regardless of the error that they wrap.
 type RetriesEnded interface {
 	error
 	RetriesEnded()
 }
 
-func ended(f failure) bool {
+func endsRetries(f failure) bool {
 	var end RetriesEnded
 	return errors.As(f.err, &end) || errors.Is(f.err, context.Canceled)
 }
 
-// answered recognizes every answer that is not a success.
+// answered matches every error response.
 func answered(f failure) bool { return f.status != nil }
 
-// reasons are those that have a status code of their own.
+// reasons has the reason for each status code that only one reason uses.
 var reasons = map[int32]metav1.StatusReason{
 	http.StatusBadRequest: metav1.StatusReasonBadRequest, http.StatusUnauthorized: metav1.StatusReasonUnauthorized,
 	http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound,
@@ -58,7 +58,7 @@ var reasons = map[int32]metav1.StatusReason{
 	http.StatusUnprocessableEntity: metav1.StatusReasonInvalid,
 }
 
-// reason recognizes an answer by its reason, and by its code if it has no reason.
+// reason matches an answer by its reason, or by its code if it has no reason.
 func reason(all ...metav1.StatusReason) func(failure) bool {
 	return func(f failure) bool {
 		if f.status == nil {
@@ -75,8 +75,8 @@ func reason(all ...metav1.StatusReason) func(failure) bool {
 	}
 }
 
-// says recognizes the words of an answer.
-func says(words ...*regexp.Regexp) func(failure) bool {
+// matchesWords matches the message of an answer.
+func matchesWords(words ...*regexp.Regexp) func(failure) bool {
 	return func(f failure) bool {
 		return f.status != nil && slices.ContainsFunc(words, func(w *regexp.Regexp) bool { return w.MatchString(f.status.Message) })
 	}
@@ -86,7 +86,7 @@ func hasCause(kind metav1.CauseType) func(failure) bool {
 	return func(f failure) bool { return apierrors.HasStatusCause(f.err, kind) }
 }
 
-// forbidden recognizes a 403 with a further property.
+// forbidden matches a 403 with a further property.
 func forbidden(and func(failure) bool) func(failure) bool {
 	return func(f failure) bool { return reason(metav1.StatusReasonForbidden)(f) && and(f) }
 }
@@ -96,15 +96,14 @@ func asksForDelay(f failure) bool {
 	return asks
 }
 
-// serverFault recognizes an answer for which the server is to blame, also if it has no reason, such as a 502 of a load
-// balancer in front of the API server.
+// serverFault matches a 5xx, even without a reason, such as a 502 of a load balancer in front of the API server.
 func serverFault(f failure) bool {
 	return reason(metav1.StatusReasonInternalError, metav1.StatusReasonServiceUnavailable)(f) || f.status != nil && f.status.Code >= http.StatusInternalServerError
 }
 
 func isNoMatch(f failure) bool { return meta.IsNoMatchError(f.err) }
 
-// transportFault recognizes a failure to exchange bytes.
+// transportFault matches a network failure.
 func transportFault(f failure) bool {
 	var netErr net.Error
 	var urlErr *url.Error
@@ -116,16 +115,16 @@ func transportFault(f failure) bool {
 	case errors.As(err, &netErr) && netErr.Timeout():
 		return true
 	case errors.As(err, &urlErr):
-		// What net/http wraps is a failure to exchange bytes (GOAWAY, a closed connection, a DNS hiccup); a certificate or a
-		// URL that is wrong fails the first request, long before a walk starts.
+		// net/http wraps network failures (GOAWAY, a closed connection, a DNS error). It also wraps a wrong certificate
+		// or URL, but these fail the first request, long before a walk starts.
 		return true
 	}
 	return false
 }
 
-// streamReset recognizes a server that stopped in the middle of an answer, as an API server does with a list that outlasts
-// its request timeout. It compares the error's text, as apimachinery does for such errors: the error has one type in
-// net/http and another in x/net, which client-go uses.
+// streamReset matches a server that stopped in the middle of a response, as an API server does when a list exceeds its
+// request timeout. It compares the error's text, as apimachinery does, because the error has one type in net/http and
+// another in x/net, which client-go uses.
 func streamReset(err error) bool {
 	return strings.Contains(err.Error(), "stream error: stream ID ")
 }

@@ -8,17 +8,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Treatment is what a caller does about a request that failed.
+// Treatment is how a caller handles a failed request.
 type Treatment string
 
 const (
 	// Retry means that the same request may succeed within a minute, without a change by a user.
 	Retry Treatment = "Retry"
-	// Confirm means that a missing permission or a missing kind fails in the same way as an API server that has just
-	// started. The failure is final when the server confirms it: see the callers.
+	// Confirm means that the failure shows a missing permission or a missing kind, or an API server that has just
+	// started. It is final only after the server has confirmed it: see the callers.
 	Confirm Treatment = "Confirm"
-	// CallerDecides means that the answer alone does not decide. A walk does not retry the request; a move of clusters
-	// repeats it until its phase ends.
+	// CallerDecides means that the answer alone is not enough for a decision. A walk does not retry the request; a
+	// migration of clusters repeats it until its phase ends.
 	CallerDecides Treatment = "CallerDecides"
 	// Final means that the same request fails in the same way until a user changes something.
 	Final Treatment = "Final"
@@ -26,25 +26,25 @@ const (
 
 // Row is a row of [Table].
 type Row struct {
-	// Failure names the requests of the row.
+	// Failure describes the failed requests of the row.
 	Failure string
-	// Treatment of all of them.
+	// Treatment is the treatment of these requests.
 	Treatment Treatment
 	// Why is the reason for the treatment.
 	Why     string
 	matches func(failure) bool
 }
 
-// Table has the treatment of each request that failed, for all domains. The first row that matches counts.
+// Table has the treatment of each failed request, for all domains. The first matching row applies.
 var Table = []Row{
-	{"retries that have ended, a canceled request", CallerDecides, "the caller ended them", ended},
-	// Answers that only their words or their causes tell apart.
+	{"retries that have ended, a canceled request", CallerDecides, "the caller ended them", endsRetries},
+	// Answers that only their message or their causes distinguish.
 	{"StorageReadError", CallerDecides, "damaged bytes stay damaged, but a conversion webhook or a KMS plugin comes back", reason(metav1.StatusReasonStoreReadError)},
-	{"500: the object is too large for etcd", Final, "a retry sends the same object", says(tooLarge)},
-	{"403: admission is not ready", Retry, "the API server starts", forbidden(says(admissionStarts))},
-	{"403: a quota has no count", Retry, "the quota controller counts", forbidden(says(quotaUncounted))},
+	{"500: the object is too large for etcd", Final, "a retry sends the same object", matchesWords(tooLarge)},
+	{"403: admission is not ready", Retry, "the API server starts", forbidden(matchesWords(admissionStarts))},
+	{"403: a quota has no count", Retry, "the quota controller counts", forbidden(matchesWords(quotaUncounted))},
 	{"403: the namespace is being deleted", CallerDecides, "the deletion ends", forbidden(hasCause(corev1.NamespaceTerminatingCause))},
-	{"403: the authorizer denies", Confirm, "an API server that starts has not read its roles; access reviews confirm a missing permission", forbidden(says(unauthorized, unauthorizedPath))},
+	{"403: the authorizer denies", Confirm, "an API server that starts has not read its roles; access reviews confirm a missing permission", forbidden(matchesWords(unauthorized, unauthorizedPath))},
 	// Answers of API servers, and of proxies before them.
 	{"Retry-After", Retry, "the server says when", asksForDelay},
 	{"429 TooManyRequests", Retry, "the server is busy, or fills its watch cache", reason(metav1.StatusReasonTooManyRequests)},
@@ -65,10 +65,10 @@ var Table = []Row{
 	{"a body that is no object, any other error", CallerDecides, "it says nothing about the next request", func(failure) bool { return true }},
 }
 
-// TreatmentOf returns the treatment of a request that failed.
+// TreatmentOf returns the treatment of a failed request.
 func TreatmentOf(err error) Treatment { return RowOf(err).Treatment }
 
-// RowOf returns the row of [Table] that matches an error. The row of no error is empty.
+// RowOf returns the row of [Table] that matches an error, or an empty row for nil.
 func RowOf(err error) Row {
 	if err == nil {
 		return Row{}
@@ -82,8 +82,9 @@ func RowOf(err error) Row {
 	return Row{} // the last row matches every error
 }
 
-// Retried reports whether the treatment of an error is [Retry], and how long the API server asked the client to wait. That
-// is 0 when it did not ask, and while it fills its watch cache, which often takes far less than the 1 s that it asks for.
+// Retried reports whether the treatment of an error is [Retry], and returns the Retry-After of the API server. It
+// returns 0 without a Retry-After, and while the API server fills its watch cache: this often takes far less than the 1
+// s in the header.
 func Retried(err error) (time.Duration, bool) {
 	if TreatmentOf(err) != Retry {
 		return 0, false

@@ -25,18 +25,17 @@ var (
 	admissionStarts  = regexp.MustCompile(`not yet ready to handle request`)
 	quotaUncounted   = regexp.MustCompile(`status unknown for quota`)
 	cacheUnfilled    = regexp.MustCompile(`storage is \(re\)initializing`)
-	// tooLarge is what etcd refuses, or the API server's client of etcd does not send.
+	// tooLarge matches the refusal of etcd, or of the API server's etcd client.
 	tooLarge = regexp.MustCompile(`etcdserver: request is too large|trying to send message larger than max`)
 
 	// unanswered matches the error of an HTTP client that got no answer.
 	unanswered = regexp.MustCompile(`^(?:Post|Get) "`)
 )
 
-// FillsCache reports whether an API server says, with a 429, that its watch cache for a resource is not filled yet.
+// FillsCache reports whether the text of a 429 says that the watch cache of a resource is not filled yet.
 func FillsCache(text string) bool { return cacheUnfilled.MatchString(text) }
 
-// parse classifies an answer by its words. Its class is Unknown where the text has none of
-// the words that it knows.
+// parse classifies an answer by its text. The class is Unknown if the text matches no pattern.
 func parse(text string) Answer {
 	if m := policyDenies.FindStringSubmatch(text); m != nil {
 		kind := "MutatingAdmissionPolicy"

@@ -1,9 +1,9 @@
-// Package format has the version of what Godwit stores on a cluster, so that a program refuses what a newer release has
-// stored instead of misreading it. docs/reference/state.md lists all that is stored.
+// Package format has the version of the state that Godwit stores on a cluster, so that a program refuses state of a
+// newer release instead of misreading it. docs/reference/state.md lists all stored state.
 //
-// A JSON document has its format in the field "format". An object whose state is in annotations with a single value each has
-// it in [Annotation], a ConfigMap or a Secret with several keys in [Key]. Without any the format is 1, which is that of v0.1.0:
-// each reader checks by itself whether a document of format 1 is complete.
+// A JSON document has its format in the field "format". An object whose state is in single-value annotations has it in
+// [Annotation], a ConfigMap or a Secret with several keys in [Key]. If it is missing, the format is 1, that of v0.1.0:
+// each reader checks whether a document of format 1 is complete.
 package format
 
 import (
@@ -17,19 +17,19 @@ const (
 	// Current is the format that this release writes, and the only one that it reads.
 	Current = 1
 
-	// Annotation on an object says in which format Godwit's other annotations of it are, or its own fields where it is of a kind
-	// of Godwit. A release writes it when a single value has another meaning than in format 1.
+	// Annotation has the format of Godwit's other annotations on the object, or of the object's fields if its kind is
+	// Godwit's. A release writes it when a value has another meaning than in format 1.
 	Annotation = "godwit.dev/state-format"
 
-	// Key of a ConfigMap or a Secret whose state is in several keys has its format.
+	// Key is the data key with the format, in a ConfigMap or a Secret whose state is in several keys.
 	Key = "format"
 )
 
-// NewerError refuses what a newer release has stored.
+// NewerError means that a newer release has stored the state.
 type NewerError struct {
-	// What names the document and the object that has it.
+	// What names the document and its object.
 	What string
-	// Format is as it was read.
+	// Format is the format that was read.
 	Format string
 }
 
@@ -37,11 +37,11 @@ func (e *NewerError) Error() string {
 	return fmt.Sprintf("%s has format %s, and this release of Godwit reads format %d: a newer release wrote it", e.What, e.Format, Current)
 }
 
-// Do is what a user does about state of a newer release.
+// Do is the fix for state of a newer release.
 const Do = "use the release of Godwit that wrote it, or a newer one"
 
-// Check refuses a document of another format than [Current]. What is no JSON object passes: its reader says what it makes of
-// that. So does a document without a format.
+// Check returns a [NewerError] for a document whose format is not [Current]. It accepts a document without a format,
+// and text that is not a JSON object: the reader reports that.
 func Check(what string, document []byte) error {
 	var head struct {
 		Format json.RawMessage `json:"format"`
@@ -55,7 +55,7 @@ func Check(what string, document []byte) error {
 	return nil
 }
 
-// CheckNumber is [Check] for a format that was read with its document, where 0 is none.
+// CheckNumber is like [Check] for a parsed format; 0 means that the document has none.
 func CheckNumber(what string, format int64) error {
 	if format == 0 || format == Current {
 		return nil
@@ -63,7 +63,7 @@ func CheckNumber(what string, format int64) error {
 	return &NewerError{What: what, Format: fmt.Sprint(format)}
 }
 
-// CheckObject refuses an object whose [Annotation] names another format than [Current].
+// CheckObject returns a [NewerError] for an object whose [Annotation] is not [Current].
 func CheckObject(what string, o metav1.Object) error {
 	if text, ok := o.GetAnnotations()[Annotation]; ok && text != fmt.Sprint(Current) {
 		return &NewerError{What: "annotation " + Annotation + " of " + what, Format: fmt.Sprintf("%q", text)}
@@ -71,7 +71,7 @@ func CheckObject(what string, o metav1.Object) error {
 	return nil
 }
 
-// CheckData refuses the data of a ConfigMap or a Secret whose [Key] has another format than [Current].
+// CheckData returns a [NewerError] for the data of a ConfigMap or a Secret whose [Key] is not [Current].
 func CheckData[T ~string | ~[]byte](what string, data map[string]T) error {
 	if text, ok := data[Key]; ok && string(text) != fmt.Sprint(Current) {
 		return &NewerError{What: what, Format: string(text)}

@@ -1,4 +1,4 @@
-// Package gofolder finds the folders and the files that a pattern of the go command names, for linters.
+// Package gofolder finds the folders and files of a pattern of the go command, for linters.
 package gofolder
 
 import (
@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// recursive is how the go command writes a folder and all below it.
+// recursive is the suffix of a pattern for a folder and all folders below it.
 const recursive = "..."
 
-// Folders are those that a pattern names. Below ... there are no testdata and
-// vendor, nothing that begins with . or _, and no other module, as for the go
-// command.
+// Folders returns the folders that match a pattern. As in the go command, ... does not match testdata, vendor, names
+// that begin with . or _, and other modules.
 func Folders(pattern string) ([]string, error) {
 	top, all := strings.CutSuffix(filepath.ToSlash(pattern), recursive)
 	if all && top != "" && !strings.HasSuffix(top, "/") {
@@ -57,7 +56,7 @@ func outside(folder string) bool {
 	return err == nil
 }
 
-// Files are the files of a folder that have a suffix, such as .go. Tests and hidden files are left out.
+// Files returns the files of a folder with a suffix, such as .go. It omits tests and hidden files.
 func Files(folder, suffix string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/godwit-dev/godwit/internal/apierror"
 )
 
-// Allowed asks the API server, and so all of its authorizers, whether the caller has a
-// permission.
+// Allowed asks the API server with an access review whether the caller has a permission. The answer covers all of its
+// authorizers.
 func Allowed(ctx context.Context, c rest.Interface, g Grant) (bool, error) {
 	allowed, err := Allows(ctx, c, apierror.Permission{Verb: g.Verb, Group: g.Resource.Group, Resource: g.Resource.Resource, Name: g.Name, Namespace: g.Namespace})
 	if err != nil {
@@ -34,7 +34,7 @@ func Allows(ctx context.Context, c rest.Interface, p apierror.Permission) (bool,
 	return review.Status.Allowed, nil
 }
 
-// ReviewOf returns the review that asks whether the caller has a permission.
+// ReviewOf returns the access review for a permission of the caller.
 func ReviewOf(p apierror.Permission) *authorizationv1.SelfSubjectAccessReview {
 	review := &authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
@@ -50,7 +50,7 @@ func ReviewOf(p apierror.Permission) *authorizationv1.SelfSubjectAccessReview {
 	return review
 }
 
-// Denied are the permissions that the caller lacks.
+// Denied returns the permissions that the caller lacks.
 func Denied(ctx context.Context, c rest.Interface, needed []Grant) ([]Grant, error) {
 	var denied []Grant
 	for _, g := range needed {
@@ -65,8 +65,7 @@ func Denied(ctx context.Context, c rest.Interface, needed []Grant) ([]Grant, err
 	return denied, nil
 }
 
-// UserName returns the caller's name in the API server; empty when the API server does not
-// report it.
+// UserName returns the caller's user name; empty if the API server does not report it.
 func UserName(ctx context.Context, c rest.Interface) string {
 	review := &authenticationv1.SelfSubjectReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"},
@@ -77,8 +76,8 @@ func UserName(ctx context.Context, c rest.Interface) string {
 	return review.Status.UserInfo.Username
 }
 
-// postReview posts an object that the API server answers and does not store. It encodes and
-// decodes JSON itself, because the client's serializer does not know the kinds.
+// postReview posts a review, which the API server answers and does not store. It encodes and decodes JSON itself,
+// because the client's serializer does not know the kinds.
 func postReview(ctx context.Context, c rest.Interface, review runtime.Object, path ...string) error {
 	text, err := json.Marshal(review)
 	if err != nil {

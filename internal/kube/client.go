@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// FieldManager is the field manager of our writes.
+	// FieldManager is the field manager of Godwit's writes.
 	FieldManager = "godwit"
 
-	// AcceptMetadata asks for an object's metadata only, in protobuf where the server has it:
-	// decoding is a good part of what a pass costs the client.
+	// AcceptMetadata requests an object's metadata only, in protobuf if the server supports it: decoding is a large
+	// part of a pass's cost in the client.
 	AcceptMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
 		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	// AcceptMetadataList is the same for a list.
@@ -42,15 +42,15 @@ var codecs = func() serializer.CodecFactory {
 	return serializer.NewCodecFactory(scheme)
 }()
 
-// Client sends requests that a limiter paces. It never retries.
+// Client sends requests at the pace of a limiter. It never retries.
 type Client struct {
 	rest.Interface
 	// Clock is the API server's.
 	Clock *ServerClock
 }
 
-// NewClient returns a client of the cluster of cfg. Limits and retries of cfg do not apply:
-// the limiter paces, and the caller retries.
+// NewClient returns a client for the cluster of cfg. It ignores limits and retries of cfg: the limiter paces, and the
+// caller retries.
 func NewClient(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock) (*Client, error) {
 	c := &Client{Clock: NewServerClock(local)}
 	cfg = rest.CopyConfig(cfg)
@@ -72,8 +72,8 @@ func NewClient(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock
 // pace.
 func Do(ctx context.Context, r *rest.Request) rest.Result { return r.MaxRetries(0).Do(ctx) }
 
-// Body returns the body of an answer, or the server's error. Result.Raw alone would return
-// an error whose message is "unknown".
+// Body returns the body of a response, or the server's error. Result.Raw alone would return an error with the message
+// "unknown".
 func Body(r rest.Result) ([]byte, error) {
 	if err := r.Error(); err != nil {
 		return nil, err
@@ -95,12 +95,12 @@ func MetadataList(ctx context.Context, r *rest.Request) (*metav1.PartialObjectMe
 	return list, err
 }
 
-// CRDPath is the path of a CustomResourceDefinition, or of one of its subresources.
+// CRDPath returns the path of a CustomResourceDefinition, or of one of its subresources.
 func CRDPath(name string, subresource ...string) []string {
 	return append([]string{"apis", apiextensionsv1.GroupName, "v1", CRDs.Resource, name}, subresource...)
 }
 
-// GroupVersionPath is the path of a version of an API group. The core group has another one.
+// GroupVersionPath returns the path of a version of an API group, or of the core group.
 func GroupVersionPath(gv schema.GroupVersion) []string {
 	if gv.Group == "" {
 		return []string{"api", gv.Version}
@@ -108,7 +108,7 @@ func GroupVersionPath(gv schema.GroupVersion) []string {
 	return []string{"apis", gv.Group, gv.Version}
 }
 
-// CollectionPath is the path of the objects of a namespace; of all without one.
+// CollectionPath returns the path of the objects in a namespace, or of all objects if the namespace is empty.
 func CollectionPath(r schema.GroupVersionResource, namespace string) []string {
 	path := GroupVersionPath(r.GroupVersion())
 	if namespace != "" {
@@ -117,7 +117,7 @@ func CollectionPath(r schema.GroupVersionResource, namespace string) []string {
 	return append(path, r.Resource)
 }
 
-// ObjectPath is the path of one object.
+// ObjectPath returns the path of one object.
 func ObjectPath(r schema.GroupVersionResource, o walk.Object) []string {
 	return append(CollectionPath(r, o.GetNamespace()), o.GetName())
 }
@@ -134,7 +134,7 @@ func (c *Client) Objects(ctx context.Context, r schema.GroupVersionResource, lim
 	return c.ObjectsIn(ctx, r, "", limit, token)
 }
 
-// ObjectsIn lists one page of metadata of a namespace; of all without one.
+// ObjectsIn lists one page of metadata of a namespace, or of all namespaces if it is empty.
 func (c *Client) ObjectsIn(ctx context.Context, r schema.GroupVersionResource, namespace string, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
 	req := c.Get().AbsPath(CollectionPath(r, namespace)...).Param("limit", strconv.FormatInt(limit, 10))
 	if token != "" {
@@ -149,9 +149,9 @@ func (c *Client) FirstObject(ctx context.Context, r schema.GroupVersionResource,
 		Param("limit", "1").Param("timeout", timeout.String()))
 }
 
-// Find lists one object's metadata, and returns nil if the object does not exist. The 404 of a
-// GET could also mean that the version is no longer served; an empty list could not. A list
-// also needs no permission that a pass over all objects does not need.
+// Find lists one object's metadata, and returns nil if the object does not exist. It uses a list, because the 404 of a
+// GET could also mean that the version is no longer served, and because a pass over all objects has the permission to
+// list.
 func (c *Client) Find(ctx context.Context, r schema.GroupVersionResource, o walk.Object) (*metav1.PartialObjectMetadata, error) {
 	list, err := MetadataList(ctx, c.find(r, o))
 	if err != nil || len(list.Items) == 0 {
@@ -183,7 +183,7 @@ func (c *Client) find(r schema.GroupVersionResource, o walk.Object) *rest.Reques
 	return c.Get().AbsPath(path[:len(path)-1]...).Param("fieldSelector", "metadata.name="+o.GetName())
 }
 
-// Decode reads an object of any kind.
+// Decode decodes the JSON of an object of any kind.
 func Decode(text []byte) (*unstructured.Unstructured, error) {
 	o := &unstructured.Unstructured{}
 	if err := o.UnmarshalJSON(text); err != nil {
@@ -195,8 +195,7 @@ func Decode(text []byte) (*unstructured.Unstructured, error) {
 // UnknownCount means that the number of objects is not known.
 const UnknownCount = -1
 
-// Remaining is the number of objects after those in a list, as the API server reports it;
-// UnknownCount where it does not.
+// Remaining returns the number of objects after a page, or UnknownCount if the API server does not report it.
 func Remaining(list *metav1.PartialObjectMetadataList) int64 {
 	switch {
 	case list.RemainingItemCount != nil:

@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ServerClock is the API server's clock. Times in objects are compared with it, because the
-// clock of a laptop or a node may be hours off. It reads the Date header of each response.
+// ServerClock is the API server's clock, from the Date header of each response. Times in objects are compared with it,
+// because the clock of a laptop or a node may be hours off.
 type ServerClock struct {
 	local  clock.PassiveClock
 	mu     sync.Mutex
@@ -17,22 +17,20 @@ type ServerClock struct {
 	offset time.Duration
 }
 
-// NewServerClock returns a clock that runs at the pace of a local clock, and equals it until
-// it has read a date.
+// NewServerClock returns a clock that runs like a local clock, and equals it until it has read a Date header.
 func NewServerClock(local clock.PassiveClock) *ServerClock { return &ServerClock{local: local} }
 
-// Now is a lower bound: the Date header that it comes from is cut to the second.
+// Now returns a lower bound of the time: the Date header is cut to the second.
 func (c *ServerClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.local.Now().Add(c.offset)
 }
 
-// Since is the time that passed since t.
+// Since returns the time since t.
 func (c *ServerClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Read sets the clock by the value of a Date header. A value that can't be parsed changes
-// nothing.
+// Read adjusts the clock to the value of a Date header. It ignores a value that can't be parsed.
 func (c *ServerClock) Read(date string) {
 	t, err := http.ParseTime(date)
 	if err != nil {
@@ -41,9 +39,8 @@ func (c *ServerClock) Read(date string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	offset := t.Sub(c.local.Now())
-	// The cut makes every reading up to one second too early, so that the
-	// latest of many is the most exact. Only a larger difference shows that
-	// the server's clock was set back.
+	// Each reading is up to one second too early because of the cut, so the latest of many is the most exact. Only a
+	// larger difference means that the server's clock was set back.
 	if !c.known || offset > c.offset || c.offset-offset > 2*time.Second {
 		c.known, c.offset = true, offset
 	}

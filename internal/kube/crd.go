@@ -11,27 +11,26 @@ import (
 // CRDs is the resource of CustomResourceDefinitions.
 var CRDs = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
 
-// Generation names one state of the spec of one CRD.
+// Generation identifies one state of the spec of one CRD.
 type Generation struct {
 	UID        types.UID
 	Generation int64
 }
 
-// GenerationOf is the state of a CRD's spec.
+// GenerationOf returns the generation of a CRD.
 func GenerationOf(crd *apiextensionsv1.CustomResourceDefinition) Generation {
 	return Generation{crd.UID, crd.Generation}
 }
 
-// ResourceOf is the resource of a CRD's objects at the storage version. Objects are read and
-// written at that version only, because a write through another one can lose fields.
+// ResourceOf returns the resource of a CRD's objects at the storage version. Objects are read and written at this
+// version only, because a write at another version can lose fields.
 func ResourceOf(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupVersionResource {
 	return schema.GroupVersionResource{
 		Group: crd.Spec.Group, Version: StorageVersion(crd), Resource: crd.Spec.Names.Plural,
 	}
 }
 
-// StorageVersion is the version that a CRD's spec marks as the storage version; empty if it
-// marks none.
+// StorageVersion returns the version that a CRD's spec marks as the storage version; empty if it marks none.
 func StorageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	for _, v := range crd.Spec.Versions {
 		if v.Storage {
@@ -41,7 +40,7 @@ func StorageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return ""
 }
 
-// ServedVersions are the versions that a CRD serves, in the order of its spec.
+// ServedVersions returns the versions that a CRD serves, in the order of its spec.
 func ServedVersions(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	var names []string
 	for _, v := range crd.Spec.Versions {
@@ -57,7 +56,7 @@ func Serves(crd *apiextensionsv1.CustomResourceDefinition, version string) bool 
 	return slices.Contains(ServedVersions(crd), version)
 }
 
-// HasUnserved reports whether a CRD has a version that it does not serve: in spec.versions, or only in status.storedVersions.
+// HasUnserved reports whether a CRD has a version that it does not serve, in spec.versions or in status.storedVersions.
 func HasUnserved(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	served := ServedVersions(crd)
 	return len(served) < len(crd.Spec.Versions) ||
@@ -99,8 +98,7 @@ func Converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 }
 
-// ConversionWebhook is the client configuration of a CRD's conversion webhook; nil for a CRD
-// without one.
+// ConversionWebhook returns the client configuration of a CRD's conversion webhook, or nil if it has none.
 func ConversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.WebhookClientConfig {
 	if !Converts(crd) || crd.Spec.Conversion.Webhook == nil {
 		return nil
@@ -108,21 +106,20 @@ func ConversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) *apiextens
 	return crd.Spec.Conversion.Webhook.ClientConfig
 }
 
-// Trimmed reports whether the API server promises that no object is stored at another version
-// than the storage version.
+// Trimmed reports whether status.storedVersions has only the storage version: according to the API server, no object is
+// stored at another version.
 func Trimmed(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return slices.Equal(crd.Status.StoredVersions, []string{StorageVersion(crd)}) && FailedMigration(crd) < 0
 }
 
-// MigrationFailed is the reason of the condition StorageMigrating after a
-// StorageVersionMigration that failed.
+// MigrationFailed is the reason of the condition StorageMigrating after a failed StorageVersionMigration.
 const MigrationFailed = "MigrationFailed"
 
-// MigrationSucceeded is the reason of that condition after one that succeeded.
+// MigrationSucceeded is the reason of the condition StorageMigrating after a successful StorageVersionMigration.
 const MigrationSucceeded = "MigrationSucceeded"
 
-// FailedMigration is the index of the condition after which status.storedVersions is not
-// reliable, or -1: Kubernetes' own migrator trims storedVersions also when it has failed
+// FailedMigration returns the index of the condition of a failed StorageVersionMigration, or -1. With it,
+// status.storedVersions is not reliable: Kubernetes' own migrator trims storedVersions even after a failure
 // (finishCRDMigration in k8s.io/kubernetes 1.36 and 1.37), with objects left at old versions.
 func FailedMigration(crd *apiextensionsv1.CustomResourceDefinition) int {
 	return slices.IndexFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {

@@ -10,12 +10,11 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// CRDObject names a CustomResourceDefinition in a fix.
+// CRDObject returns the object of a CustomResourceDefinition, for a fix.
 func CRDObject(name string) godwit.Object { return godwit.Object{Resource: "crd", Name: name} }
 
-// AddVersions adds versions to spec.versions at which objects are stored, so that the API
-// server can read these objects again. No version is served, and each keeps every field. A
-// conversion webhook must know the versions, too.
+// AddVersions returns the patch that adds versions to spec.versions, so that the API server can read objects that are
+// stored at them. The versions are not served, and keep every field. A conversion webhook must convert them too.
 func AddVersions(crd string, versions ...string) godwit.Patch {
 	steps := make([]string, len(versions))
 	for i, v := range versions {
@@ -25,8 +24,8 @@ func AddVersions(crd string, versions ...string) godwit.Patch {
 	return jsonPatch(crd, "", steps)
 }
 
-// SetServed begins or stops serving versions. It tests the name at each place, in case the
-// list of versions changes in between.
+// SetServed returns the patch that starts or stops serving versions. It tests the name at each index, in case the list
+// of versions changes in between.
 func SetServed(crd *apiextensionsv1.CustomResourceDefinition, serve bool, versions ...string) godwit.Patch {
 	var steps []string
 	for i, v := range crd.Spec.Versions {
@@ -39,7 +38,7 @@ func SetServed(crd *apiextensionsv1.CustomResourceDefinition, serve bool, versio
 	return jsonPatch(crd.Name, "", steps)
 }
 
-// SetStoredVersions replaces status.storedVersions.
+// SetStoredVersions returns the patch that replaces status.storedVersions.
 func SetStoredVersions(crd string, versions ...string) godwit.Patch {
 	quoted := make([]string, len(versions))
 	for i, v := range versions {
@@ -50,7 +49,7 @@ func SetStoredVersions(crd string, versions ...string) godwit.Patch {
 	})
 }
 
-// RemoveAnnotation removes an annotation of a CustomResourceDefinition.
+// RemoveAnnotation returns the patch that removes an annotation of a CustomResourceDefinition.
 func RemoveAnnotation(crd, annotation string) godwit.Patch {
 	return godwit.Patch{Object: CRDObject(crd), Type: godwit.PatchMerge, Body: fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, annotation)}
 }

@@ -6,5 +6,5 @@ import "github.com/godwit-dev/godwit/internal/quote"
 // k8s.io/kubernetes/pkg/apis/core/validation.
 const maxNote = 1024
 
-// EventNote cuts a text to the length that the API server accepts as the note of an event.
+// EventNote cuts a text to the longest note of an event that the API server accepts.
 func EventNote(text string) string { return quote.Clip(text, maxNote) }

@@ -30,15 +30,14 @@ func (g Grant) String() string {
 	return text
 }
 
-// Fix is to give this permission, and no other, to a user.
+// Fix returns the fix that grants exactly this permission to a user.
 func (g Grant) Fix(user string) godwit.Fix {
 	return godwit.Do(fmt.Sprintf("grant %s the permission to %s", cmp.Or(user, "the user"), g), godwit.GrantPermission{
 		User: user, Verb: g.Verb, Group: g.Resource.Group, Resource: g.Resource.Resource, Namespace: g.Namespace, Name: g.Name,
 	})
 }
 
-// ResourceArgument formats a resource as kubectl takes it: the subresource comes after the
-// group.
+// ResourceArgument formats a resource for kubectl: the subresource comes after the group.
 func ResourceArgument(r schema.GroupResource) string {
 	resource, subresource, ok := strings.Cut(r.Resource, "/")
 	if !ok {

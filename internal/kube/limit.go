@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// WithLimit returns a context that is canceled after a time. A [walk.Limiter] takes the
-// deadline of a context as the sign of a server that does not answer, but not a cancellation.
+// WithLimit returns a context that is canceled after a time, without a deadline: a [walk.Limiter] treats an exceeded
+// deadline as a server that does not answer, but not a cancellation.
 func WithLimit(ctx context.Context, limit time.Duration, cause error) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(limit, func() { cancel(cause) })

@@ -15,12 +15,12 @@ import (
 	"github.com/godwit-dev/godwit/internal/apierror"
 )
 
-// readyTimeout bounds the request for the readiness, since a mapper has no context.
+// readyTimeout bounds the readiness request: a mapper has no context.
 const readyTimeout = 10 * time.Second
 
-// NewMapper returns a mapper that finds kinds by discovery, when they are needed. It says that the API server does not serve a
-// kind only when the server is ready: for a second or two after its start, discovery lists no CRDs, or some. Its signature
-// is that of MapperProvider in the options of controller-runtime.
+// NewMapper returns a mapper that finds kinds with discovery, on demand. It reports a missing kind only if the API
+// server is ready: for one or two seconds after its start, discovery lists no CRDs or only some. The signature is that
+// of MapperProvider in the options of controller-runtime.
 func NewMapper(cfg *rest.Config, clients *http.Client) (meta.RESTMapper, error) {
 	mapper, err := apiutil.NewDynamicRESTMapper(cfg, clients)
 	if err != nil {
@@ -48,7 +48,7 @@ func (m readyMapper) RESTMappings(kind schema.GroupKind, versions ...string) ([]
 	return whenReady(m, kind, func() ([]*meta.RESTMapping, error) { return m.RESTMapper.RESTMappings(kind, versions...) })
 }
 
-// whenReady looks for a kind again that was not found, since the server may have become ready meanwhile.
+// whenReady looks for a missing kind again after a readiness check: the server may have become ready meanwhile.
 func whenReady[T any](m readyMapper, kind schema.GroupKind, find func() (T, error)) (T, error) {
 	found, err := find()
 	if !meta.IsNoMatchError(err) {
@@ -60,7 +60,7 @@ func whenReady[T any](m readyMapper, kind schema.GroupKind, find func() (T, erro
 	return find()
 }
 
-// ready returns why the server is not ready. One that does not tell counts as ready.
+// ready returns why the server is not ready. A server that does not report its readiness counts as ready.
 func (m readyMapper) ready() error {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()

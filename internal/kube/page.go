@@ -22,7 +22,7 @@ type Scope struct {
 	Selector  labels.Selector
 }
 
-// WholePage lists one page of whole objects. It is a fetch of walk.List.
+// WholePage lists one page of whole objects. It has the signature of a [walk.Fetch].
 func (c *Client) WholePage(ctx context.Context, s Scope, limit int64, token string) (walk.Page[*unstructured.Unstructured], string, error) {
 	req := c.Get().AbsPath(CollectionPath(s.Resource, s.Namespace)...).Param("limit", strconv.FormatInt(limit, 10)).SetHeader("Accept", runtime.ContentTypeJSON)
 	if token != "" {

@@ -14,8 +14,8 @@ type requestCount struct {
 	outer *requestCount
 }
 
-// CountRequests adds every request that a [Client] sends under the returned context to n,
-// beside the counters that ctx already has.
+// CountRequests returns a context in which every request of a [Client] increments n, and the counters that ctx already
+// has.
 func CountRequests(ctx context.Context, n *atomic.Int64) context.Context {
 	outer, _ := ctx.Value(requestCountKey{}).(*requestCount)
 	return context.WithValue(ctx, requestCountKey{}, &requestCount{n: n, outer: outer})

@@ -1,5 +1,5 @@
-// Package quicklist retries lists for a user who waits for the answer: a few attempts, each
-// within a limit, and none after one that timed out. A walk over all objects retries longer.
+// Package quicklist retries lists for a user who waits for the answer: a few attempts with a time limit, and no attempt
+// after a timeout. A walk over all objects retries longer.
 package quicklist
 
 import (
@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// Attempts bounds the attempts. With the pauses between them they span 1.5 s, and more
-	// where the API server asks for it.
+	// Attempts bounds the attempts. With the pauses between them they span 1.5 s, or more if the API server sets
+	// Retry-After.
 	Attempts = 4
 
-	// Limit bounds one attempt, from the moment at which its request is sent. The API server
-	// needs milliseconds for one object, and 30 s until a conversion webhook times out.
+	// Limit bounds one attempt, from when its request is sent. The API server needs milliseconds for one object, and 30
+	// s until a conversion webhook times out.
 	Limit = 10 * time.Second
 
 	// grace lets the API server report its own timeout first.
@@ -29,7 +29,7 @@ const (
 	maxPause   = 5 * time.Second
 )
 
-// ErrOver is the cause of an attempt that the API server did not answer in time.
+// ErrOver means that the API server did not answer an attempt in time.
 var ErrOver = fmt.Errorf("no answer within %v", Limit+grace)
 
 // Retry makes a few attempts at a list, each within the limit. It does not retry after a
@@ -61,7 +61,7 @@ func Attempt(ctx context.Context, list func(context.Context) error) error {
 	return err
 }
 
-// Transient is apierror.Transient, and false for an attempt that timed out.
+// Transient is like apierror.Transient, but false for an attempt that timed out.
 func Transient(err error) (time.Duration, bool) {
 	if TimedOut(err) {
 		return 0, false

@@ -1,5 +1,4 @@
-// Package quote puts foreign text, such as a webhook's answer or a user's name, into our
-// messages and commands.
+// Package quote prepares foreign text, such as a webhook's answer or a user name, for messages and commands.
 package quote
 
 import (
@@ -8,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// lineBytes bounds what a message quotes of an answer, which a webhook may make any length.
+// lineBytes bounds a quoted answer in a message: a webhook's answer may have any length.
 const lineBytes = 300
 
-// Line makes an answer one line of bounded length.
+// Line returns an answer as one line of bounded length.
 func Line(words string) string {
 	if line := Clip(strings.Join(strings.Fields(words), " "), lineBytes); line != "" {
 		return line
@@ -19,8 +18,8 @@ func Line(words string) string {
 	return "(no message)"
 }
 
-// Printable makes a text one line without characters that a terminal or a log does not print, such as escape sequences of a
-// remote process. Bytes that are no UTF-8 are dropped.
+// Printable returns a text as one line without unprintable characters, such as escape sequences of a remote process. It
+// drops invalid UTF-8.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -33,8 +32,8 @@ func Printable(text string) string {
 	}, text)
 }
 
-// Clip cuts a text to a number of bytes, the ellipsis included, between two characters. Bytes
-// that are no UTF-8 are cut anywhere.
+// Clip cuts a text to a number of bytes, including the ellipsis, between two characters. It cuts invalid UTF-8
+// anywhere.
 func Clip(text string, limit int) string {
 	const more = "…"
 	if len(text) <= limit {

@@ -575,7 +575,7 @@ func TestNameBook(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // The second book replaces the first.
-		if err := store.Save(t.Context(), fleet.NewBook(time.Now(), names)); err != nil {
+		if err := store.Save(t.Context(), fleet.NewSavedNames(time.Now(), names)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -598,7 +598,7 @@ func TestNameBook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := f.Restore(t.Context(), book.Names, fleet.Restoring{Unpause: true})
+	r, err := f.Restore(t.Context(), book.Names, fleet.RestoreOptions{Unpause: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func (w *world) checkBooks() {
 	if b, err := store.Load(w.t.Context()); !errors.As(err, &newer) {
 		w.t.Errorf("a book of a newer release is read as %+v: %v", b, err)
 	}
-	if err := store.Save(w.t.Context(), fleet.NewBook(time.Now(), book.Names)); !errors.As(err, &newer) {
+	if err := store.Save(w.t.Context(), fleet.NewSavedNames(time.Now(), book.Names)); !errors.As(err, &newer) {
 		w.t.Errorf("a book is saved over one of a newer release: %v", err)
 	}
 	list, err := client.CoreV1().ConfigMaps(w.namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "godwit.dev/external-name-book=names"})

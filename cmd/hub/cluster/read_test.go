@@ -60,8 +60,8 @@ func TestBatchReads(t *testing.T) {
 	}
 }
 
-// TestTogetherWithoutObjects: a cluster that a list does not have is none, and its lease is not fresh.
-func TestTogetherWithoutObjects(t *testing.T) {
+// TestBatchReadsWithoutObjects: a cluster that a list does not have is none, and its lease is not fresh.
+func TestBatchReadsWithoutObjects(t *testing.T) {
 	h, _ := hubWith(t, 9)
 	pass := h.WithBatchReads(names(10))
 	leases := cluster.Leases{}
@@ -74,8 +74,8 @@ func TestTogetherWithoutObjects(t *testing.T) {
 	}
 }
 
-// TestTogetherFails: what can't be read is no cluster without objects.
-func TestTogetherFails(t *testing.T) {
+// TestBatchReadsFails: what can't be read is no cluster without objects.
+func TestBatchReadsFails(t *testing.T) {
 	h, sent := hubWith(t, 10)
 	sent.refused = context.DeadlineExceeded
 	pass := h.WithBatchReads(names(10))

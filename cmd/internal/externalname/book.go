@@ -118,7 +118,7 @@ func (o *saveOptions) run(ctx context.Context) error {
 		}
 		names = append(names, more...)
 	}
-	book := fleet.NewBook(o.Clock.Now(), names)
+	book := fleet.NewSavedNames(o.Clock.Now(), names)
 	said := fmt.Sprintf("saved %s of %s\n", render.Count(int64(len(names)), "external name", "external names"), render.CRDs(int64(len(resources))))
 	if o.configMap == "" {
 		if err := render.Encode(o.Streams.Out, book); err != nil {
@@ -195,7 +195,7 @@ func (o *restoreOptions) check(c *cobra.Command, args []string) error {
 }
 
 // readFile returns the names that are saved in a file. It needs no cluster.
-func (o *restoreOptions) readFile() (fleet.Book, error) {
+func (o *restoreOptions) readFile() (fleet.SavedNames, error) {
 	var text []byte
 	var err error
 	if o.file == "-" {
@@ -204,22 +204,22 @@ func (o *restoreOptions) readFile() (fleet.Book, error) {
 		text, err = os.ReadFile(o.file)
 	}
 	if err != nil {
-		return fleet.Book{}, fmt.Errorf("read the saved names: %w", err)
+		return fleet.SavedNames{}, fmt.Errorf("read the saved names: %w", err)
 	}
-	return fleet.ReadBook(text)
+	return fleet.ReadSavedNames(text)
 }
 
 // readStore returns the names that are saved in ConfigMaps.
-func (o *restoreOptions) readStore(ctx context.Context, c *cluster) (fleet.Book, error) {
+func (o *restoreOptions) readStore(ctx context.Context, c *cluster) (fleet.SavedNames, error) {
 	store, err := o.store(c)
 	if err != nil {
-		return fleet.Book{}, err
+		return fleet.SavedNames{}, err
 	}
 	book, err := store.Load(ctx)
 	if errors.As(err, new(*format.NewerError)) {
 		return book, frame.Refuse(err)
 	}
-	if err != nil && !errors.Is(err, fleet.ErrNoBook) {
+	if err != nil && !errors.Is(err, fleet.ErrNoSavedNames) {
 		return book, c.Explain(ctx, err)
 	}
 	return book, err
@@ -229,8 +229,8 @@ func (o *restoreOptions) readStore(ctx context.Context, c *cluster) (fleet.Book,
 type restore struct {
 	*restoreOptions
 	cluster  *cluster
-	book     fleet.Book
-	how      fleet.Restoring
+	book     fleet.SavedNames
+	how      fleet.RestoreOptions
 	sessions []*session // one for each kind
 	list     render.List[externalnamereport.Run]
 	ending   ending
@@ -238,7 +238,7 @@ type restore struct {
 
 // plan reads the saved names, and connects to their kinds.
 func (o *restoreOptions) plan(ctx context.Context) (frame.Change, error) {
-	r := &restore{restoreOptions: o, how: fleet.Restoring{Overwrite: o.overwrite, Unpause: o.unpause, DryRun: !o.change.Writes()}}
+	r := &restore{restoreOptions: o, how: fleet.RestoreOptions{Overwrite: o.overwrite, Unpause: o.unpause, DryRun: !o.change.Writes()}}
 	var err error
 	if o.file != "" {
 		if r.book, err = o.readFile(); err != nil {

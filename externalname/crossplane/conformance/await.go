@@ -16,19 +16,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pause is between two reads from the API server.
+// pause is the pause between two reads from the API server.
 const pause = 30 * time.Millisecond
 
-// A check believes that nothing happens after quietPolls poll intervals in which the provider
-// has read the resource at least quietReads times, and in any case after maxPolls: a provider
-// that refuses an object does not read, and a busy machine is late.
+// A check concludes that nothing happens after quietPolls poll intervals with at least quietReads reads of the
+// resource, or after maxPolls: a provider that refuses an object does not read, and a busy machine is late.
 const (
 	quietPolls = 5
 	quietReads = 3
 	maxPolls   = 20
 )
 
-// condition is one of status.conditions.
+// condition is an entry of status.conditions.
 type condition struct{ status, reason, message string }
 
 func conditionOf(o *unstructured.Unstructured, kind string) condition {
@@ -48,7 +47,7 @@ func synced(o *unstructured.Unstructured) bool { return conditionOf(o, "Synced")
 
 func refused(o *unstructured.Unstructured) bool { return conditionOf(o, "Synced").status == "False" }
 
-// describe says what a user sees of an object.
+// describe returns what a user sees of an object.
 func describe(o *unstructured.Unstructured) string {
 	c := conditionOf(o, "Synced")
 	return fmt.Sprintf("external name %q, Synced %s %s %s", clip(meta.GetExternalName(o)), c.status, c.reason, c.message)
@@ -99,7 +98,7 @@ func (e *environment) get(ctx context.Context, o *unstructured.Unstructured) (*u
 	return live, e.client.Get(ctx, client.ObjectKeyFromObject(o), live)
 }
 
-// await waits until the object fits.
+// await waits until fits returns true for the object.
 func (e *environment) await(ctx context.Context, o *unstructured.Unstructured, what string, fits func(*unstructured.Unstructured) bool) (*unstructured.Unstructured, error) {
 	var live *unstructured.Unstructured
 	err := poll(ctx, e.harness.Timeout, func() (bool, error) {
@@ -166,8 +165,8 @@ func (e *environment) awaitRefused(ctx context.Context, o *unstructured.Unstruct
 	return e.await(ctx, o, "not Synced, because "+why, refused)
 }
 
-// quiet waits for several observations, and returns the first error of holds.
-func (e *environment) quiet(ctx context.Context, holds func() error) error {
+// checkWhileQuiet waits for several observations, and returns the first error of holds.
+func (e *environment) checkWhileQuiet(ctx context.Context, holds func() error) error {
 	began, reads := time.Now(), e.calls.count(Read, Search)
 	for {
 		if err := holds(); err != nil {
@@ -219,7 +218,7 @@ type history struct {
 	stop   func()
 }
 
-// record records from now on, until the history is ended.
+// record starts a recording, which ends with history.end.
 func (e *environment) record(ctx context.Context, o *unstructured.Unstructured) (*history, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(o.GroupVersionKind().GroupVersion().WithKind(o.GetKind() + "List"))
@@ -229,7 +228,7 @@ func (e *environment) record(ctx context.Context, o *unstructured.Unstructured) 
 	}
 	watch, err := e.client.Watch(ctx, list, options...)
 	if err != nil {
-		return nil, prepare(fmt.Errorf("watch %s: %w", o.GetName(), err))
+		return nil, asPreparationError(fmt.Errorf("watch %s: %w", o.GetName(), err))
 	}
 	h := &history{}
 	done := make(chan struct{})
@@ -255,13 +254,13 @@ func (h *history) end() []*unstructured.Unstructured {
 	return slices.Clone(h.states)
 }
 
-// events counts what was recorded about an object with a text.
+// events counts the events of an object that contain a text.
 func (e *environment) events(ctx context.Context, o *unstructured.Unstructured, text string) (int, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("v1")
 	list.SetKind("EventList")
 	if err := e.client.List(ctx, list); err != nil {
-		return 0, prepare(fmt.Errorf("list events: %w", err))
+		return 0, asPreparationError(fmt.Errorf("list events: %w", err))
 	}
 	sum := 0
 	for _, item := range list.Items {

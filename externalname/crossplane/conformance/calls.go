@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// calls counts the calls of the provider, and lets a check interfere.
+// calls counts the calls of the provider, and injects the faults of a check.
 type calls struct {
 	mu     sync.Mutex
 	counts map[Operation]int
@@ -30,7 +30,7 @@ func (c *calls) intercept(hook func(Operation) Fault) {
 	c.hook = hook
 }
 
-// once lets a fault happen to the first call of an operation.
+// once injects a fault into the first call of an operation.
 func (c *calls) once(op Operation, fault Fault) {
 	done := false
 	var mu sync.Mutex
@@ -45,7 +45,7 @@ func (c *calls) once(op Operation, fault Fault) {
 	})
 }
 
-// always lets a fault happen to every call of an operation.
+// always injects a fault into every call of an operation.
 func (c *calls) always(op Operation, fault Fault) {
 	c.intercept(func(this Operation) Fault {
 		if this == op {
@@ -74,7 +74,7 @@ func (c *calls) String() string {
 	return fmt.Sprint(c.counts)
 }
 
-// checkNone reports calls that should not have been.
+// checkNone returns an error if the provider has made any of these calls.
 func (c *calls) checkNone(ops ...Operation) error {
 	if n := c.count(ops...); n > 0 {
 		return fmt.Errorf("the provider has called the external system: %s", c)

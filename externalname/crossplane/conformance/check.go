@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// need says whether a check can run: an empty state means that it can.
+// need returns an empty state if a check can run, or the state and the cause if it can't.
 type need func(e *environment) (State, string)
 
 func missing(isMissing bool, what string) (State, string) {
@@ -90,7 +90,7 @@ func needCrash(e *environment) (State, string) {
 	return "", ""
 }
 
-// identified is a managed resource with an external name, unless the kind ignores names.
+// identified sets the external name of a managed resource, unless the kind ignores names.
 func (e *environment) identified(mg *unstructured.Unstructured, name string) *unstructured.Unstructured {
 	if e.kind.IgnoresNames == "" {
 		return named(mg, name)
@@ -128,13 +128,13 @@ type check struct {
 	name CheckName
 	// rule is what the check proves, in a sentence.
 	rule string
-	// needs are asked in this order; the first one that is not met decides.
+	// needs are evaluated in this order; the first unmet need decides.
 	needs []need
 	// run returns a note about how the provider passed, or why it did not.
 	run func(ctx context.Context, e *environment) (note string, err error)
 }
 
-// prove runs a check in an environment of its own, if its needs are met.
+// prove runs a check in a new environment, if its needs are met.
 func (c check) prove(ctx context.Context, k Kind, h Harness) (result Result) {
 	if reason := k.Exempt[c.name]; reason != "" {
 		return Result{State: DoesNotApply, Detail: reason}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// killDuring has the provider killed during its first call of an operation, before the call is
-// carried out or after it, and returns when it is dead.
+// killDuring kills the provider during its first call of an operation, before or after the external system carries the
+// call out. It returns when the provider has ended.
 func (e *environment) killDuring(ctx context.Context, op Operation, carriedOut bool, begin func() error) error {
 	dead := make(chan struct{})
 	kill := sync.OnceFunc(func() { e.kill(); close(dead) })
@@ -65,7 +65,7 @@ func killedAfterUpdate(ctx context.Context, e *environment) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = e.killDuring(ctx, Update, true, func() error { return prepare(e.patch(ctx, o, e.kind.Rename)) })
+	err = e.killDuring(ctx, Update, true, func() error { return asPreparationError(e.patch(ctx, o, e.kind.Rename)) })
 	if err != nil {
 		return "", err
 	}

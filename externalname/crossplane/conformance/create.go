@@ -10,15 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// createBound starts the provider, and creates an object that it creates the external resource
-// of.
+// createBound starts the provider, creates an object, and waits until the provider has created its external resource.
 func (e *environment) createBound(ctx context.Context) (*unstructured.Unstructured, string, error) {
 	o := e.manifest()
 	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
 		return nil, "", err
 	}
 	live, name, err := e.awaitBound(ctx, o)
-	return live, name, prepare(err)
+	return live, name, asPreparationError(err)
 }
 
 // createSetsName: an object without a name, and no external resource that fits.
@@ -51,8 +50,8 @@ func createSetsName(ctx context.Context, e *environment) (string, error) {
 	return "", e.checkCreated(ctx, 1)
 }
 
-// attemptsAtMost is far more than a backoff allows within attemptsWindow, and far less than a
-// loop without backoff makes.
+// attemptsAtMost is far above the attempts with a backoff within attemptsWindow, and far below those of a loop without
+// backoff.
 const (
 	attemptsAtMost = 40
 	attemptsWindow = 2 * time.Second
@@ -98,7 +97,7 @@ func alreadyExists(ctx context.Context, e *environment) (string, error) {
 	o := e.manifest()
 	existing, err := e.system.Add(ctx, o)
 	if err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
 		return "", err
@@ -106,7 +105,7 @@ func alreadyExists(ctx context.Context, e *environment) (string, error) {
 	if _, err := e.awaitRefused(ctx, o, "an external resource that is not named exists"); err != nil {
 		return "", err
 	}
-	err = e.quiet(ctx, func() error {
+	err = e.checkWhileQuiet(ctx, func() error {
 		live, err := e.get(ctx, o)
 		if err == nil && meta.GetExternalName(live) != "" {
 			err = fmt.Errorf("the creation failed, and the external name was set: %s", describe(live))
@@ -125,14 +124,14 @@ func alreadyExists(ctx context.Context, e *environment) (string, error) {
 	return "", e.checkCreated(ctx, 1)
 }
 
-// What becomes of a call whose outcome the provider could not know.
+// Results of a call whose outcome the provider could not know.
 const (
 	recovered = "recovered"
 	held      = "held until the user decides"
 )
 
-// outcome reports how a creation ended whose outcome the provider could not know: the object is
-// bound, or it is refused until the user decides.
+// outcome waits for the end of a creation whose outcome the provider could not know: the object is bound, or it is
+// refused until the user decides.
 func (e *environment) outcome(ctx context.Context, o *unstructured.Unstructured) (string, error) {
 	if _, _, err := e.awaitBoundWithin(ctx, e.harness.Recovery, o); err == nil {
 		return recovered, nil
@@ -197,7 +196,7 @@ func foreignResource(ctx context.Context, e *environment) (string, error) {
 	select {
 	case name = <-foreign:
 	case err := <-failed:
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	case <-time.After(e.harness.Timeout):
 		return "", errors.New("the provider has not called Create")
 	}
@@ -228,7 +227,7 @@ func stalePending(ctx context.Context, e *environment) (string, error) {
 	o := e.manifest()
 	foreign, err := e.system.Add(ctx, o)
 	if err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	meta.AddAnnotations(o, map[string]string{meta.AnnotationKeyExternalCreatePending: "2026-01-02T03:04:05Z"})
 	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
@@ -237,7 +236,7 @@ func stalePending(ctx context.Context, e *environment) (string, error) {
 	if _, err := e.awaitRefused(ctx, o, "the outcome of its creation is unknown"); err != nil {
 		return "", err
 	}
-	return "", e.quiet(ctx, func() error {
+	return "", e.checkWhileQuiet(ctx, func() error {
 		live, err := e.get(ctx, o)
 		if err == nil && meta.GetExternalName(live) == foreign {
 			err = fmt.Errorf("external resource %q was adopted without a proof: %s", foreign, describe(live))

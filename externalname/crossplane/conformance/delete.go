@@ -38,7 +38,7 @@ func deleteAcceptsMissing(ctx context.Context, e *environment) (string, error) {
 	select {
 	case err := <-failed:
 		if err != nil {
-			return "", prepare(err)
+			return "", asPreparationError(err)
 		}
 	default:
 		return "", errors.New("the provider has not called Delete")
@@ -59,12 +59,12 @@ func deleteOnce(ctx context.Context, e *environment) (string, error) {
 	}
 	finish, err := e.system.SlowDeletion(ctx)
 	if err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	if err := errors.Join(e.delete(ctx, o), e.awaitCalls(ctx, Delete, 1)); err != nil {
 		return "", err
 	}
-	err = e.quiet(ctx, func() error {
+	err = e.checkWhileQuiet(ctx, func() error {
 		if n := e.calls.count(Delete); n > 1 {
 			return fmt.Errorf("the provider has called Delete %d times, while the external system deletes", n)
 		}
@@ -75,7 +75,7 @@ func deleteOnce(ctx context.Context, e *environment) (string, error) {
 		return err
 	})
 	if finishErr := finish(ctx); finishErr != nil {
-		return "", errors.Join(err, prepare(finishErr))
+		return "", errors.Join(err, asPreparationError(finishErr))
 	}
 	if err != nil {
 		return "", err
@@ -91,15 +91,15 @@ func deleteMalformed(ctx context.Context, e *environment) (string, error) {
 	}
 	malformed := e.kind.malformed()[0]
 	if err := e.rename(ctx, o, malformed); err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	if _, err := e.awaitRefused(ctx, o, fmt.Sprintf("its external name %q is malformed", malformed)); err != nil {
 		return "", err
 	}
 	if err := e.delete(ctx, o); err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
-	err = e.quiet(ctx, func() error {
+	err = e.checkWhileQuiet(ctx, func() error {
 		if _, err := e.get(ctx, o); err != nil {
 			return fmt.Errorf("the object is gone, and external resource %q is left behind: %w", name, err)
 		}
@@ -109,7 +109,7 @@ func deleteMalformed(ctx context.Context, e *environment) (string, error) {
 		return "", err
 	}
 	if err := e.rename(ctx, o, name); err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	if err := e.awaitGone(ctx, o); err != nil {
 		return "", fmt.Errorf("after the name is corrected: %w", err)

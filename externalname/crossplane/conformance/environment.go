@@ -20,31 +20,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// preparationError is an error before the check itself.
+// preparationError is an error in the preparation of a check.
 type preparationError struct{ err error }
 
 func (e *preparationError) Error() string { return e.err.Error() }
 
 func (e *preparationError) Unwrap() error { return e.err }
 
-// prepare marks an error as one of the preparation.
-func prepare(err error) error {
+// asPreparationError marks an error as one of the preparation.
+func asPreparationError(err error) error {
 	if err == nil {
 		return nil
 	}
 	return &preparationError{err: err}
 }
 
-// running is a provider that was started.
+// running is a started provider.
 type running interface {
-	// kill ends it as a machine dies: no request leaves it any more. It does not wait.
+	// kill ends it like a machine failure: it sends no further request. kill does not wait.
 	kill()
 	// wait returns when it has ended.
 	wait()
 }
 
-// environment is what one check works with: a namespace, an external system, and a provider
-// that the check starts.
+// environment is the environment of one check: a namespace, an external system, and a provider that the check starts.
 type environment struct {
 	kind     Kind
 	harness  Harness
@@ -55,15 +54,15 @@ type environment struct {
 	client     client.WithWatch
 	namespace  string
 	namespaced bool
-	// before are the external resources that exist without the check.
+	// before are the external resources that existed before the check.
 	before []string
 
 	mu      sync.Mutex
 	running running
 	// output returns the last lines of a provider that runs as a process.
 	output func() string
-	// made are the objects that the check has created.
-	made []*unstructured.Unstructured
+	// createdObjects are the objects that the check has created.
+	createdObjects []*unstructured.Unstructured
 }
 
 func newEnvironment(ctx context.Context, k Kind, h Harness) (*environment, error) {
@@ -115,18 +114,17 @@ func (e *environment) stop() {
 	}
 }
 
-// cleanupTimeout bounds what a check does when it has ended.
+// cleanupTimeout bounds the cleanup after a check.
 const cleanupTimeout = 30 * time.Second
 
-// close stops the provider, and removes what the check has left in the API server and in the
-// external system.
+// close stops the provider, and deletes the objects and the external resources of the check.
 func (e *environment) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	e.calls.intercept(nil)
 	e.stop()
 	var all []error
-	for _, o := range e.made {
+	for _, o := range e.createdObjects {
 		all = append(all, e.release(ctx, o))
 	}
 	if e.system.List != nil && e.system.Remove != nil {
@@ -143,7 +141,7 @@ func (e *environment) close(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// release deletes an object, and leaves its external resource as it is.
+// release deletes an object and keeps its external resource.
 func (e *environment) release(ctx context.Context, o *unstructured.Unstructured) error {
 	o = o.DeepCopy()
 	if err := e.client.Delete(ctx, o); err != nil {
@@ -152,7 +150,7 @@ func (e *environment) release(ctx context.Context, o *unstructured.Unstructured)
 	return client.IgnoreNotFound(e.patch(ctx, o, `{"metadata":{"finalizers":null}}`))
 }
 
-// manifest returns an object that no other check has.
+// manifest returns an object that no other check uses.
 func (e *environment) manifest() *unstructured.Unstructured {
 	id := "c" + strings.ToLower(rand.Text()[:10])
 	o := e.kind.Manifest(e.namespace, id).DeepCopy()
@@ -166,9 +164,9 @@ func (e *environment) manifest() *unstructured.Unstructured {
 }
 
 func (e *environment) create(ctx context.Context, o *unstructured.Unstructured) error {
-	e.made = append(e.made, o)
+	e.createdObjects = append(e.createdObjects, o)
 	if err := e.client.Create(ctx, o); err != nil {
-		return prepare(fmt.Errorf("create %s: %w", o.GetName(), err))
+		return asPreparationError(fmt.Errorf("create %s: %w", o.GetName(), err))
 	}
 	return nil
 }
@@ -194,7 +192,7 @@ func (e *environment) rename(ctx context.Context, o *unstructured.Unstructured, 
 func (e *environment) created(ctx context.Context) ([]string, error) {
 	now, err := e.system.List(ctx)
 	if err != nil {
-		return nil, prepare(fmt.Errorf("list the external resources: %w", err))
+		return nil, asPreparationError(fmt.Errorf("list the external resources: %w", err))
 	}
 	return slices.DeleteFunc(slices.Clone(now), func(name string) bool { return slices.Contains(e.before, name) }), nil
 }
@@ -211,7 +209,7 @@ func (e *environment) checkCreated(ctx context.Context, want int) error {
 func (e *environment) exists(ctx context.Context, name string) (bool, error) {
 	names, err := e.system.List(ctx)
 	if err != nil {
-		return false, prepare(fmt.Errorf("list the external resources: %w", err))
+		return false, asPreparationError(fmt.Errorf("list the external resources: %w", err))
 	}
 	return slices.Contains(names, name), nil
 }

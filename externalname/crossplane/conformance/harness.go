@@ -13,38 +13,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Harness is how the checks reach an API server, an external system and the provider.
+// Harness gives the checks an API server, an external system and the provider.
 type Harness struct {
 	// Config is that of the API server. Its user may do everything.
 	Config *rest.Config
 	// CRDs are created if they do not exist. [ReadObjects] reads them from files.
 	CRDs []*unstructured.Unstructured
-	// Open opens an external system for one check, and says how a provider starts that uses
-	// it. The namespace is for the check alone; kinds of cluster scope don't use it.
+	// Open opens an external system for one check, and returns how to start a provider that uses it. Only this check
+	// uses the namespace; cluster-scoped kinds do not need it.
 	Open func(ctx context.Context, namespace string) (System, Provider, error)
-	// Parallel is how many checks run at a time. Zero means one, which kinds of cluster
-	// scope and external systems that checks share need.
+	// Parallel is how many checks run at the same time. Zero means one. Cluster-scoped kinds and shared external
+	// systems need one.
 	Parallel int
-	// Poll is how often the provider observes an external resource that has not changed. The
-	// checks wait several times as long before they believe that nothing happens. Zero
-	// means 1 s.
+	// Poll is how often the provider observes an external resource that has not changed. The checks wait several times
+	// as long before they conclude that nothing happens. Zero means 1 s.
 	Poll time.Duration
-	// Recovery is how long the provider may take to find out what became of an interrupted
-	// creation. Zero means 45 s.
+	// Recovery is how long the provider may take to find the outcome of an interrupted creation. Zero means 45 s.
 	Recovery time.Duration
-	// Timeout is how long a check waits for what should happen. Zero means 2 min, since
-	// crossplane-runtime delays an object that has failed by up to a minute.
+	// Timeout is how long a check waits for an expected event. Zero means 2 min: crossplane-runtime delays an object
+	// that has failed by up to a minute.
 	Timeout time.Duration
 	// Only are the checks to run; empty means all of them. The others are NotChecked.
 	Only []CheckName
 }
 
-// System is the external system behind functions. Each acts as another client of the external
-// system does, and not by way of the provider. Without a function, the checks that need it are
-// NotChecked. A name is an external name, or what [Kind.NameOf] returns.
+// System has functions that act on the external system as another client, not through the provider. Without a function,
+// the checks that need it are NotChecked. A name is an external name, or the result of [Kind.NameOf].
 type System struct {
-	// Add creates the external resource that the spec of the object asks for, and returns its
-	// name.
+	// Add creates the external resource for the spec of the object, and returns its name.
 	Add func(ctx context.Context, mg *unstructured.Unstructured) (name string, err error)
 	// AddTwins creates two external resources, both of which the provider finds when it looks
 	// the object up by its spec.
@@ -55,12 +51,12 @@ type System struct {
 	Change func(ctx context.Context, name string) error
 	// Remove deletes the external resource.
 	Remove func(ctx context.Context, name string) error
-	// HideParent removes what the external resource is part of, or makes it unreadable.
+	// HideParent removes the parent of the external resource, or makes it unreadable.
 	HideParent func(ctx context.Context, name string) (restore func(context.Context) error, err error)
 	// SlowDeletion leaves external resources in the state of being deleted, until finish.
 	SlowDeletion func(ctx context.Context) (finish func(context.Context) error, err error)
-	// OnCall has f asked about each call of the provider, before it is carried out, from any
-	// goroutine. [Proxy] does it for external systems with an HTTP API.
+	// OnCall sets f, which returns the fault of each call of the provider before the call is carried out. It is called
+	// from any goroutine. [Proxy] implements it for external systems with an HTTP API.
 	OnCall func(f func(Operation) Fault)
 	// Close closes the external system.
 	Close func(ctx context.Context) error
@@ -82,7 +78,7 @@ const (
 	Delete Operation = "Delete"
 )
 
-// Fault is what happens to a call. The zero value lets it pass.
+// Fault is a fault of a call. The zero value lets the call pass.
 type Fault struct {
 	Answer Answer
 	// Before runs before the call is carried out, and After before it is answered.
@@ -93,25 +89,25 @@ type Fault struct {
 type Answer string
 
 const (
-	// answered: the call is carried out and answered.
+	// answered means that the call is carried out and answered.
 	answered Answer = ""
-	// Refused: the external system answers with an error, and carries nothing out.
+	// Refused means that the external system answers with an error and does not carry the call out.
 	Refused Answer = "Refused"
-	// Conflict: the external system answers with its conflict, such as HTTP status 409, and
-	// carries nothing out.
+	// Conflict means that the external system answers with its conflict, such as HTTP status 409, and does not carry
+	// the call out.
 	Conflict Answer = "Conflict"
-	// Lost: the call is carried out, and the connection ends without an answer.
+	// Lost means that the call is carried out, and the connection ends without an answer.
 	Lost Answer = "Lost"
-	// Dropped: the call is not carried out, and the connection ends without an answer.
+	// Dropped means that the call is not carried out, and the connection ends without an answer.
 	Dropped Answer = "Dropped"
 )
 
 // Provider is how a provider starts. One of Setup, Client and Command is set.
 type Provider struct {
-	// Setup adds the controller of the kind to a manager, whatever it is made of.
+	// Setup adds the controller of the kind to a manager.
 	Setup func(m manager.Manager) error
-	// Client returns a bare client, from which the package makes a reconciler of
-	// crossplane-runtime for Kind. Options are further ones of that reconciler.
+	// Client returns a bare client. The package creates a crossplane-runtime reconciler with it for Kind; Options
+	// returns further options of that reconciler.
 	Client  func(m manager.Manager) (managed.ExternalConnector, error)
 	Options func(m manager.Manager) []managed.ReconcilerOption
 	Kind    schema.GroupVersionKind
@@ -142,8 +138,8 @@ func (h Harness) withDefaults() Harness {
 	return h
 }
 
-// Apply carries a call out as the fault says, for an external system within the test's process.
-// As are the errors that the provider's client returns for the answers.
+// Apply sends a call with the fault, for an external system within the test's process. as has the errors that the
+// provider's client returns for the answers.
 func (f Fault) Apply(send func() error, as map[Answer]error) error {
 	if f.Before != nil {
 		f.Before()

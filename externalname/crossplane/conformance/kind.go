@@ -9,15 +9,14 @@ import (
 	"github.com/godwit-dev/godwit/externalname"
 )
 
-// Kind is what the checks have to know about a kind of managed resources.
+// Kind describes a kind of managed resources for the checks.
 type Kind struct {
 	// Manifest returns a managed resource as a user writes it, without an external name and
 	// with full management. No external resource fits it yet: id, which is a DNS label, is
 	// part of what identifies the external resource. The namespace is that of the check; the
 	// object itself gets it if its kind has one.
 	Manifest func(namespace, id string) *unstructured.Unstructured
-	// Shape is that of the external names, as codecs describe it. Malformed names are derived
-	// from it.
+	// Shape describes the external names, as codecs return it. The checks derive malformed names from it.
 	Shape externalname.Shape
 	// Malformed are further names that the provider has to refuse.
 	Malformed []string
@@ -36,8 +35,8 @@ type Kind struct {
 	// AllowsDuplicates means that the external system creates a second resource that is
 	// equal to one that exists.
 	AllowsDuplicates bool
-	// NameOf returns what identifies the external resource of a kind that does not use
-	// external names, for the functions of [System]. IgnoresNames says why it does not.
+	// NameOf returns what identifies the external resource of a kind that does not use external names, for the
+	// functions of [System]. IgnoresNames says why the kind does not use them.
 	NameOf       func(mg *unstructured.Unstructured) string
 	IgnoresNames string
 	// DriftCondition is the type of the condition that reports differences. Empty means
@@ -47,7 +46,7 @@ type Kind struct {
 	Exempt map[CheckName]string
 }
 
-// nameOf returns the name by which the functions of System know the resource of an object.
+// nameOf returns the name of an object's resource for the functions of System.
 func (k Kind) nameOf(mg *unstructured.Unstructured) string {
 	if k.NameOf != nil {
 		return k.NameOf(mg)
@@ -55,8 +54,7 @@ func (k Kind) nameOf(mg *unstructured.Unstructured) string {
 	return meta.GetExternalName(mg)
 }
 
-// malformed returns the names that the provider has to refuse. Those that are derived vary
-// Unknown in one segment.
+// malformed returns the names that the provider has to refuse. Derived names vary Unknown in one segment.
 func (k Kind) malformed() []string {
 	list := append([]string{}, k.Malformed...)
 	parts := strings.Split(k.Unknown, "/")
@@ -104,8 +102,8 @@ func (k Kind) driftCondition() string {
 	return k.DriftCondition
 }
 
-// escapes reports whether a segment of the key can have text that a name has to escape; true
-// also if the shape is not known.
+// escapes reports whether a segment of the key can have text that a name has to escape. It returns true if the shape is
+// not known.
 func (k Kind) escapes() bool {
 	for _, segment := range k.Shape.Segments {
 		if !segment.GUID && len(segment.Values) == 0 {

@@ -102,7 +102,7 @@ func (e *environment) managerOptions() (manager.Options, error) {
 	return options, nil
 }
 
-// setUpClient makes a controller of a bare client, with crossplane-runtime's reconciler.
+// setUpClient adds a controller with crossplane-runtime's reconciler and a bare client.
 func (e *environment) setUpClient(m manager.Manager) error {
 	connector, err := e.provider.Client(m)
 	if err != nil {

@@ -15,7 +15,7 @@ func emptyNameAdoptsNothing(ctx context.Context, e *environment) (string, error)
 	o := e.manifest()
 	existing, err := e.system.Add(ctx, o)
 	if err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
 		return "", err
@@ -23,7 +23,7 @@ func emptyNameAdoptsNothing(ctx context.Context, e *environment) (string, error)
 	if _, err := e.await(ctx, o, "reconciled", func(o *unstructured.Unstructured) bool { return synced(o) || refused(o) }); err != nil {
 		return "", err
 	}
-	return "", e.quiet(ctx, func() error {
+	return "", e.checkWhileQuiet(ctx, func() error {
 		live, err := e.get(ctx, o)
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ func malformedNamesAreRefused(ctx context.Context, e *environment) (string, erro
 			accepted = append(accepted, fmt.Sprintf("%q", clip(meta.GetExternalName(o))))
 		}
 	}
-	err := e.quiet(ctx, func() error { return e.calls.checkNone() })
+	err := e.checkWhileQuiet(ctx, func() error { return e.calls.checkNone() })
 	if len(accepted) > 0 {
 		err = errors.Join(fmt.Errorf("accepted: %s", strings.Join(accepted, ", ")), err)
 	}
@@ -70,11 +70,11 @@ func nameIdentifies(ctx context.Context, e *environment) (string, error) {
 	o, other := e.manifest(), e.manifest()
 	fits, err := e.system.Add(ctx, o)
 	if err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	name, err := e.system.Add(ctx, other)
 	if err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	o = withPolicies(named(o, name), "Observe")
 	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
@@ -84,7 +84,7 @@ func nameIdentifies(ctx context.Context, e *environment) (string, error) {
 		return "", err
 	}
 	if err := e.system.Remove(ctx, name); err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	if _, err := e.awaitRefused(ctx, o, fmt.Sprintf("the external resource with its name is gone, and %q only fits the spec", fits)); err != nil {
 		return "", err
@@ -96,7 +96,7 @@ func nameIdentifies(ctx context.Context, e *environment) (string, error) {
 func severalMatches(ctx context.Context, e *environment) (string, error) {
 	o := e.manifest()
 	if err := e.system.AddTwins(ctx, o); err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	o = named(o, e.kind.LookupName(o))
 	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
@@ -109,7 +109,7 @@ func severalMatches(ctx context.Context, e *environment) (string, error) {
 	if synced(live) {
 		return "", fmt.Errorf("two external resources match, and no error says so: %s", describe(live))
 	}
-	return "", e.quiet(ctx, func() error {
+	return "", e.checkWhileQuiet(ctx, func() error {
 		return errors.Join(e.calls.checkNone(Create, Update, Delete), e.checkCreated(ctx, 2))
 	})
 }
@@ -119,23 +119,23 @@ func missingParent(ctx context.Context, e *environment) (string, error) {
 	o := e.manifest()
 	name, err := e.system.Add(ctx, o)
 	if err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	o = named(o, name)
 	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
 		return "", err
 	}
 	if _, _, err := e.awaitBound(ctx, o); err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	restore, err := e.system.HideParent(ctx, name)
 	if err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	_, err = e.awaitRefused(ctx, o, "the parent of the external resource is missing")
-	err = errors.Join(err, e.quiet(ctx, func() error { return e.calls.checkNone(Create, Delete) }))
+	err = errors.Join(err, e.checkWhileQuiet(ctx, func() error { return e.calls.checkNone(Create, Delete) }))
 	if restoreErr := restore(ctx); restoreErr != nil {
-		return "", errors.Join(err, prepare(restoreErr))
+		return "", errors.Join(err, asPreparationError(restoreErr))
 	}
 	if err != nil {
 		return "", err
@@ -155,7 +155,7 @@ func hardKeys(ctx context.Context, e *environment) (string, error) {
 	for i, patch := range e.kind.HardKeys {
 		o := e.manifest()
 		if err := mergeInto(o, patch); err != nil {
-			return "", prepare(err)
+			return "", asPreparationError(err)
 		}
 		if err := e.create(ctx, o); err != nil {
 			notes = append(notes, fmt.Sprintf("%d refused by the API server", i+1))
@@ -170,8 +170,8 @@ func hardKeys(ctx context.Context, e *environment) (string, error) {
 	return strings.Join(notes, ", "), e.checkCreated(ctx, 0)
 }
 
-// refusals is the number of reads in a row that show an object as refused before a check
-// believes it: an object that is only late is refused in fewer.
+// refusals is the number of consecutive reads that must show an object as refused: an object that is only late is
+// refused in fewer.
 const refusals = 20
 
 func (e *environment) hardKey(ctx context.Context, o *unstructured.Unstructured) (string, error) {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// importOnly adds an external resource that differs from the spec of an object, and has the
-// provider observe it.
+// importOnly adds an external resource that differs from the spec of an object, and waits until the provider has
+// observed it.
 func (e *environment) importOnly(ctx context.Context) (*unstructured.Unstructured, string, error) {
 	o := e.manifest()
 	name, err := e.system.Add(ctx, o)
@@ -21,7 +21,7 @@ func (e *environment) importOnly(ctx context.Context) (*unstructured.Unstructure
 		err = e.system.Change(ctx, name)
 	}
 	if err != nil {
-		return nil, "", prepare(err)
+		return nil, "", asPreparationError(err)
 	}
 	o = withPolicies(e.identified(o, name), "Observe")
 	return o, name, errors.Join(e.start(ctx), e.create(ctx, o))
@@ -36,7 +36,7 @@ func observeOnlyWritesNothing(ctx context.Context, e *environment) (string, erro
 	if _, err := e.await(ctx, o, "reconciled", func(o *unstructured.Unstructured) bool { return synced(o) || refused(o) }); err != nil {
 		return "", err
 	}
-	return "", e.quiet(ctx, func() error {
+	return "", e.checkWhileQuiet(ctx, func() error {
 		found, err := e.exists(ctx, name)
 		if err == nil && !found {
 			err = fmt.Errorf("external resource %q was only to be observed, and is gone", name)
@@ -73,7 +73,7 @@ func diffIsReported(ctx context.Context, e *environment) (string, error) {
 	if message == "" {
 		return "", fmt.Errorf("condition %s does not say what differs", drift)
 	}
-	if err := e.quiet(ctx, func() error { return nil }); err != nil {
+	if err := e.checkWhileQuiet(ctx, func() error { return nil }); err != nil {
 		return "", err
 	}
 	n := 0
@@ -114,7 +114,7 @@ func missingUnderPolicies(ctx context.Context, e *environment) (string, error) {
 			all = append(all, fmt.Errorf("policies %v: %w", policies, err))
 		}
 	}
-	all = append(all, e.quiet(ctx, func() error { return e.calls.checkNone(Create, Update, Delete) }))
+	all = append(all, e.checkWhileQuiet(ctx, func() error { return e.calls.checkNone(Create, Update, Delete) }))
 	return "", errors.Join(all...)
 }
 
@@ -126,7 +126,7 @@ func missingIsDrift(ctx context.Context, e *environment) (string, error) {
 	}
 	creates := e.calls.count(Create)
 	if err := e.system.Remove(ctx, name); err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	err = poll(ctx, e.harness.Timeout, func() (bool, error) {
 		names, err := e.created(ctx)
@@ -161,7 +161,7 @@ func statusSurvives(ctx context.Context, e *environment) (string, error) {
 		o := e.manifest()
 		name, err := e.system.Add(ctx, o)
 		if err != nil {
-			return "", prepare(err)
+			return "", asPreparationError(err)
 		}
 		o = e.identified(o, nameOf(o, name))
 		if err := e.statusOf(ctx, o); err != nil {
@@ -186,7 +186,7 @@ func (e *environment) statusOf(ctx context.Context, o *unstructured.Unstructured
 		err = e.system.Change(ctx, name) // The update that follows is another write of the object.
 	}
 	if err == nil {
-		err = e.quiet(ctx, func() error { return nil })
+		err = e.checkWhileQuiet(ctx, func() error { return nil })
 	}
 	states := seen.end()
 	if err != nil {
@@ -198,7 +198,7 @@ func (e *environment) statusOf(ctx context.Context, o *unstructured.Unstructured
 		}
 	}
 	if len(states) == 0 {
-		return prepare(fmt.Errorf("the API server has reported no state of %s", live.GetName()))
+		return asPreparationError(fmt.Errorf("the API server has reported no state of %s", live.GetName()))
 	}
 	return nil
 }
@@ -208,8 +208,7 @@ func hasStatus(o *unstructured.Unstructured) bool {
 	return hasValue(atProvider)
 }
 
-// hasValue reports whether something is set. Go writes the zero value of a struct with all its
-// required fields.
+// hasValue reports whether a value is set. The zero value of a Go struct is written with all its required fields.
 func hasValue(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -244,9 +243,9 @@ func specIsNotWritten(ctx context.Context, e *environment) (string, error) {
 	}
 	before := o.DeepCopy() // with the defaults of the API server
 	if _, _, err := e.awaitBound(ctx, o); err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
-	return "", e.quiet(ctx, func() error {
+	return "", e.checkWhileQuiet(ctx, func() error {
 		live, err := e.get(ctx, o)
 		if err != nil {
 			return err
@@ -301,7 +300,7 @@ func conflictIsReported(ctx context.Context, e *environment) (string, error) {
 			err = e.delete(ctx, o)
 		}
 		if err != nil {
-			return "", prepare(err)
+			return "", asPreparationError(err)
 		}
 		if err := e.awaitReported(ctx, o, op); err != nil {
 			return "", err
@@ -317,7 +316,7 @@ func conflictIsReported(ctx context.Context, e *environment) (string, error) {
 	return "", nil
 }
 
-// conflicts are more than a provider needs to report one.
+// conflicts is more than a provider needs to report one.
 const conflicts = 5
 
 // awaitReported waits until the object reports the conflict, or the provider has ignored it

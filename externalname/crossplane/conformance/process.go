@@ -109,7 +109,7 @@ func (t *tail) String() string {
 	return string(t.data)
 }
 
-// start starts the provider, also again after it was killed.
+// start starts the provider, or restarts it after a kill.
 func (e *environment) start(ctx context.Context) error {
 	var started running
 	var err error
@@ -124,7 +124,7 @@ func (e *environment) start(ctx context.Context) error {
 		err = errors.New("start the provider: one of Setup, Client and Command has to be set")
 	}
 	if err != nil {
-		return prepare(err)
+		return asPreparationError(err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

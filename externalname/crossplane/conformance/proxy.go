@@ -8,17 +8,17 @@ import (
 	"sync/atomic"
 )
 
-// Proxy stands between a provider and an external system with an HTTP API, so that a check
-// sees each call and can interfere. Its OnCall is the one of a [System].
+// Proxy is a proxy between a provider and an external system with an HTTP API: a check sees each call and can inject
+// faults. Use its OnCall in a [System].
 type Proxy struct {
 	// Target is the external system.
 	Target *url.URL
 	// Transport sends the requests to it; nil means http.DefaultTransport.
 	Transport http.RoundTripper
-	// Operation says what a request does; an empty one is neither counted nor disturbed.
+	// Operation returns the operation of a request; if empty, the request is neither counted nor disturbed.
 	Operation func(*http.Request) Operation
-	// WriteRefused and WriteConflict answer as the external system does. Nil answers with
-	// status 403 or 409 and a line of text.
+	// WriteRefused and WriteConflict write the error responses of the external system. Nil writes status 403 or 409 and
+	// a line of text.
 	WriteRefused, WriteConflict func(http.ResponseWriter, *http.Request)
 
 	onCall atomic.Pointer[func(Operation) Fault]
@@ -54,8 +54,7 @@ func (p *Proxy) fault(req *http.Request) Fault {
 	return (*f)(op)
 }
 
-// forward carries the call out. The answer waits for After, so that a provider that is killed
-// there never gets it.
+// forward sends the call. The answer waits for After, so that a provider that After kills never gets it.
 func (p *Proxy) forward(w http.ResponseWriter, req *http.Request, fault Fault) {
 	proxy := &httputil.ReverseProxy{
 		Transport: p.Transport,

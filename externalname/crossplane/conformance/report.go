@@ -14,18 +14,18 @@ type CheckName string
 type State string
 
 const (
-	// Passed means that the provider does what the check asks for.
+	// Passed means that the provider follows the rule of the check.
 	Passed State = "Passed"
 	// Failed means that the provider breaks the contract. The detail is the evidence.
 	Failed State = "Failed"
 	// DoesNotApply means that the check has no meaning for the kind or for the form of the
 	// provider. The detail is the cause.
 	DoesNotApply State = "DoesNotApply"
-	// NotChecked means that nothing is known. The detail says what is missing.
+	// NotChecked means that the check did not run. The detail says what is missing.
 	NotChecked State = "NotChecked"
 )
 
-// Result is what came of one check.
+// Result is the result of one check.
 type Result struct {
 	Check CheckName `json:"check"`
 	State State     `json:"state"`
@@ -39,7 +39,7 @@ type Result struct {
 	unprepared bool
 }
 
-// Report is what came of all checks, in the order of the documentation.
+// Report has the results of all checks, in the order of the documentation.
 type Report struct {
 	Results []Result `json:"results"`
 }

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Run runs the checks, logs the table, and reports an error to the test for each check that
-// failed, or that could not be prepared although nothing that it needs is missing.
+// Run runs the checks, logs the table, and reports an error to the test for each check that failed, and for each that
+// could not be prepared although its needs are met.
 func Run(t *testing.T, k Kind, h Harness) Report {
 	t.Helper()
 	report, err := Prove(t.Context(), k, h)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// renamed waits until the object has another name than before, which identifies the resource.
+// renamed waits until the object has a new name that identifies the resource.
 func (e *environment) renamed(ctx context.Context, timeout time.Duration, o *unstructured.Unstructured, before string) error {
 	creates := e.calls.count(Create)
 	return poll(ctx, timeout, func() (bool, error) {
@@ -36,12 +36,12 @@ func updateKeepsTheKey(ctx context.Context, e *environment) (string, error) {
 		return "", err
 	}
 	if err := e.patch(ctx, o, e.kind.Rename); err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	if err := e.renamed(ctx, e.harness.Timeout, o, before); err != nil {
 		return "", err
 	}
-	return "", e.quiet(ctx, func() error { return e.checkCreated(ctx, 1) })
+	return "", e.checkWhileQuiet(ctx, func() error { return e.checkCreated(ctx, 1) })
 }
 
 // updateIsApplied: a change of the spec reaches the external resource, and the name stays.
@@ -51,12 +51,12 @@ func updateIsApplied(ctx context.Context, e *environment) (string, error) {
 		return "", err
 	}
 	if err := e.patch(ctx, o, e.kind.Change); err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	if err := e.awaitCalls(ctx, Update, 1); err != nil {
 		return "", err
 	}
-	err = e.quiet(ctx, func() error {
+	err = e.checkWhileQuiet(ctx, func() error {
 		live, err := e.get(ctx, o)
 		if err == nil && e.kind.nameOf(live) != before {
 			err = fmt.Errorf("the external name was %q: %s", before, describe(live))
@@ -77,15 +77,15 @@ func editedName(ctx context.Context, e *environment) (string, error) {
 		return "", err
 	}
 	if err := e.rename(ctx, o, e.kind.Unknown); err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	_, err = e.awaitRefused(ctx, o, "its external name was edited, and the resource with the old name exists")
-	err = errors.Join(err, e.quiet(ctx, func() error { return e.checkCreated(ctx, 1) }))
+	err = errors.Join(err, e.checkWhileQuiet(ctx, func() error { return e.checkCreated(ctx, 1) }))
 	if err != nil {
 		return "", err
 	}
 	if err := e.rename(ctx, o, name); err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	if _, _, err := e.awaitBound(ctx, o); err != nil {
 		return "", fmt.Errorf("after the name is restored: %w", err)
@@ -101,7 +101,7 @@ func restored(ctx context.Context, e *environment) (string, error) {
 	}
 	e.stop()
 	if err := errors.Join(e.release(ctx, o), e.awaitGone(ctx, o)); err != nil {
-		return "", prepare(err)
+		return "", asPreparationError(err)
 	}
 	backup := o.DeepCopy()
 	unstructured.RemoveNestedField(backup.Object, "status")

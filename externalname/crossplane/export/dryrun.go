@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// DryRun asks an API server to apply each manifest, without writing it. An unknown field is an error, and so is whatever
-// admission refuses. An object that exists already is no error.
+// DryRun returns a check that applies each manifest as a dry run. It returns an error for an unknown field and for a
+// refusal by admission, but not for an object that exists already.
 func DryRun(c client.Client) func(ctx context.Context, manifest []byte) error {
 	return func(ctx context.Context, manifest []byte) error {
 		object := &unstructured.Unstructured{}

@@ -19,12 +19,13 @@ type Exporter struct {
 	Out io.Writer
 	// Log gets progress and warnings.
 	Log io.Writer
-	// Check accepts a manifest, or says why not: see [DryRun]. Without it, only the author's types check the manifests.
+	// Check returns an error for a manifest that must not be exported: see [DryRun]. If nil, only the author's types
+	// check the manifests.
 	Check func(ctx context.Context, manifest []byte) error
 }
 
-// Run exports. The error means that it did not come to its end, and [CodeOf] has the exit code. Otherwise the report has it,
-// and says what was not exported.
+// Run runs the export. An error means that the export did not reach its end; [CodeOf] returns its exit code. Otherwise
+// [Report.Code] returns the exit code, and the report has the resources that were not exported.
 func (e Exporter) Run(ctx context.Context) (Report, error) {
 	var report Report
 	names := map[schema.GroupKind]map[string]string{}
@@ -77,7 +78,7 @@ func (e Exporter) write(ctx context.Context, manifests map[string]manifest, expo
 	return written, nil
 }
 
-// log quotes what comes from the external system, which may contain control characters.
+// log quotes text of the external system, which may contain control characters.
 func (e Exporter) log(k KindReport) {
 	fmt.Fprintf(e.Log, "%s: %d listed, %d exported\n", k.Kind.Kind, k.Listed, k.Exported)
 	if k.Gone > 0 {

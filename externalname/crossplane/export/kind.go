@@ -9,21 +9,21 @@ import (
 	"github.com/godwit-dev/godwit/externalname/crossplane"
 )
 
-// Options say how the manifests of one kind look.
+// Options configure the manifests of one kind.
 type Options[M resource.Managed, X any] struct {
 	// New returns a new object with what all manifests have in common: the namespace and spec.providerConfigRef. The kind's
 	// Connect gets such an object as well.
 	New func() M
-	// Fill writes spec.forProvider, every field that the external resource has. It changes nothing else.
+	// Fill writes every field of the external resource to spec.forProvider. It changes nothing else.
 	Fill func(mg M, observed X)
 	// Name proposes metadata.name, such as the display name. It need be neither valid nor unique.
 	Name func(observed X) string
-	// Refer replaces values of spec.forProvider by references to objects that are exported as well. It is called after the
+	// Refer replaces values of spec.forProvider with references to other exported objects. It is called after the
 	// proof, which needs the values.
 	Refer func(mg M, exported Lookup)
 }
 
-// Lookup returns metadata.name of the exported object that has the external name. It knows the kinds that come before.
+// Lookup returns metadata.name of the exported object with an external name. It finds objects of earlier kinds only.
 type Lookup func(kind schema.GroupKind, externalName string) (name string, ok bool)
 
 // Kind is a kind to export.
@@ -35,7 +35,7 @@ type Kind interface {
 
 // manifest is a proven manifest.
 type manifest struct {
-	// proposed is what the author proposes as metadata.name.
+	// proposed is the metadata.name that the author proposes.
 	proposed string
 	// render writes the manifest.
 	render func(name string, exported Lookup) ([]byte, error)

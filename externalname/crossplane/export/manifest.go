@@ -27,7 +27,7 @@ type observed[M resource.Managed, X any] struct {
 	object   M
 }
 
-// fill makes the object of a manifest, without its metadata.name.
+// fill returns the object of a manifest, without its metadata.name.
 func (k kind[M, K, X]) fill(name string, of X) observed[M, X] {
 	object := k.options.New()
 	object.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve})
@@ -36,8 +36,7 @@ func (k kind[M, K, X]) fill(name string, of X) observed[M, X] {
 	return observed[M, X]{name: name, resource: of, object: object}
 }
 
-// prove reads a manifest back, and compares it with the external resource. The resource was read by the key that the name
-// gives, and by nothing else.
+// prove parses the manifest and compares it with the external resource, which was read only by the key in its name.
 func (k kind[M, K, X]) prove(o observed[M, X], diff func(M, X) []crossplane.Difference) error {
 	document, err := encode(k.resource.Kind, o.object)
 	if err != nil {
@@ -64,7 +63,7 @@ func (k kind[M, K, X]) prove(o observed[M, X], diff func(M, X) []crossplane.Diff
 	return nil
 }
 
-// encode writes an object as a user writes one: without a status, and without what an API server sets.
+// encode writes an object as a user does: without a status and without the fields that an API server sets.
 func encode(kind schema.GroupVersionKind, object runtime.Object) ([]byte, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

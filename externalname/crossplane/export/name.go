@@ -12,9 +12,9 @@ const nameBytes = 63
 // digestStep is how many characters of a digest a name gets at first.
 const digestStep = 8
 
-// uniqueNames returns a metadata.name for each external name, made of what the author proposes. A name that several would have,
-// or that is cut, gets a digest of the external name. The digest grows as long as another name is the same by chance, or because
-// a user of the external system has chosen it.
+// uniqueNames returns a metadata.name for each external name, based on the author's proposal. A name that is shared or
+// cut gets a digest of the external name as a suffix. The digest is lengthened until the name is unique: another name
+// may contain the same digest by chance, or because a user of the external system chose it.
 func uniqueNames(proposed map[string]string) map[string]string {
 	names, digest := map[string]string{}, map[string]bool{}
 	for external, text := range proposed {
@@ -43,7 +43,7 @@ func uniqueNames(proposed map[string]string) map[string]string {
 	}
 }
 
-// shared lists the external names whose object's name another one has as well.
+// shared returns the external names whose objects have the same name as another object.
 func shared(names map[string]string) []string {
 	uses := map[string]int{}
 	for _, name := range names {

@@ -73,7 +73,7 @@ func (k kind[M, K, X]) list(ctx context.Context, external crossplane.External[M,
 	return names
 }
 
-// readOne reads the resource by the key that its name gives, as the provider will.
+// readOne reads the resource by the key in its name, as the provider will.
 func (k kind[M, K, X]) readOne(ctx context.Context, external crossplane.External[M, K, X], name string) (observed[M, X], error) {
 	key, err := k.resource.Names.Codec.Parse(name)
 	if err != nil {

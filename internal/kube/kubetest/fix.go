@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// Words has all that a fix says: its steps, and the actions with their values.
+// Words returns the whole text of a fix: its steps, and the actions with their values.
 func Words(f godwit.Fix) string {
 	return f.Text(func(s godwit.FixStep) string {
 		words := []string{s.Do}

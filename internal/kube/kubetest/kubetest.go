@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Flip is when the storage version of [Widgets] was set, as its managedFields have it: cut to
-// the second.
+// Flip is when the storage version of [Widgets] was set, according to its managedFields: cut to the second.
 var Flip = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // Resource is the resource of [Widgets].
@@ -19,8 +18,8 @@ var Resource = schema.GroupResource{Group: "example.com", Resource: "widgets"}
 // Edit changes a CRD.
 type Edit = func(*apiextensionsv1.CustomResourceDefinition)
 
-// Widgets is a CRD whose storage version went from v1 to v2 at [Flip], and whose objects have
-// not been migrated.
+// Widgets returns a CRD whose storage version changed from v1 to v2 at [Flip], and whose objects have not been
+// migrated.
 func Widgets(edits ...Edit) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{

@@ -98,7 +98,7 @@ func (c *Client) PatchCRD(ctx context.Context, name string, patchType types.Patc
 		return kube.Do(ctx, r.SetHeader("Accept", kube.AcceptMetadata)).Error()
 	}
 	_, size, err := whole(ctx, r)
-	c.limiter.Book(size)
+	c.limiter.AddWritten(size)
 	return err
 }
 

@@ -63,7 +63,7 @@ func (o *abortOptions) plan(ctx context.Context, name string) (frame.Change, err
 	if err != nil {
 		return nil, err
 	}
-	if why := notAbortable(o.App, m); why != "" {
+	if why := whyNotAbortable(o.App, m); why != "" {
 		return nil, frame.Refuse(fmt.Errorf("managedclustermigration %s can't be aborted: %s", name, why))
 	}
 	if err := c.missing(ctx); err != nil {
@@ -123,8 +123,8 @@ func abortCode(m clusterreport.Migration) frame.Code {
 	return frame.Partial
 }
 
-// notAbortable returns why a migration can't be aborted, and what to do.
-func notAbortable(a *frame.App, m migration) string {
+// whyNotAbortable returns why a migration can't be aborted, and what to do.
+func whyNotAbortable(a *frame.App, m migration) string {
 	switch {
 	case m.state.Phase == api.PhaseCleaning, m.state.Phase == api.PhaseCompleted:
 		var moved []string

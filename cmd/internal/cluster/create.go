@@ -75,7 +75,7 @@ func (o *creation) plan(ctx context.Context, a *frame.App, c *connection, m *api
 		return &planned{creation: o, app: a, connection: c, migration: m}, nil
 	}
 	if err := c.client.Create(ctx, m, client.DryRunAll); err != nil {
-		return nil, c.refused(ctx, m, err)
+		return nil, c.explainRefusal(ctx, m, err)
 	}
 	a.Console.Printf("dry run: nothing was written\n")
 	return nil, c.print(a, o.output, migration{m, hub.New(m.Spec)})
@@ -92,7 +92,7 @@ func (p *planned) Run(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	if err := p.connection.client.Create(bounded, p.migration); err != nil {
-		p.err = p.connection.refused(bounded, p.migration, err)
+		p.err = p.connection.explainRefusal(bounded, p.migration, err)
 	}
 }
 
@@ -137,8 +137,8 @@ func (o *creation) check(ctx context.Context, a *frame.App, c *connection, m *ap
 // writeTimeout bounds the one request that writes.
 const writeTimeout = 10 * time.Second
 
-// refused says what the API server does not accept in a migration.
-func (c *connection) refused(ctx context.Context, m *api.ManagedClusterMigration, err error) error {
+// explainRefusal says what the API server does not accept in a migration.
+func (c *connection) explainRefusal(ctx context.Context, m *api.ManagedClusterMigration, err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return c.explain(ctx, err)

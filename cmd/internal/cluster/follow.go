@@ -87,7 +87,7 @@ func (c *connection) followToEnd(ctx context.Context, a *frame.App, f frame.Outp
 	if err := c.print(a, f, m); err != nil {
 		return err
 	}
-	end := frame.Ended(ctx)
+	end := frame.ContextCode(ctx)
 	again := watchCommand(a, m)
 	switch end {
 	case frame.OK:

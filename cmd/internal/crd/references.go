@@ -215,7 +215,7 @@ func (e *ending) addFailure(f godwit.Failure) {
 func (p *references) fail(ctx context.Context, e *ending, err error) {
 	e.OwnerReferences.State = crdreport.ReferencesUnknown
 	f := godwit.Failure{Name: e.Name, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: "ownerReferences: " + frame.OneLine(err)}}
-	switch frame.Ended(ctx) {
+	switch frame.ContextCode(ctx) {
 	case frame.TimedOut:
 		f.Reason, f.Message = render.ReasonTimedOut, "--timeout ended the run while it repaired ownerReferences"
 	case frame.Interrupted:

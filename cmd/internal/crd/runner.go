@@ -191,7 +191,7 @@ func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 		for _, b := range r.lackingForCleanup(ctx, p, p.step.Blockers) {
 			failures = append(failures, render.Failure(p.plan.Name, b, r.remedies))
 		}
-	case p.err != nil && frame.Ended(ctx) != frame.OK:
+	case p.err != nil && frame.ContextCode(ctx) != frame.OK:
 		failures = []godwit.Failure{endedEarly(ctx, p)}
 	case p.unlisted() != nil:
 		failures = []godwit.Failure{render.Failure(p.plan.Name, p.unlisted().Finding, r.remedies)}
@@ -204,7 +204,7 @@ func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 // endedEarly is the failure of a CRD whose run the user or --timeout ended.
 func endedEarly(ctx context.Context, p passage) godwit.Failure {
 	f := godwit.Failure{Name: p.plan.Name, Finding: godwit.Finding{Reason: render.ReasonInterrupted, Message: "the run ended"}}
-	if frame.Ended(ctx) == frame.TimedOut {
+	if frame.ContextCode(ctx) == frame.TimedOut {
 		f.Reason, f.Message = render.ReasonTimedOut, "--timeout ended the run"
 	}
 	f.Message += " after " + render.Count(p.report.Storage.Counts.Total(), "object", "objects")

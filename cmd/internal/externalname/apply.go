@@ -105,7 +105,7 @@ type apply struct {
 func (o *applyOptions) plan(ctx context.Context, naming fleet.Naming) (frame.Change, error) {
 	p := &apply{applyOptions: o, progress: &progress{console: o.Console, what: "renaming"}}
 	options := o.options(&o.selection)
-	options.Canaries, options.Batch, options.Progress = int(o.canaries), int(o.batch), p.progress.moved
+	options.Canaries, options.Batch, options.Progress = int(o.canaries), int(o.batch), p.progress.update
 	options.PauseTimeout, options.ProofTimeout = time.Duration(o.pauseTimeout), time.Duration(o.proofTimeout)
 	options.Limiter = o.limits.Limiter()
 	command := externalnamepermission.Apply

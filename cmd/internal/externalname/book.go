@@ -108,7 +108,7 @@ func (o *saveOptions) run(ctx context.Context) error {
 	}
 	var names []fleet.Name
 	for _, resource := range resources {
-		s, err := c.of(ctx, resource, "", fleet.Options{})
+		s, err := c.newSession(ctx, resource, "", fleet.Options{})
 		if err != nil {
 			return err
 		}
@@ -268,7 +268,7 @@ func (r *restore) connect(ctx context.Context) error {
 		}
 	}
 	for _, resource := range c.Purpose.Scope {
-		s, err := c.of(ctx, resource, "", fleet.Options{})
+		s, err := c.newSession(ctx, resource, "", fleet.Options{})
 		if err != nil {
 			return err
 		}
@@ -313,5 +313,5 @@ func (r *restore) End(ctx context.Context) error {
 	if r.how.DryRun && e.report.Count(fleet.PhaseRestored) > 0 && e.err == nil {
 		return frame.Exit(frame.Worst(frame.Pending, runCode(e.report)))
 	}
-	return ended(ctx, r.App, e)
+	return exitAfterRun(ctx, r.App, e)
 }

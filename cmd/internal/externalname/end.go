@@ -32,7 +32,7 @@ func endRun(ctx context.Context, a *frame.App, e ending) error {
 	if e.rollback && e.report.Count(fleet.PhaseRenamed) > 0 {
 		a.Console.Printf("to roll back: %s\n", a.Hint("externalname rollback --resource="+s.resource+scopeFlag(s.namespace)))
 	}
-	return ended(ctx, a, e)
+	return exitAfterRun(ctx, a, e)
 }
 
 func printRun(a *frame.App, f frame.Output, list render.List[externalnamereport.Run]) error {
@@ -46,8 +46,8 @@ func scopeFlag(namespace string) string {
 	return " --namespace=" + namespace
 }
 
-// ended chooses the exit code.
-func ended(ctx context.Context, a *frame.App, e ending) error {
+// exitAfterRun chooses the exit code.
+func exitAfterRun(ctx context.Context, a *frame.App, e ending) error {
 	return a.ExitAfter(ctx, frame.Ending{Code: runCode(e.report), Err: e.err, Explain: e.session.explain})
 }
 

@@ -39,7 +39,7 @@ func (p *progress) begin(total int) {
 	}
 }
 
-func (p *progress) moved(r fleet.Result) {
+func (p *progress) update(r fleet.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.Phase == "" {

@@ -99,5 +99,5 @@ func connect(ctx context.Context, a *frame.App, command permission.Command, s *s
 	if o.Limiter != nil {
 		c.limiter = o.Limiter
 	}
-	return c.of(ctx, s.resource, s.namespace, o)
+	return c.newSession(ctx, s.resource, s.namespace, o)
 }

@@ -48,8 +48,8 @@ func dial(ctx context.Context, a *frame.App, p frame.Purpose) (*cluster, error) 
 	return s, nil
 }
 
-// of is the session for one kind over a connection.
-func (c *cluster) of(ctx context.Context, resource, namespace string, o fleet.Options) (*session, error) {
+// newSession is the session for one kind over a connection.
+func (c *cluster) newSession(ctx context.Context, resource, namespace string, o fleet.Options) (*session, error) {
 	s := &session{cluster: c, resource: resource, namespace: namespace}
 	crd, err := c.client.CRD(ctx, resource)
 	switch {

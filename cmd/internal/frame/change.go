@@ -116,7 +116,7 @@ func (a *App) ExitAfter(ctx context.Context, e Ending) error {
 	if e.Err == nil {
 		return Exit(e.Code)
 	}
-	end, resume := Ended(ctx), cmp.Or(e.Resume, a.CommandLine())
+	end, resume := ContextCode(ctx), cmp.Or(e.Resume, a.CommandLine())
 	switch end {
 	case OK:
 		a.Console.Problem(e.Explain(ctx, e.Err))
@@ -141,7 +141,7 @@ func (a *App) refuseUnasked(command string) error {
 // confirm asks, and returns an error unless the user answers yes.
 func (a *App) confirm(ctx context.Context, question string) error {
 	a.Console.Printf("%s [y/N] ", question)
-	answer, err := a.answer(ctx)
+	answer, err := a.readAnswer(ctx)
 	if err != nil {
 		a.Console.Printf("\n")
 		return err
@@ -152,8 +152,8 @@ func (a *App) confirm(ctx context.Context, question string) error {
 	return nil
 }
 
-// answer reads a line. It returns early if the context ends.
-func (a *App) answer(ctx context.Context) (string, error) {
+// readAnswer reads a line. It returns early if the context ends.
+func (a *App) readAnswer(ctx context.Context) (string, error) {
 	lines := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(a.Streams.In).ReadString('\n') // the end of the input means no
@@ -173,7 +173,7 @@ func (a *App) printEnding(ctx context.Context) (wait func()) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		switch Ended(ctx) {
+		switch ContextCode(ctx) {
 		case TimedOut:
 			a.Console.Printf("--timeout is over: finishing the writes that were sent\n")
 		case Interrupted:

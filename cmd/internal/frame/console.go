@@ -51,8 +51,8 @@ func (c *Console) Write(p []byte) (int, error) {
 	return c.out.Write(p)
 }
 
-// share lets Write write above a bar. nil ends that.
-func (c *Console) share(above io.Writer) {
+// writeAbove lets Write write above a bar. nil ends that.
+func (c *Console) writeAbove(above io.Writer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.above = above
@@ -81,7 +81,7 @@ func (c *Console) Draw(name func() string, total int64, text func() string) (*mp
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + text() })),
 	)
 	bar.SetTotal(max(1, total), false) // a total that is given to New can't be changed
-	c.share(drawn)
+	c.writeAbove(drawn)
 	return drawn, bar
 }
 
@@ -89,7 +89,7 @@ func (c *Console) Draw(name func() string, total int64, text func() string) (*mp
 func (c *Console) Erase(drawn *mpb.Progress, bar *mpb.Bar) {
 	bar.Abort(true)
 	drawn.Wait()
-	c.share(nil)
+	c.writeAbove(nil)
 }
 
 // lineEvery shows progress without filling a log.

@@ -48,7 +48,7 @@ func (a *App) Dial(ctx context.Context, p Purpose) (*Connection, error) {
 		return nil, BadKubeconfig(err)
 	}
 	noConfig := clientcmd.IsEmptyConfig(clientcmd.Validate(raw)) && *a.Cluster.APIServer == ""
-	return c, c.greet(ctx, noConfig)
+	return c, c.checkServer(ctx, noConfig)
 }
 
 // checkContext refuses a context of a cluster that the kubeconfig does not have: client-go would connect to kubectl's default
@@ -117,9 +117,9 @@ func SharedConfig(c *rest.Config) (*rest.Config, error) {
 	}, nil
 }
 
-// greet checks that an API server answers and accepts the credentials. A user without
+// checkServer checks that an API server answers and accepts the credentials. A user without
 // the permission to read /version gets an answer as well.
-func (c *Connection) greet(ctx context.Context, noConfig bool) error {
+func (c *Connection) checkServer(ctx context.Context, noConfig bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, firstAnswerTimeout, errNoAnswer)
 	defer cancel()
 	body, err := c.Client.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()

@@ -68,8 +68,8 @@ func Exit(code Code) error {
 // Refuse returns the error of a command that wrote nothing.
 func Refuse(err error) error { return &exitError{Refused, err} }
 
-// printed reports whether the command has ended and printed everything.
-func printed(err error) bool {
+// isPrinted reports whether the command has ended and printed everything.
+func isPrinted(err error) bool {
 	var exited *exitError
 	return errors.As(err, &exited) && exited.err == nil
 }
@@ -91,8 +91,8 @@ func Usage(err error) error { return &usageError{err} }
 // errTimeout is the cause of a context that --timeout ended.
 var errTimeout = errors.New("--timeout is over")
 
-// Ended returns the exit code of a command whose context has ended, and OK before that.
-func Ended(ctx context.Context) Code {
+// ContextCode returns the exit code of a command whose context has ended, and OK before that.
+func ContextCode(ctx context.Context) Code {
 	switch {
 	case ctx.Err() == nil:
 		return OK

@@ -25,9 +25,9 @@ func (a *App) Finish(ctx context.Context, command *cobra.Command, err error) Cod
 			a.Console.Problem(exited.err)
 		}
 		return exited.code
-	case Ended(ctx) != OK:
+	case ContextCode(ctx) != OK:
 		a.Console.Printf("interrupted, nothing was written\n")
-		return Ended(ctx)
+		return ContextCode(ctx)
 	case errors.Is(err, errTimeout):
 		a.Console.Problem(fmt.Errorf("%w, nothing was written; allow more time", errTimeout))
 		return TimedOut
@@ -44,7 +44,7 @@ func (a *App) Finish(ctx context.Context, command *cobra.Command, err error) Cod
 // program that reads JSON gets JSON in every case, also for a wrong command line, whose flags are not set.
 func (a *App) printEmpty(c *cobra.Command, cause error) error {
 	flag := c.Flags().Lookup(outputFlag)
-	if cause == nil || flag == nil || printed(cause) {
+	if cause == nil || flag == nil || isPrinted(cause) {
 		return nil
 	}
 	known, ok := flag.Value.(*Output)

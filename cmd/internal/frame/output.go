@@ -49,7 +49,7 @@ func (f *Output) dated(document any) any {
 	if !known {
 		return document
 	}
-	return d.At(began)
+	return d.WithTime(began)
 }
 
 // templateFormats are kubectl's formats with a template.

@@ -84,5 +84,5 @@ func (o *planOptions) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		o.Console.Printf("interrupted: rows with the reason Interrupted were not read\n")
 	}
-	return frame.Exit(frame.Worst(codeOf(l.Items), frame.Ended(ctx)))
+	return frame.Exit(frame.Worst(codeOf(l.Items), frame.ContextCode(ctx)))
 }

@@ -22,14 +22,14 @@ func (o *planOptions) watch(ctx context.Context, apps []*frame.App) error {
 	for {
 		l := o.read(ctx, apps)
 		if ctx.Err() != nil {
-			return frame.Exit(frame.Ended(ctx))
+			return frame.Exit(frame.ContextCode(ctx))
 		}
 		if err := o.show(l); err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return frame.Exit(frame.Ended(ctx))
+			return frame.Exit(frame.ContextCode(ctx))
 		case <-time.After(watchEvery):
 		}
 	}

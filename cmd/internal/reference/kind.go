@@ -68,7 +68,7 @@ func aboutKind(crd *apiextensionsv1.CustomResourceDefinition, example string) st
 func addFields(t *table, prefix string, s *apiextensionsv1.JSONSchemaProps) {
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		p := s.Properties[name]
-		t.row(code(prefix+name), typeOf(&p), strings.TrimSpace(told(name, p.Description)+" "+constraints(&p)))
+		t.row(code(prefix+name), typeOf(&p), strings.TrimSpace(fieldComment(name, p.Description)+" "+constraints(&p)))
 		switch {
 		case name == "conditions":
 		case p.Items != nil && p.Items.Schema != nil && len(p.Items.Schema.Properties) > 0:

@@ -87,7 +87,7 @@ func fieldsOf(body *ast.StructType) []field {
 			continue
 		}
 		tag, _, _ := strings.Cut(reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json"), ",")
-		all = append(all, field{name: tag, kind: typeName(f.Type), doc: told(tag, f.Doc.Text())})
+		all = append(all, field{name: tag, kind: typeName(f.Type), doc: fieldComment(tag, f.Doc.Text())})
 	}
 	return all
 }
@@ -106,9 +106,9 @@ func typeName(e ast.Expr) string {
 	return ""
 }
 
-// told leaves the name of the field away where it is only said for Go, and writes
+// fieldComment leaves the name of the field away where it is only said for Go, and writes
 // it as people know it where it is not.
-func told(name, doc string) string {
+func fieldComment(name, doc string) string {
 	first, rest, _ := strings.Cut(strings.Join(strings.Fields(doc), " "), " ")
 	if !strings.EqualFold(strings.TrimSuffix(first, ":"), name) {
 		return sentence(doc)

@@ -77,8 +77,8 @@ func YesNoCell(b bool) Cell {
 // DurationCell returns a cell with seconds.
 func DurationCell(seconds float64) Cell { return Cell{Text: Duration(seconds)} }
 
-// in returns the cell with its text in a format.
-func (c Cell) in(f Format) Cell {
+// inFormat returns the cell with its text in a format.
+func (c Cell) inFormat(f Format) Cell {
 	if len(c.Words) == 0 {
 		return c
 	}
@@ -90,5 +90,5 @@ func (c Cell) in(f Format) Cell {
 	return c
 }
 
-// vacant reports whether a cell says nothing: it is empty, or counts nothing.
-func (c Cell) vacant() bool { return c.Text == "" || c.Text == "0" }
+// isEmpty reports whether a cell says nothing: it is empty, or counts nothing.
+func (c Cell) isEmpty() bool { return c.Text == "" || c.Text == "0" }

@@ -20,12 +20,12 @@ type List[T any] struct {
 
 // Dated is a document that says when its command began. `godwit report` orders evidence by it.
 type Dated interface {
-	// At is the document with the time.
-	At(began time.Time) any
+	// WithTime is the document with the time.
+	WithTime(began time.Time) any
 }
 
-// At implements [Dated].
-func (l List[T]) At(began time.Time) any {
+// WithTime implements [Dated].
+func (l List[T]) WithTime(began time.Time) any {
 	l.Time = began
 	return l
 }

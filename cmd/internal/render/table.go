@@ -41,9 +41,9 @@ func (t Table[T]) In(f Format, all bool, rows []T) Grid {
 		}
 		cells := make([]Cell, len(rows))
 		for i, row := range rows {
-			cells[i] = c.Cell(row).in(f)
+			cells[i] = c.Cell(row).inFormat(f)
 		}
-		if c.IfAny && !all && !slices.ContainsFunc(cells, func(c Cell) bool { return !c.vacant() }) {
+		if c.IfAny && !all && !slices.ContainsFunc(cells, func(c Cell) bool { return !c.isEmpty() }) {
 			continue
 		}
 		if c.Key {

@@ -51,7 +51,7 @@ func planCommand(a *frame.App) *cobra.Command {
 }
 
 func (o *planOptions) run(ctx context.Context) error {
-	s, findings, err := look(ctx, o.App, resourcepermission.Plan, &o.selection, resource.Options{})
+	s, findings, err := connectAndPlan(ctx, o.App, resourcepermission.Plan, &o.selection, resource.Options{})
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err := writePlans(o.Streams.Out, o.App, o.output, findings); err != nil {
 		return err
 	}
-	s.sayUnread(o.App)
+	s.printUnknownServers(o.App)
 	return frame.Exit(planCode(findings))
 }
 

@@ -33,8 +33,8 @@ func newProgress(console *frame.Console, f finding) *progress {
 	return p
 }
 
-// moved is called for each object.
-func (p *progress) moved(r walk.Report) {
+// update is called for each object.
+func (p *progress) update(r walk.Report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done = r.Counts.Total()

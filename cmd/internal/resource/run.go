@@ -119,7 +119,7 @@ func (o *runOptions) plan(ctx context.Context) (frame.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, findings, err := look(ctx, o.App, resourcepermission.Run, &o.selection, options)
+	s, findings, err := connectAndPlan(ctx, o.App, resourcepermission.Run, &o.selection, options)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (r *run) Question() (string, error) {
 
 // Run implements frame.Change.
 func (r *run) Run(ctx context.Context) {
-	r.session.sayUnread(r.App)
+	r.session.printUnknownServers(r.App)
 	r.items, r.err = r.rewrite(ctx, r.session, r.findings)
 }
 
@@ -235,18 +235,18 @@ func (o *runOptions) one(ctx context.Context, s *session, f finding) resourcerep
 	began := time.Now()
 	item := resourcereport.Run{Name: f.name, Version: f.plan.Resource.Version}
 	if ctx.Err() != nil {
-		item.Result, item.Failures = resourcereport.Failed, []godwit.Failure{ended(ctx, f.name)}
+		item.Result, item.Failures = resourcereport.Failed, []godwit.Failure{endedFailure(ctx, f.name)}
 		return item
 	}
 	p := newProgress(o.Console, f)
-	after, err := s.Rewrite(frame.About(ctx, f.name), f.plan, p.moved)
+	after, err := s.Rewrite(frame.About(ctx, f.name), f.plan, p.update)
 	p.stop()
 	item.Objects, item.Failures = render.ObjectsOf(after.Counts), after.Failures
 	item.DurationSeconds = time.Since(began).Round(time.Millisecond).Seconds()
 	item.Result = resultOf(after, err)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		item.Failures = append([]godwit.Failure{ended(ctx, f.name)}, item.Failures...)
+		item.Failures = append([]godwit.Failure{endedFailure(ctx, f.name)}, item.Failures...)
 	case err != nil:
 		item.Failures = append([]godwit.Failure{{Name: f.name, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: frame.OneLine(err)}}}, item.Failures...)
 	}
@@ -254,8 +254,8 @@ func (o *runOptions) one(ctx context.Context, s *session, f finding) resourcerep
 	return item
 }
 
-func ended(ctx context.Context, name string) godwit.Failure {
-	if frame.Ended(ctx) == frame.TimedOut {
+func endedFailure(ctx context.Context, name string) godwit.Failure {
+	if frame.ContextCode(ctx) == frame.TimedOut {
 		return godwit.Failure{Name: name, Finding: godwit.Finding{Reason: render.ReasonTimedOut, Message: "stopped by --timeout"}}
 	}
 	return godwit.Failure{Name: name, Finding: godwit.Finding{Reason: render.ReasonInterrupted, Message: "interrupted"}}

@@ -46,8 +46,8 @@ type finding struct {
 	plan resource.Plan
 }
 
-// look connects, finds the resources, and plans for each.
-func look(ctx context.Context, a *frame.App, command permission.Command, sel *selection, o resource.Options) (*session, []finding, error) {
+// connectAndPlan connects, finds the resources, and plans for each.
+func connectAndPlan(ctx context.Context, a *frame.App, command permission.Command, sel *selection, o resource.Options) (*session, []finding, error) {
 	o.Namespace, o.ReadOnly = sel.namespace, command.Name != resourcepermission.Run.Name
 	s, err := connect(ctx, a, frame.Purpose{Command: command, Scope: sel.arguments()}, o)
 	if err != nil {
@@ -239,8 +239,8 @@ func (f finding) item(w remedy.Writer) resourcereport.Plan {
 	return item
 }
 
-// sayUnread says that nothing is known about the API servers.
-func (s *session) sayUnread(a *frame.App) {
+// printUnknownServers says that nothing is known about the API servers.
+func (s *session) printUnknownServers(a *frame.App) {
 	if s.unread != "" {
 		a.Console.Printf("? %s: the settle time alone decides when a run begins to write\n", s.unread)
 	}

@@ -72,7 +72,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		}
 		defer func() { _ = kv.Close() }()
 	}
-	s, findings, err := look(ctx, o.App, resourcepermission.Verify, &o.selection, resource.Options{})
+	s, findings, err := connectAndPlan(ctx, o.App, resourcepermission.Verify, &o.selection, resource.Options{})
 	if err != nil {
 		return err
 	}

@@ -27,22 +27,22 @@ func end(ctx context.Context, a *frame.App, f frame.Output, p *pass, began time.
 	if err != nil {
 		return err
 	}
-	sayIncomplete(a, p.unconfirmed())
-	sayRetained(a, p)
+	printIncomplete(a, p.unconfirmed())
+	printRetained(a, p)
 	return a.ExitAfter(ctx, frame.Ending{Code: runCode(p.counts, p.rows), Err: p.err, Explain: p.session.explain})
 }
 
-// sayRetained names the command that deletes the retained revisions.
-func sayRetained(a *frame.App, p *pass) {
-	if n, until := p.kept(revision.RolledBack); n > 0 {
-		a.Console.Printf("run again %sto delete %s: %s\n", after(until, a.Clock.Now()),
+// printRetained names the command that deletes the retained revisions.
+func printRetained(a *frame.App, p *pass) {
+	if n, until := p.retainedRevisions(revision.RolledBack); n > 0 {
+		a.Console.Printf("run again %sto delete %s: %s\n", timeAfter(until, a.Clock.Now()),
 			render.Count(n, "new revision", "new revisions"), a.CommandLine())
 	}
-	n, until := p.kept(revision.Retained)
+	n, until := p.retainedRevisions(revision.Retained)
 	if n == 0 {
 		return
 	}
-	a.Console.Printf("run again %sto delete %s: %s\n", after(until, a.Clock.Now()),
+	a.Console.Printf("run again %sto delete %s: %s\n", timeAfter(until, a.Clock.Now()),
 		render.Count(n, "old revision", "old revisions"), a.CommandLine())
 	namespaces := p.namespaces()
 	for _, name := range namespaces[:min(len(namespaces), maxRollbackHints)] {
@@ -53,8 +53,8 @@ func sayRetained(a *frame.App, p *pass) {
 	}
 }
 
-// after names a time to come; it is empty for a time that is over, as where a deletion is overdue.
-func after(until, now time.Time) string {
+// timeAfter names a time to come; it is empty for a time that is over, as where a deletion is overdue.
+func timeAfter(until, now time.Time) string {
 	if !until.After(now) {
 		return ""
 	}

@@ -107,15 +107,15 @@ func (p *pass) plan(i decision.Item) {
 		}
 	}
 	one := p.newRow(r)
-	if one.outcome().atTarget() {
+	if one.outcome().isAtTarget() {
 		p.others.Add(r.Action, r.Phase)
 		return
 	}
 	p.rows = append(p.rows, one)
 }
 
-// atTarget reports whether a revision is only counted, and has no row.
-func (o outcome) atTarget() bool {
+// isAtTarget reports whether a revision is only counted, and has no row.
+func (o outcome) isAtTarget() bool {
 	return (o.action == decision.UpToDate || o.action == decision.Unreferenced) && o.phase != revision.Retained
 }
 
@@ -133,7 +133,7 @@ func (p *pass) run(ctx context.Context) {
 	p.rows = append(p.rows, late...)
 	p.tally()
 	p.countRun(total.Counts)
-	if p.err == nil && p.session.scope.whole() {
+	if p.err == nil && p.session.scope.isWholeCluster() {
 		var after revision.Inventory
 		if after, p.err = p.session.InventoryEach(ctx, p.dangling); p.err == nil {
 			p.inventory = &after
@@ -178,10 +178,10 @@ func (p *pass) tally() {
 	slices.SortStableFunc(p.rows, func(a, b row) int { return a.compare(b.outcome().run.Namespace, b.name) })
 	p.rows = slices.DeleteFunc(p.rows, func(one row) bool {
 		of := one.outcome()
-		if of.atTarget() {
+		if of.isAtTarget() {
 			p.others.Add(of.action, of.phase)
 		}
-		return of.atTarget()
+		return of.isAtTarget()
 	})
 	p.counts = p.others
 	for _, one := range p.rows {
@@ -199,9 +199,9 @@ func (p *pass) report() revisionreport.RunReport {
 	return r
 }
 
-// kept counts the revisions that a later run deletes, and says when it can delete the last one:
+// retainedRevisions counts the revisions that a later run deletes, and says when it can delete the last one:
 // the old revisions after an upgrade, the new ones after a rollback.
-func (p *pass) kept(phase revision.Phase) (n int64, until time.Time) {
+func (p *pass) retainedRevisions(phase revision.Phase) (n int64, until time.Time) {
 	for _, one := range p.rows {
 		if of := one.outcome(); of.phase == phase && of.run.RetainedUntil != nil {
 			if n++; of.run.RetainedUntil.After(until) {

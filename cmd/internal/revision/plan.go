@@ -71,7 +71,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sayIncomplete(o.App, unconfirmed(items))
+	printIncomplete(o.App, unconfirmed(items))
 	if inventory == nil {
 		o.Console.Printf("? only a scan of the whole cluster shows which versions you can drop: %s\n", o.Hint("revision plan"))
 	}
@@ -109,8 +109,8 @@ func unconfirmed(items []decision.Item) (n int64) {
 	return n
 }
 
-// sayIncomplete says that a scan left revisions out.
-func sayIncomplete(a *frame.App, unconfirmed int64) {
+// printIncomplete says that a scan left revisions out.
+func printIncomplete(a *frame.App, unconfirmed int64) {
 	if unconfirmed > 0 {
 		a.Console.Printf("! the scan is incomplete: it did not find %s that references name, and did not read them again\n",
 			render.Count(unconfirmed, "revision", "revisions"))

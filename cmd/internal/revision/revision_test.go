@@ -58,13 +58,13 @@ func TestIncompleteScanIsNoPlan(t *testing.T) {
 	}
 	for _, n := range []int64{unconfirmed(items), p.unconfirmed()} {
 		said := &bytes.Buffer{}
-		sayIncomplete(&frame.App{Console: frame.NewConsole(said)}, n)
+		printIncomplete(&frame.App{Console: frame.NewConsole(said)}, n)
 		if want := "! the scan is incomplete: it did not find 2 revisions that references name, and did not read them again\n"; said.String() != want {
 			t.Errorf("%q, want %q", said, want)
 		}
 	}
 	said := &bytes.Buffer{}
-	if sayIncomplete(&frame.App{Console: frame.NewConsole(said)}, unconfirmed(items[:1])); said.Len() > 0 {
+	if printIncomplete(&frame.App{Console: frame.NewConsole(said)}, unconfirmed(items[:1])); said.Len() > 0 {
 		t.Errorf("%q of a complete scan", said)
 	}
 }
@@ -136,7 +136,7 @@ func TestHintsCanBePasted(t *testing.T) {
 	for _, namespace := range []string{"edge", "shop", "shop"} {
 		p.rows = append(p.rows, p.newRow(revision.Result{Phase: revision.Retained, Item: decision.Item{Namespace: namespace, Until: time.Unix(1, 0)}}))
 	}
-	sayRetained(a, p)
+	printRetained(a, p)
 	for _, want := range []string{
 		"to delete 3 old revisions: godwit revision run -A --as=alice\n",
 		"godwit revision rollback --all --namespace=edge --context='the lab' --as=alice --as-group=a --as-group=b\n",

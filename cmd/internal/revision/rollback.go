@@ -107,7 +107,7 @@ func (o *rollbackOptions) plan(ctx context.Context) (frame.Change, error) {
 	r := &rollback{rollbackOptions: o, steps: &steps{console: o.Console}, began: time.Now()}
 	policy := o.policy()
 	policy.Retention = o.retention.duration()
-	s, err := connect(ctx, o.App, revisionpermission.Rollback, &o.selection, revision.Options{Policy: policy, Progress: r.steps.moved})
+	s, err := connect(ctx, o.App, revisionpermission.Rollback, &o.selection, revision.Options{Policy: policy, Progress: r.steps.update})
 	if err != nil {
 		return nil, err
 	}

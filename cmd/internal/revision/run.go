@@ -97,7 +97,7 @@ func (o *runOptions) options(steps *steps) revision.Options {
 	return revision.Options{
 		Policy:   policy,
 		Limiter:  o.limits.Limiter(),
-		Progress: steps.moved,
+		Progress: steps.update,
 	}
 }
 
@@ -132,7 +132,7 @@ func (o *runOptions) plan(ctx context.Context) (frame.Change, error) {
 		return nil, err
 	}
 	if !o.change.Writes() {
-		return nil, o.sayDryRun(r.pass, r.items)
+		return nil, o.printDryRun(r.pass, r.items)
 	}
 	if len(r.todo) > 0 {
 		if err := s.missing(ctx, r.todo[0]); err != nil {
@@ -158,7 +158,7 @@ func (r *run) Run(ctx context.Context) {
 	r.pass.run(ctx)
 	r.steps.end()
 	if r.wait {
-		r.waitOut(ctx, r.pass)
+		r.awaitRetention(ctx, r.pass)
 	}
 }
 
@@ -167,8 +167,8 @@ func (r *run) End(ctx context.Context) error {
 	return end(ctx, r.App, r.output, r.pass, r.began)
 }
 
-// sayDryRun prints what a run would do.
-func (o *runOptions) sayDryRun(p *pass, items []decision.Item) error {
+// printDryRun prints what a run would do.
+func (o *runOptions) printDryRun(p *pass, items []decision.Item) error {
 	p.tally()
 	r := p.report()
 	err := frame.WriteDocument(o.Streams.Out, o.output, r, r.Items.Names(), func(w io.Writer) error {
@@ -180,10 +180,10 @@ func (o *runOptions) sayDryRun(p *pass, items []decision.Item) error {
 	return frame.Exit(planCode(items, nil))
 }
 
-// waitOut waits until no revision is retained.
-func (o *runOptions) waitOut(ctx context.Context, p *pass) {
+// awaitRetention waits until no revision is retained.
+func (o *runOptions) awaitRetention(ctx context.Context, p *pass) {
 	for p.err == nil {
-		n, until := p.kept(revision.Retained)
+		n, until := p.retainedRevisions(revision.Retained)
 		if n == 0 {
 			return
 		}

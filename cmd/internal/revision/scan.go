@@ -33,14 +33,14 @@ func connect(ctx context.Context, a *frame.App, p permission.Command, scope *sel
 		return nil, s.explain(ctx, err)
 	}
 	if o.Target == "" {
-		sayUnknownStorageVersions(a, s.family.Describe(), crds)
+		printUnknownStorageVersions(a, s.family.Describe(), crds)
 	}
 	return s, s.checkCRDs(crds, o.Target)
 }
 
-// sayUnknownStorageVersions says to which version this release upgrades if the CRDs store a
+// printUnknownStorageVersions says to which version this release upgrades if the CRDs store a
 // version that it does not know.
-func sayUnknownStorageVersions(a *frame.App, d decision.Description, crds map[schema.GroupResource]decision.CRD) {
+func printUnknownStorageVersions(a *frame.App, d decision.Description, crds map[schema.GroupResource]decision.CRD) {
 	if unknown := revision.UnknownStorageVersions(d, crds); len(unknown) > 0 {
 		older := slices.DeleteFunc(slices.Clone(d.Versions), func(v string) bool { return slices.Contains(d.Targets, v) })
 		a.Console.Printf("! the CRDs store %s; this release of godwit converts %s to %s and upgrades to that; a later release may convert to %[1]s\n",
@@ -82,7 +82,7 @@ func (s *session) scan(ctx context.Context) ([]decision.Item, *revision.Inventor
 
 // scanEach calls each with every item, and keeps none.
 func (s *session) scanEach(ctx context.Context, each func(decision.Item)) (*revision.Inventory, error) {
-	if s.scope.whole() {
+	if s.scope.isWholeCluster() {
 		inventory, err := s.InventoryEach(ctx, func(i decision.Item) error {
 			each(i)
 			return nil

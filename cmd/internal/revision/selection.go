@@ -76,9 +76,9 @@ func bareName(argument string) (string, error) {
 	return bare, nil
 }
 
-// whole reports whether the command reads the whole cluster, so that it can say which versions
+// isWholeCluster reports whether the command reads the whole cluster, so that it can say which versions
 // can be dropped.
-func (o *selection) whole() bool { return o.namespace == "" && o.selected == nil }
+func (o *selection) isWholeCluster() bool { return o.namespace == "" && o.selected == nil }
 
 func (o *selection) scope() revision.Scope {
 	return revision.Scope{Namespace: o.namespace, Selector: o.selected}

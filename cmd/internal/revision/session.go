@@ -35,7 +35,7 @@ func (s *session) missing(ctx context.Context, namespace string) error {
 	needed := s.Purpose.Command.Permissions(permission.Scope{Family: s.family.Describe(), Namespace: s.scope.namespace})
 	needed = slices.DeleteFunc(needed, func(p permission.Permission) bool { return p.Need == permission.Optional })
 	denied := slices.DeleteFunc(s.Connection.Denied(ctx, needed), func(p permission.Permission) bool {
-		return !s.served(ctx, p.Resource.Group) || p.Need == permission.RequiredIfEnforced && !s.enforced(ctx, namespace, p)
+		return !s.served(ctx, p.Resource.Group) || p.Need == permission.RequiredIfEnforced && !s.isOwnerDeletionEnforced(ctx, namespace, p)
 	})
 	if len(denied) == 0 {
 		return nil
@@ -49,9 +49,9 @@ func (s *session) served(ctx context.Context, group string) bool {
 	return s.Client.Get().AbsPath("/apis", group).Do(ctx).Error() == nil
 }
 
-// enforced finds out by a dry run whether a client that blocks the deletion of an owner needs the
+// isOwnerDeletionEnforced finds out by a dry run whether a client that blocks the deletion of an owner needs the
 // permission to set the owner's finalizers. The run meets every other answer again.
-func (s *session) enforced(ctx context.Context, namespace string, p permission.Permission) bool {
+func (s *session) isOwnerDeletionEnforced(ctx context.Context, namespace string, p permission.Permission) bool {
 	owners := s.family.Describe().Owners
 	at := slices.IndexFunc(owners, func(o decision.OwnerType) bool { return o.Group == p.Resource.Group })
 	block := true

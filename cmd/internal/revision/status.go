@@ -69,6 +69,6 @@ func (o *statusOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sayIncomplete(o.App, unconfirmed(items))
+	printIncomplete(o.App, unconfirmed(items))
 	return frame.Exit(planCode(items, nil))
 }

@@ -57,9 +57,9 @@ func (s *steps) begin(what string, total int) {
 	}
 }
 
-// moved is called by several goroutines. Counts never decrease, although another attempt and
+// update is called by several goroutines. Counts never decrease, although another attempt and
 // another pass report the same upgrades again.
-func (s *steps) moved(r revision.Result) {
+func (s *steps) update(r revision.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := s.key(r)

@@ -32,7 +32,7 @@ func TestProgressNeverRunsBackwards(t *testing.T) {
 		{at("a", revision.Succeeded, nil), "2 of 2 upgrades, 1 failed"},
 		{at("c", revision.Created, nil), "2 of 3 upgrades, 1 made, 1 failed"},
 	} {
-		if s.moved(step.result); s.text() != step.want {
+		if s.update(step.result); s.text() != step.want {
 			t.Errorf("step %d: %q, want %q", i, s.text(), step.want)
 		}
 	}

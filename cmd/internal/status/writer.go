@@ -115,7 +115,7 @@ func (w *Writer[T]) send(ctx context.Context) error {
 	if err := w.client.Status().Patch(ctx, next, patch, client.FieldOwner(FieldManager)); err != nil {
 		return err
 	}
-	w.know(next)
+	w.setKnown(next)
 	return nil
 }
 
@@ -130,12 +130,12 @@ func (w *Writer[T]) reread(ctx context.Context) error {
 	if now.GetUID() != w.known.GetUID() {
 		return errReplaced
 	}
-	w.know(now)
+	w.setKnown(now)
 	return nil
 }
 
-// know keeps the generation with which the work began: the status is about that spec, also if the spec changed meanwhile.
-func (w *Writer[T]) know(o T) {
+// setKnown keeps the generation with which the work began: the status is about that spec, also if the spec changed meanwhile.
+func (w *Writer[T]) setKnown(o T) {
 	o.SetGeneration(w.known.GetGeneration())
 	w.known = o
 }

@@ -56,7 +56,7 @@ func managers(leases []coordinationv1.Lease, where string, now time.Time) []Prog
 	for i := range leases {
 		p := Program{Role: RoleManager, State: StateFound, Namespace: leases[i].Namespace}
 		p.Component, p.Version = serving.Process(&leases[i])
-		if why := ended(&leases[i], now); why != "" {
+		if why := whyNotHeld(&leases[i], now); why != "" {
 			p.State, p.Message = StateNotRunning, why
 		}
 		all = append(all, p)
@@ -71,8 +71,8 @@ func managers(leases []coordinationv1.Lease, where string, now time.Time) []Prog
 // manager's clock.
 const clockSkew = time.Minute
 
-// ended says why no process holds a lease. It is empty while one does.
-func ended(lease *coordinationv1.Lease, now time.Time) string {
+// whyNotHeld says why no process holds a lease. It is empty while one does.
+func whyNotHeld(lease *coordinationv1.Lease, now time.Time) string {
 	s := lease.Spec
 	switch {
 	case s.HolderIdentity == nil || *s.HolderIdentity == "":

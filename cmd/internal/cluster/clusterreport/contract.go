@@ -45,8 +45,8 @@ type Preflight struct {
 	Clusters []Candidate        `json:"clusters"`
 }
 
-// At implements [render.Dated].
-func (p Preflight) At(began time.Time) any {
+// WithTime implements [render.Dated].
+func (p Preflight) WithTime(began time.Time) any {
 	p.Time = began
 	return p
 }
@@ -105,8 +105,8 @@ func (m Migration) ResourceName() string {
 	return "managedclustermigration.global-hub.open-cluster-management.io/" + m.Name
 }
 
-// At implements [render.Dated].
-func (m Migration) At(began time.Time) any {
+// WithTime implements [render.Dated].
+func (m Migration) WithTime(began time.Time) any {
 	m.Time = began
 	return m
 }
@@ -175,7 +175,7 @@ func MigrationOf(m *api.ManagedClusterMigration, s hub.State, now time.Time) Mig
 	d.Seconds = since(m, now)
 	for _, c := range s.Clusters {
 		one := Cluster{Name: c.Name, State: c.State, Hub: hubOf(m, s, c), Cause: render.Cause{Reason: c.Reason, Message: c.Message}, Seconds: since(m, now)}
-		if final(c.State) && !c.Since.IsZero() {
+		if hasArrived(c.State) && !c.Since.IsZero() {
 			one.Seconds = since(m, c.Since)
 		}
 		d.Clusters = append(d.Clusters, one)
@@ -199,8 +199,8 @@ func since(m *api.ManagedClusterMigration, t time.Time) float64 {
 	return max(0, t.Sub(m.Status.StartTime.Time).Seconds())
 }
 
-// final reports whether a cluster has arrived at one of the hubs.
-func final(s hub.ClusterState) bool {
+// hasArrived reports whether a cluster has arrived at one of the hubs.
+func hasArrived(s hub.ClusterState) bool {
 	return s == hub.Registered || s == hub.Moved || s == hub.Returned || s == hub.Restored
 }
 

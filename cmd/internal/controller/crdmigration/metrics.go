@@ -89,9 +89,9 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // outcomeLabels are the values of the label outcome.
 var outcomeLabels = []string{"migrated", "unchanged", "skipped", "gone", "deferred", "failed"}
 
-// of counts what a run reports, before it passes the report on to next. A report has all that
+// countReports counts what a run reports, before it passes the report on to next. A report has all that
 // the run has done so far; what was counted already is left out. A run that visits no object counts zero: an alert needs it.
-func (m *Metrics) of(crd string, next func(decision.Report)) func(decision.Report) {
+func (m *Metrics) countReports(crd string, next func(decision.Report)) func(decision.Report) {
 	for _, outcome := range outcomeLabels {
 		m.objects.WithLabelValues(crd, outcome)
 	}
@@ -117,8 +117,8 @@ func (m *Metrics) of(crd string, next func(decision.Report)) func(decision.Repor
 	}
 }
 
-// ended counts how a pass ended.
-func (m *Metrics) ended(crd string, o outcome, now time.Time) {
+// countPass counts how a pass ended.
+func (m *Metrics) countPass(crd string, o outcome, now time.Time) {
 	m.blockers.DeletePartialMatch(prometheus.Labels{"crd": crd})
 	for _, b := range o.blockers {
 		m.blockers.WithLabelValues(crd, b.Reason.String()).Add(1)

@@ -20,14 +20,14 @@ func TestMetrics(t *testing.T) {
 	if err := m.Register(registry); err != nil {
 		t.Fatal(err)
 	}
-	count := m.of("a.example.com", func(decision.Report) {})
+	count := m.countReports("a.example.com", func(decision.Report) {})
 	for _, n := range []int64{1, 2, 3} { // a run reports what it has done so far
 		count(decision.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: n, Failed: 1}, Remaining: 10 - n}})
 	}
-	m.of("b.example.com", func(decision.Report) {})(decision.Report{Storage: walk.Report{Counts: godwit.Counts{Unchanged: 1}}})
-	m.of("c.example.com", func(decision.Report) {}) // it hangs before its first report
-	m.ended("a.example.com", outcome{blockers: []godwit.Finding{{Reason: decision.ReasonForbidden}, {Reason: decision.ReasonForbidden}}}, time.Now())
-	m.ended("b.example.com", outcome{Summary: status.Summary{State: status.StateReady}}, time.Unix(1000, 0))
+	m.countReports("b.example.com", func(decision.Report) {})(decision.Report{Storage: walk.Report{Counts: godwit.Counts{Unchanged: 1}}})
+	m.countReports("c.example.com", func(decision.Report) {}) // it hangs before its first report
+	m.countPass("a.example.com", outcome{blockers: []godwit.Finding{{Reason: decision.ReasonForbidden}, {Reason: decision.ReasonForbidden}}}, time.Now())
+	m.countPass("b.example.com", outcome{Summary: status.Summary{State: status.StateReady}}, time.Unix(1000, 0))
 
 	want := `# HELP godwit_crd_objects_total Objects of a CustomResourceDefinition that a pass visited, by what became of them.
 # TYPE godwit_crd_objects_total counter

@@ -25,7 +25,7 @@ func (r *Reconciler) newMigration(m *v1alpha1.CRDMigration) (*migration, error) 
 	w := &migration{Reconciler: r, name: m.Name, uid: m.UID, generation: m.Generation, spec: withDefaults(m.Spec, r.Defaults)}
 	o, own := options(w.spec), limits(w.spec)
 	o.Journal = journal{migration: w, reader: r.Reader}
-	o.BeforePage = w.wanted
+	o.BeforePage = w.checkWanted
 	o.PageObjects = pageObjects(r.MaxWritesPerSecond, own)
 	o.Limiter = r.Limiter.Narrow(own) // also without limits of its own: the webhook of its objects may not answer
 	var err error
@@ -40,9 +40,9 @@ func (w *migration) isFor(m *v1alpha1.CRDMigration) bool {
 	return w != nil && w.uid == m.UID && w.generation == m.Generation
 }
 
-// wanted checks before each page whether the user and the configuration still ask for the
+// checkWanted checks before each page whether the user and the configuration still ask for the
 // migration.
-func (w *migration) wanted(ctx context.Context, crd *metav1.PartialObjectMetadata) error {
+func (w *migration) checkWanted(ctx context.Context, crd *metav1.PartialObjectMetadata) error {
 	m := &v1alpha1.CRDMigration{}
 	err := w.Client.Get(ctx, client.ObjectKey{Name: w.name}, m)
 	switch {
@@ -68,7 +68,7 @@ func (w *migration) advance(ctx context.Context, m *v1alpha1.CRDMigration) (outc
 	}
 	if w.plan == nil {
 		plan, err := PlanFor(ctx, w.migrator, w.name)
-		if err != nil || w.done(m, plan) {
+		if err != nil || w.isUnchanged(m, plan) {
 			return w.next(plan, decision.Report{}, err)
 		}
 		w.plan = &plan
@@ -91,7 +91,7 @@ func (w *migration) advance(ctx context.Context, m *v1alpha1.CRDMigration) (outc
 func (w *migration) run(ctx context.Context, plan decision.Plan, began time.Time) (decision.Report, error) {
 	progress, stop := w.status.Follow(ctx, &w.pace)
 	defer stop()
-	return w.migrator.Run(ctx, plan, w.Metrics.of(w.name, func(r decision.Report) {
+	return w.migrator.Run(ctx, plan, w.Metrics.countReports(w.name, func(r decision.Report) {
 		progress(func(m *v1alpha1.CRDMigration) {
 			record(m, r, began, time.Now())
 			migrating().apply(m)
@@ -109,12 +109,12 @@ func PlanFor(ctx context.Context, m *storageversion.Migrator, crd string) (plan 
 	return plan, err
 }
 
-// done reports whether the CRD is as the last complete pass left it: every trim is an event
+// isUnchanged reports whether the CRD is as the last complete pass left it: every trim is an event
 // of the CRD, and would start another pass. That pass read every object, so that a list that
 // fails now changes nothing.
-func (w *migration) done(m *v1alpha1.CRDMigration, p decision.Plan) bool {
+func (w *migration) isUnchanged(m *v1alpha1.CRDMigration, p decision.Plan) bool {
 	clean := p.State == decision.Clean || p.State == decision.StateUnknown && p.Trimmed
-	return (clean || !trims(w.spec)) && m.Status.CompletionTime != nil &&
+	return (clean || !trimsStoredVersions(w.spec)) && m.Status.CompletionTime != nil &&
 		m.Status.CRDUID == p.UID && m.Status.CRDGeneration == p.Generation && m.Status.ObservedGeneration == m.Generation
 }
 

@@ -19,7 +19,7 @@ func Occurrences(reason *godwit.Reason) []status.Occurrence {
 			continue
 		}
 		shown := status.Occurrence{Condition: string(o.State)}
-		if o.isNews() {
+		if o.needsEvent() {
 			shown.EventType = o.EventType()
 		}
 		if !slices.Contains(all, shown) {

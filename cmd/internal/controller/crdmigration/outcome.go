@@ -53,15 +53,15 @@ func (o outcome) apply(m *v1alpha1.CRDMigration) {
 		reason, message = o.blockers[0].Reason, o.blockers[0].Message
 	}
 	status.SetCondition(m, v1alpha1.ConditionBlocked, len(o.blockers) > 0, reason.Name, message)
-	m.Status.Blockers = worded(o.blockers[:min(len(o.blockers), maxSamples)])
+	m.Status.Blockers = fixText(o.blockers[:min(len(o.blockers), maxSamples)])
 }
 
 // maxSamples is what the CRD allows for failures and for blockers.
 const maxSamples = 20
 
-// isNews reports whether users get an event, unless the status says the same already.
+// needsEvent reports whether users get an event, unless the status says the same already.
 // Progress is no news.
-func (o outcome) isNews() bool {
+func (o outcome) needsEvent() bool {
 	return o.State != status.StateReconciling || o.Warning || o.Reason == decision.ReasonSettling.Name
 }
 
@@ -79,14 +79,14 @@ func (o outcome) announce(recorder events.EventRecorder, before *v1alpha1.CRDMig
 	if again {
 		reported = now
 	}
-	if o.isNews() && (again || !o.Same(before.Status.Conditions)) {
+	if o.needsEvent() && (again || !o.Same(before.Status.Conditions)) {
 		o.Announce(recorder, before, eventAction)
 	}
 	return reported
 }
 
-// worded words the fixes for the readers of a status.
-func worded(blockers []godwit.Finding) []v1alpha1.Blocker {
+// fixText words the fixes for the readers of a status.
+func fixText(blockers []godwit.Finding) []v1alpha1.Blocker {
 	var all []v1alpha1.Blocker
 	for _, b := range blockers {
 		all = append(all, v1alpha1.Blocker{Reason: b.Reason.String(), Message: b.Message, Remedy: remedy.Manager.Text(b.Fix)})

@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	w.reported = o.announce(r.Recorder, m, w.reported, time.Now())
-	r.Metrics.ended(m.Name, o, time.Now())
+	r.Metrics.countPass(m.Name, o, time.Now())
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 

@@ -80,16 +80,16 @@ func TestKilledPassForAnotherSpecIsNotDone(t *testing.T) {
 	ready := outcome{Summary: status.Summary{State: status.StateReady, Reason: decision.ReasonSucceeded.Name, Message: "done"}}
 	complete(m, decision.Report{}, ready, time.Now())
 	ready.apply(m)
-	if !w.done(m, plan) {
+	if !w.isUnchanged(m, plan) {
 		t.Fatalf("a pass that ended well is not done: %+v", m.Status)
 	}
 	m.Generation = 2
-	if w.done(m, plan) {
+	if w.isUnchanged(m, plan) {
 		t.Error("another spec is done before a pass")
 	}
 	describe(m, plan)
 	migrating().apply(m)
-	if w.done(m, plan) {
+	if w.isUnchanged(m, plan) {
 		t.Errorf("a pass under way is done: %+v", m.Status)
 	}
 }

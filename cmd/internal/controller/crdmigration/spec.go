@@ -42,9 +42,9 @@ func options(spec v1alpha1.CRDMigrationSpec) storageversion.Options {
 			o.Settle = -time.Nanosecond // none, where zero means the default
 		}
 	}
-	o.NoTrim = !trims(spec)
+	o.NoTrim = !trimsStoredVersions(spec)
 	for _, phase := range decision.Phases {
-		if !runs(spec, phase) {
+		if !includesPhase(spec, phase) {
 			o.SkipPhases = append(o.SkipPhases, phase)
 		}
 	}
@@ -76,13 +76,13 @@ func pageObjects(all float64, own walk.Limits) int64 {
 	return walk.DefaultPageObjects
 }
 
-// trims reports whether the migration trims status.storedVersions. Without the rewrite, the
+// trimsStoredVersions reports whether the migration trims status.storedVersions. Without the rewrite, the
 // version that objects are stored at is unknown.
-func trims(spec v1alpha1.CRDMigrationSpec) bool {
-	return (spec.Trim == nil || *spec.Trim) && runs(spec, decision.StorageVersionMigrationPhase)
+func trimsStoredVersions(spec v1alpha1.CRDMigrationSpec) bool {
+	return (spec.Trim == nil || *spec.Trim) && includesPhase(spec, decision.StorageVersionMigrationPhase)
 }
 
-// runs reports whether a phase is part of the migration. A spec without phases has both.
-func runs(spec v1alpha1.CRDMigrationSpec, phase decision.Phase) bool {
+// includesPhase reports whether a phase is part of the migration. A spec without phases has both.
+func includesPhase(spec v1alpha1.CRDMigrationSpec, phase decision.Phase) bool {
 	return len(spec.Phases) == 0 || slices.Contains(spec.Phases, v1alpha1.Phase(phase))
 }

@@ -34,8 +34,8 @@ func (m *memory) isClean(crd *metav1.PartialObjectMetadata) bool {
 	return m.clean[crd.Name] == generation{crd.UID, crd.Generation}
 }
 
-// listed remembers a CRD that a scan, and nothing but a scan, found clean.
-func (m *memory) listed(p decision.Plan) {
+// recordClean remembers a CRD that a scan, and nothing but a scan, found clean.
+func (m *memory) recordClean(p decision.Plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.unknown, p.Name)
@@ -48,9 +48,9 @@ func (m *memory) listed(p decision.Plan) {
 	m.clean[p.Name] = generation{p.UID, p.Generation}
 }
 
-// unlisted reports whether to tell users, by a CRDMigration: it shows the reason and the remedy,
+// recordUnlisted reports whether to tell users, by a CRDMigration: it shows the reason and the remedy,
 // and its passes retry.
-func (m *memory) unlisted(p decision.Plan) bool {
+func (m *memory) recordUnlisted(p decision.Plan) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.unknown == nil {

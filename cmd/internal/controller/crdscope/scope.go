@@ -109,7 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // ensure creates the CRDMigration of a CRD that needs one.
 func (r *Reconciler) ensure(ctx context.Context, crd *metav1.PartialObjectMetadata) (reconcile.Result, error) {
-	needed, err := r.needed(ctx, crd)
+	needed, err := r.needsMigration(ctx, crd)
 	if err != nil {
 		step := decision.Next(decision.Plan{}, decision.Report{}, err, decision.History{})
 		return reconcile.Result{RequeueAfter: step.After}, step.Err
@@ -123,10 +123,10 @@ func (r *Reconciler) ensure(ctx context.Context, crd *metav1.PartialObjectMetada
 	return reconcile.Result{}, nil
 }
 
-// needed reports whether there is something to migrate, or to tell users. A list that the API
+// needsMigration reports whether there is something to migrate, or to tell users. A list that the API
 // server does not answer is an error, which the queue retries with its backoff; such a CRD is
 // never remembered as clean.
-func (r *Reconciler) needed(ctx context.Context, crd *metav1.PartialObjectMetadata) (bool, error) {
+func (r *Reconciler) needsMigration(ctx context.Context, crd *metav1.PartialObjectMetadata) (bool, error) {
 	plan, err := crdmigration.PlanFor(ctx, r.Planner, crd.Name)
 	if err == nil && plan.State == decision.Clean && !r.memory.isClean(crd) {
 		plan, err = crdmigration.PlanFor(ctx, r.Scanner, crd.Name)
@@ -135,9 +135,9 @@ func (r *Reconciler) needed(ctx context.Context, crd *metav1.PartialObjectMetada
 	case err != nil:
 		return false, err
 	case plan.State != decision.StateUnknown:
-		r.memory.listed(plan)
+		r.memory.recordClean(plan)
 		return plan.State != decision.Clean, nil
-	case !plan.Unlisted.Starting && r.memory.unlisted(plan):
+	case !plan.Unlisted.Starting && r.memory.recordUnlisted(plan):
 		return true, nil
 	}
 	return false, plan.Unlisted

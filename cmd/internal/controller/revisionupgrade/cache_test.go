@@ -187,7 +187,7 @@ type decisions struct {
 func decisionsAbout(u *v1alpha1.ControllerRevisionUpgrade) decisions {
 	d := decisions{
 		Key: u.Namespace + "/" + u.Name + "/" + string(u.UID), Version: u.ResourceVersion, Trigger: string(triggerOf(u).UID) + triggerOf(u).Name + u.Labels[TriggerLabel],
-		Deleting: u.DeletionTimestamp != nil, Request: requestFor(u), Ended: ended(u), Spent: spent(u), Repeatable: repeatable(u), Observed: observed(u),
+		Deleting: u.DeletionTimestamp != nil, Request: requestFor(u), Ended: isFinished(u), Spent: isUsedUp(u), Repeatable: isRepeatable(u), Observed: isObserved(u),
 		Unwritten: u.Status.Phase == "" && len(u.Status.Conditions) == 0, Reason: readyReason(u),
 	}
 	d.Counted.add(u)

@@ -54,7 +54,7 @@ func (e *ensurer) find(ctx context.Context, candidates []candidate) (existing, e
 			x.others.addRolledBack(c.namespace, c.name, c.pending)
 		case one == nil:
 			x.missing = append(x.missing, missing{candidate: c})
-		case !c.retained && !c.rolledBack && repeatable(one):
+		case !c.retained && !c.rolledBack && isRepeatable(one):
 			x.missing = append(x.missing, missing{c, one})
 		case one.Labels[TriggerLabel] != string(e.trigger.UID):
 			x.others.add(one)
@@ -78,22 +78,22 @@ func (e *ensurer) upgradeOf(ctx context.Context, c candidate) (*v1alpha1.Control
 		}
 	}
 	for _, one := range e.byTarget[c.name] {
-		if uid := sourceUID(one); !spent(one) && (uid == c.uid || uid == "" && !ended(one)) {
+		if uid := sourceUID(one); !isUsedUp(one) && (uid == c.uid || uid == "" && !isFinished(one)) {
 			return one, nil
 		}
 	}
 	return nil, nil
 }
 
-// spent reports whether a user created an upgrade that ended. It is not created again, so that a trigger creates one of its own.
-func spent(one *v1alpha1.ControllerRevisionUpgrade) bool {
-	return one.Labels[TriggerLabel] == "" && ended(one) && phaseOf(one) != revision.RolledBack
+// isUsedUp reports whether a user created an upgrade that ended. It is not created again, so that a trigger creates one of its own.
+func isUsedUp(one *v1alpha1.ControllerRevisionUpgrade) bool {
+	return one.Labels[TriggerLabel] == "" && isFinished(one) && phaseOf(one) != revision.RolledBack
 }
 
-// repeatable reports whether a trigger created an upgrade that ended, and that was not rolled back: its revision is to be
+// isRepeatable reports whether a trigger created an upgrade that ended, and that was not rolled back: its revision is to be
 // upgraded again, such as after a restore, or if GitOps sets an old name again.
-func repeatable(one *v1alpha1.ControllerRevisionUpgrade) bool {
-	return one.Labels[TriggerLabel] != "" && one.DeletionTimestamp == nil && ended(one) && phaseOf(one) != revision.RolledBack
+func isRepeatable(one *v1alpha1.ControllerRevisionUpgrade) bool {
+	return one.Labels[TriggerLabel] != "" && one.DeletionTimestamp == nil && isFinished(one) && phaseOf(one) != revision.RolledBack
 }
 
 // ensure creates an upgrade. It deletes one that ended; the next scan creates another.
@@ -113,7 +113,7 @@ func (e *ensurer) create(ctx context.Context, upgrade *v1alpha1.ControllerRevisi
 		if err := e.reader.Get(ctx, client.ObjectKeyFromObject(upgrade), other); err != nil {
 			return client.IgnoreNotFound(err) // the next scan creates it
 		}
-		if other.Spec.TargetName == upgrade.Spec.TargetName && sourceUID(other) == sourceUID(upgrade) && !spent(other) {
+		if other.Spec.TargetName == upgrade.Spec.TargetName && sourceUID(other) == sourceUID(upgrade) && !isUsedUp(other) {
 			return nil
 		}
 		upgrade.Name = decision.WithSuffix(upgrade.Spec.TargetName, cmp.Or(upgrade.Spec.TargetUID, "gone-"+upgrade.Labels[TriggerLabel]), validation.DNS1123SubdomainMaxLength)

@@ -18,8 +18,8 @@ import (
 // phases leads to the same condition. Each documented reason has an occurrence.
 func TestOccurrencesOfReasons(t *testing.T) {
 	declaration := regexp.MustCompile(`(?m)^\t(Reason\w+) = Reasons\.Declare\(godwit\.Reason\{\n\t\tName: +"(\w+)"`)
-	set := regexp.MustCompile(`(?:setStatus|keepOld|with)\((?:(\w+), )?(Reason\w+),`)
-	source := sourceOf(t, "../../../../revision")
+	set := regexp.MustCompile(`(?:setStatus|keepOld|with)\((?:(\w+), )?(?:decision\.)?(Reason\w+),`)
+	source := sourceOf(t, "../../../../revision") + sourceOf(t, "../../../../revision/decision")
 	reasons := map[string]*godwit.Reason{}
 	for _, m := range declaration.FindAllStringSubmatch(source, -1) {
 		reasons[m[1]] = decision.Reasons.Find(m[2])

@@ -61,7 +61,7 @@ func (u *Upgrades) record(ctx context.Context, one *v1alpha1.ControllerRevisionU
 
 // suspend writes that an upgrade is suspended.
 func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade) error {
-	if observed(one) && readyReason(one) == ReasonSuspended.Name {
+	if isObserved(one) && readyReason(one) == ReasonSuspended.Name {
 		return nil
 	}
 	full, err := u.full(ctx, one)
@@ -78,7 +78,7 @@ func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevision
 
 // refuse writes that a newer release wrote an upgrade.
 func (u *Upgrades) refuse(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade) error {
-	if observed(one) && readyReason(one) == decision.ReasonNewerFormat.Name {
+	if isObserved(one) && readyReason(one) == decision.ReasonNewerFormat.Name {
 		return nil
 	}
 	full, err := u.full(ctx, one)

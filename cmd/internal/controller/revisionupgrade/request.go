@@ -50,17 +50,17 @@ func readyReason(upgrade *v1alpha1.ControllerRevisionUpgrade) string {
 	return ""
 }
 
-// observed reports whether the status is about the present spec.
-func observed(upgrade *v1alpha1.ControllerRevisionUpgrade) bool {
+// isObserved reports whether the status is about the present spec.
+func isObserved(upgrade *v1alpha1.ControllerRevisionUpgrade) bool {
 	return upgrade.Status.ObservedGeneration == upgrade.Generation
 }
 
-// ended reports whether an upgrade needs no more visits. One that was rolled back needs them until its new revision is
+// isFinished reports whether an upgrade needs no more visits. One that was rolled back needs them until its new revision is
 // deleted.
-func ended(upgrade *v1alpha1.ControllerRevisionUpgrade) bool {
+func isFinished(upgrade *v1alpha1.ControllerRevisionUpgrade) bool {
 	phase := phaseOf(upgrade)
 	retains := phase == revision.RolledBack && upgrade.Status.RetainedUntil != nil
-	return observed(upgrade) && phase.Ended() && !retains
+	return isObserved(upgrade) && phase.Ended() && !retains
 }
 
 // afterRollback reports whether a user asks for an upgrade of a revision that was rolled back: the user created the upgrade, or
@@ -95,8 +95,8 @@ func continuous(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) bool {
 	return spec.Run == v1alpha1.RunContinuous
 }
 
-// creates reports whether a mode creates upgrades.
-func creates(m v1alpha1.UpgradeMode) bool { return m == "" || m == v1alpha1.ModeUpgrade }
+// createsUpgrades reports whether a mode creates upgrades.
+func createsUpgrades(m v1alpha1.UpgradeMode) bool { return m == "" || m == v1alpha1.ModeUpgrade }
 
 // newerFormat is nil, or says which release of Godwit continues an upgrade of a newer one.
 func newerFormat(one *v1alpha1.ControllerRevisionUpgrade) error {

@@ -119,7 +119,7 @@ func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisio
 			}
 			checked = t.Clock.Now()
 		}
-		if f.add(i) && creates(spec.Mode) {
+		if f.add(i) && createsUpgrades(spec.Mode) {
 			f.candidates = append(f.candidates, candidateFor(i))
 		}
 		return nil

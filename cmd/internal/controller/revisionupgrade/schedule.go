@@ -49,8 +49,8 @@ func (s *schedule) Take(namespace string, open []*v1alpha1.ControllerRevisionUpg
 			kept[one.UID] = last
 		}
 		switch {
-		case observed(one) && last.next.After(now):
-			wait = sooner(wait, last.next.Sub(now))
+		case isObserved(one) && last.next.After(now):
+			wait = shorterWait(wait, last.next.Sub(now))
 			if phaseOf(one) == revision.Failed && readyReason(one) == decision.ReasonRefused.Name {
 				refused = append(refused, one)
 			}
@@ -63,12 +63,12 @@ func (s *schedule) Take(namespace string, open []*v1alpha1.ControllerRevisionUpg
 	if len(turn) > 0 {
 		turn = append(turn, refused[:min(len(refused), turnUpgrades-len(turn))]...)
 	}
-	s.keep(namespace, kept)
+	s.dropClosed(namespace, kept)
 	return turn, wait
 }
 
-// keep drops what is remembered of upgrades that are no longer open.
-func (s *schedule) keep(namespace string, visits map[types.UID]visit) {
+// dropClosed drops what is remembered of upgrades that are no longer open.
+func (s *schedule) dropClosed(namespace string, visits map[types.UID]visit) {
 	if s.visits == nil {
 		s.visits = map[string]map[types.UID]visit{}
 	}
@@ -140,8 +140,8 @@ func nextVisit(r revision.Result, now time.Time, pause time.Duration) time.Durat
 	return pause
 }
 
-// sooner returns the shorter of two waits, of which zero is none.
-func sooner(a, b time.Duration) time.Duration {
+// shorterWait returns the shorter of two waits, of which zero is none.
+func shorterWait(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}

@@ -56,7 +56,7 @@ func (p *triggerPass) advance(ctx context.Context) (status.Summary, time.Duratio
 	case p.unseen > 0: // they can't be counted yet
 		s.CompletionTime = nil
 		return p.upgrading(spec), status.Interval, nil
-	case creates(spec.Mode) && (summary.State != status.StateReady || summary.Reason == ReasonSourcesRetained.Name):
+	case createsUpgrades(spec.Mode) && (summary.State != status.StateReady || summary.Reason == ReasonSourcesRetained.Name):
 		s.CompletionTime = nil
 		return summary, p.untilScan(), nil
 	}
@@ -144,7 +144,7 @@ func (p *triggerPass) report(ctx context.Context, created, missing int) error {
 // the counts of the scan.
 func (p *triggerPass) aggregate(ctx context.Context) (status.Summary, error) {
 	s := &p.trigger.Status
-	if !creates(p.trigger.Spec.Mode) {
+	if !createsUpgrades(p.trigger.Spec.Mode) {
 		return p.summaryOf(p.trigger.Spec, *s.Counts), nil
 	}
 	list := &v1alpha1.ControllerRevisionUpgradeList{}

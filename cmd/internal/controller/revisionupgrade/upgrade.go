@@ -104,7 +104,7 @@ func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 			continue // the pass ended before this upgrade
 		}
 		next := nextVisit(r, now, pause)
-		wait = sooner(wait, next)
+		wait = shorterWait(wait, next)
 		done, failed := u.record(ctx, turn[i], r)
 		u.schedule.Set(turn[i], visit{next: now.Add(next), written: done})
 		err = errors.Join(err, failed)
@@ -156,7 +156,7 @@ func (u *Upgrades) open(ctx context.Context, namespace string, triggers triggerS
 		owner := triggerOf(one).UID
 		trigger, found := triggers[owner]
 		switch {
-		case one.DeletionTimestamp != nil, ended(one), trigger.Suspend, owner != "" && !found:
+		case one.DeletionTimestamp != nil, isFinished(one), trigger.Suspend, owner != "" && !found:
 		case newerFormat(one) != nil:
 			if err := u.refuse(ctx, one); err != nil {
 				return nil, err

@@ -57,8 +57,8 @@ type DoctorReport struct {
 	Unread  []Unread `json:"unread"`
 }
 
-// At implements [render.Dated].
-func (r DoctorReport) At(began time.Time) any {
+// WithTime implements [render.Dated].
+func (r DoctorReport) WithTime(began time.Time) any {
 	r.Time = began
 	return r
 }

@@ -250,7 +250,7 @@ func (c *change) End(ctx context.Context) error {
 	for _, b := range blockersOf(p, err) {
 		item.Failures = append(item.Failures, render.Failure(p.Name, b, c.Remedies()))
 	}
-	end := frame.Ended(ctx)
+	end := frame.ContextCode(ctx)
 	if code == frame.Error && end == frame.OK {
 		item.Failures = append(item.Failures, godwit.Failure{Name: p.Name, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: explain(ctx, c.connection, p.Name, err).Error()}})
 	}

@@ -51,24 +51,24 @@ func stateIn[W comparable](states map[W]planreport.State, word W, unknown planre
 	return unknown
 }
 
-// planned is what a plan says about an object.
-func (o *Object) planned(s planreport.State, blockers []render.ObjectProblem) {
+// setPlan is what a plan says about an object.
+func (o *Object) setPlan(s planreport.State, blockers []render.ObjectProblem) {
 	if o.Before == "" && o.Result == "" {
 		o.Before = s
 	}
 	o.After, o.Blockers = s, render.Present(blockers)
 }
 
-// ran is what a run says about an object.
-func (o *Object) ran(result, detail string, after planreport.State, blockers []render.ObjectProblem) {
+// setRun is what a run says about an object.
+func (o *Object) setRun(result, detail string, after planreport.State, blockers []render.ObjectProblem) {
 	o.Result, o.Detail, o.After, o.Blockers = result, detail, after, render.Present(blockers)
 }
 
 // notProven is the proof of an object that is not proven.
 const notProven = "NotProven"
 
-// verified is what a verification says about an object.
-func (o *Object) verified(proven bool, proof string) {
+// setVerification is what a verification says about an object.
+func (o *Object) setVerification(proven bool, proof string) {
 	if proven {
 		o.Proof, o.After = proof, cmp.Or(o.After, planreport.Clean)
 		return
@@ -79,8 +79,8 @@ func (o *Object) verified(proven bool, proof string) {
 	}
 }
 
-// wrote adds a version of godwit that wrote a document.
-func (b *builder) wrote(version string) {
+// addVersion adds a version of godwit that wrote a document.
+func (b *builder) addVersion(version string) {
 	if version != "" && !slices.Contains(b.report.Versions, version) {
 		b.report.Versions = append(b.report.Versions, version)
 	}

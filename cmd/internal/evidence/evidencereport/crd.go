@@ -14,7 +14,7 @@ func noCommands(string) string { return "" }
 
 func (b *builder) crdPlan(p crdreport.Plan) {
 	row := planreport.CRDRow([]crdreport.Plan{p}, noCommands)
-	b.object(planreport.CRDs, p.Name).planned(row.State, row.Blockers)
+	b.object(planreport.CRDs, p.Name).setPlan(row.State, row.Blockers)
 }
 
 // runStates are the states that a run leaves.
@@ -25,7 +25,7 @@ var runStates = map[crdreport.Result]planreport.State{
 
 func (b *builder) crdRun(r crdreport.Run) {
 	after := stateIn(runStates, r.Result, planreport.Unknown)
-	b.object(planreport.CRDs, r.Name).ran(string(r.Result), crdreport.Summary(r), after, failures(r.Failures))
+	b.object(planreport.CRDs, r.Name).setRun(string(r.Result), crdreport.Summary(r), after, failures(r.Failures))
 }
 
 func failures(list []godwit.Failure) []render.ObjectProblem {
@@ -38,7 +38,7 @@ func failures(list []godwit.Failure) []render.ObjectProblem {
 
 func (b *builder) verification(v crdreport.Verification) {
 	proof := fmt.Sprintf("Proven: %s in etcd at %s", render.Count(v.Objects, "object", "objects"), v.StorageVersion)
-	b.object(planreport.CRDs, v.Name).verified(v.Proven(), proof)
+	b.object(planreport.CRDs, v.Name).setVerification(v.Proven(), proof)
 }
 
 func (b *builder) check(c crdreport.Check) {

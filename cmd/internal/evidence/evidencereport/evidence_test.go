@@ -191,7 +191,7 @@ func TestPreflight(t *testing.T) {
 		p := clusterreport.NoPreflight("hub1", "hub2")
 		p.Decision = d
 		p.Checks = []clusterreport.Check{{Name: "Heartbeat", Decision: d, Problem: render.Problem{Reason: "HeartbeatStale", Message: "an hour ago"}}}
-		return file(t, name, p.At(time.Unix(1_780_000_000, 0)))
+		return file(t, name, p.WithTime(time.Unix(1_780_000_000, 0)))
 	}
 	m := clusterreport.NoMigration("ns", "east")
 	m.From, m.To, m.Phase, m.Settled, m.Counts = "hub1", "hub2", api.PhaseCompleted, true, clusterreport.Counts{Total: 2, Moved: 2}

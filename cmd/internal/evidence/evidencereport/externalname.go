@@ -26,7 +26,7 @@ func (b *builder) namePlan(p externalnamereport.Plan) {
 	if state == planreport.Blocked {
 		blockers = render.Of("", p.Problem)
 	}
-	b.object(planreport.ExternalNames, nameOf(p.Kind, p.Namespace, p.Name)).planned(state, blockers)
+	b.object(planreport.ExternalNames, nameOf(p.Kind, p.Namespace, p.Name)).setPlan(state, blockers)
 }
 
 // phaseStates are the states that a run leaves.
@@ -42,5 +42,5 @@ func (b *builder) nameRun(r externalnamereport.Run) {
 		blockers = render.Of("", r.Problem)
 	}
 	b.object(planreport.ExternalNames, nameOf(r.Kind, r.Namespace, r.Name)).
-		ran(string(r.Phase), fmt.Sprintf("%q, before %q", r.After, r.Before), after, blockers)
+		setRun(string(r.Phase), fmt.Sprintf("%q, before %q", r.After, r.Before), after, blockers)
 }

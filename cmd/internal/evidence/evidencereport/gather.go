@@ -86,14 +86,14 @@ func (all builders) add(f File) {
 	if h.Time != nil {
 		d.Time, d.TimeOf = h.Time.UTC(), "Document"
 	}
-	for _, b := range all.about(f, h.Kind) {
+	for _, b := range all.reportsOf(f, h.Kind) {
 		b.report.Documents = append(b.report.Documents, d)
-		b.wrote(h.Version)
+		b.addVersion(h.Version)
 	}
 }
 
-// about are the reports to which a document belongs. A plan of several clusters belongs to each.
-func (all builders) about(f File, kind string) []*builder {
+// reportsOf are the reports to which a document belongs. A plan of several clusters belongs to each.
+func (all builders) reportsOf(f File, kind string) []*builder {
 	if kind != planreport.Kind || f.Folder {
 		return []*builder{all.of(f.Cluster)}
 	}
@@ -118,7 +118,7 @@ func addVersions(all builders, f File) (int, error) {
 	}
 	for _, p := range l.Items {
 		if p.Role == "Client" {
-			all.of(f.Cluster).wrote(p.Version)
+			all.of(f.Cluster).addVersion(p.Version)
 		}
 	}
 	return len(l.Items), nil

@@ -32,7 +32,7 @@ func addPreflight(all builders, f File) (int, error) {
 			blockers = append(blockers, render.ObjectProblem{Object: c.Name, Problem: render.Problem{Reason: found.Reason, Message: found.Message}})
 		}
 	}
-	all.of(f.Cluster).object(planreport.Hubs, betweenHubs(p.From, p.To)).planned(state, blockers)
+	all.of(f.Cluster).object(planreport.Hubs, betweenHubs(p.From, p.To)).setPlan(state, blockers)
 	return len(p.Clusters), nil
 }
 
@@ -58,5 +58,5 @@ func (b *builder) migration(m clusterreport.Migration) {
 		o.Before = p.Before
 		delete(b.objects, before)
 	}
-	o.ran(string(m.Phase), clusterreport.Progress(m), row.State, row.Blockers)
+	o.setRun(string(m.Phase), clusterreport.Progress(m), row.State, row.Blockers)
 }

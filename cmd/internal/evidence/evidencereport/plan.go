@@ -25,19 +25,19 @@ const interruptedRun = "interrupted run"
 func (b *builder) row(r planreport.Row) {
 	switch r.Domain {
 	case planreport.Resources:
-		b.object(planreport.Resources, interruptedRun).planned(r.State, r.Blockers)
+		b.object(planreport.Resources, interruptedRun).setPlan(r.State, r.Blockers)
 		return
 	case planreport.CRDs: // the first row of a cluster
 		delete(b.objects, objectKey{planreport.Resources, interruptedRun})
 	}
 	if len(r.Objects) == 0 && r.State != planreport.Clean { // a cluster or a domain that was not read
-		b.object(r.Domain, string(r.Domain)).planned(r.State, r.Blockers)
+		b.object(r.Domain, string(r.Domain)).setPlan(r.State, r.Blockers)
 		return
 	}
 	delete(b.objects, objectKey{r.Domain, string(r.Domain)})
 	delete(b.objects, objectKey{planreport.Cluster, string(planreport.Cluster)})
 	for _, o := range r.Objects {
-		b.object(r.Domain, o.Name).planned(o.State, o.Blockers)
+		b.object(r.Domain, o.Name).setPlan(o.State, o.Blockers)
 	}
 	listed := map[string]bool{}
 	for _, o := range r.Objects {
@@ -45,7 +45,7 @@ func (b *builder) row(r planreport.Row) {
 	}
 	for k, o := range b.objects { // a plan leaves objects out that are clean by now
 		if k.domain == r.Domain && !listed[k.name] && r.ObjectsLeftOut == 0 && r.Domain != planreport.ExternalNames {
-			o.planned(planreport.Clean, nil)
+			o.setPlan(planreport.Clean, nil)
 		}
 	}
 	if b.plans[r.Domain] == nil {

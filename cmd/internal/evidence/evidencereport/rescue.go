@@ -14,7 +14,7 @@ var rescueStates = map[crdreport.Result]planreport.State{
 func (b *builder) rescue(r crdreport.Rescue) {
 	after := stateIn(rescueStates, r.Result, planreport.Blocked)
 	detail := render.Number(r.Objects.Migrated) + " migrated of " + render.Count(r.Objects.Total, "object", "objects")
-	b.object(planreport.CRDs, r.Name).ran(string(r.Result), detail, after, failures(r.Failures))
+	b.object(planreport.CRDs, r.Name).setRun(string(r.Result), detail, after, failures(r.Failures))
 }
 
 // addDiagnoses adds what names versions of CRDs that are not served. The last document about a CRD counts.
@@ -26,12 +26,12 @@ func addDiagnoses(all builders, f File) (int, error) {
 	b := all.of(f.Cluster)
 	row := planreport.ReferenceRow(d, noCommands, "")
 	for _, o := range row.Objects {
-		b.object(planreport.References, o.Name).planned(o.State, o.Blockers)
+		b.object(planreport.References, o.Name).setPlan(o.State, o.Blockers)
 	}
 	whole := objectKey{planreport.References, string(planreport.References)}
 	delete(b.objects, whole)
 	if len(d.Unread) > 0 {
-		b.object(whole.domain, whole.name).planned(row.State, row.Blockers[:1])
+		b.object(whole.domain, whole.name).setPlan(row.State, row.Blockers[:1])
 	}
 	return len(d.Items), nil
 }

@@ -18,7 +18,7 @@ var resourceStates = map[string]planreport.State{"Clean": planreport.Clean, "Rea
 func (b *builder) resourcePlan(p resourcereport.Plan) {
 	state := stateIn(resourceStates, p.State, planreport.Unknown)
 	if o := b.object(planreport.Resources, p.Name); o.Result == "" || state != planreport.Ready {
-		o.planned(state, render.Of("", p.Blockers...))
+		o.setPlan(state, render.Of("", p.Blockers...))
 	}
 }
 
@@ -30,11 +30,11 @@ var rewriteStates = map[resourcereport.Result]planreport.State{
 
 func (b *builder) resourceRun(r resourcereport.Run) {
 	after := stateIn(rewriteStates, r.Result, planreport.Unknown)
-	b.object(planreport.Resources, r.Name).ran(string(r.Result), resourcereport.Summary(r), after, failures(r.Failures))
+	b.object(planreport.Resources, r.Name).setRun(string(r.Result), resourcereport.Summary(r), after, failures(r.Failures))
 }
 
 func (b *builder) resourceVerification(v resourcereport.Verification) {
 	forms := render.OrDash(strings.Join(slices.Sorted(maps.Keys(v.ByForm)), ", "))
 	proof := fmt.Sprintf("%s: %s in etcd as %s", v.Result, render.Count(v.Objects, "object", "objects"), forms)
-	b.object(planreport.Resources, v.Name).verified(v.Result == resourcereport.Proven || v.Result == resourcereport.Uniform, proof)
+	b.object(planreport.Resources, v.Name).setVerification(v.Result == resourcereport.Proven || v.Result == resourcereport.Uniform, proof)
 }

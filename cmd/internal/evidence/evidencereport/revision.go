@@ -14,7 +14,7 @@ func addRevisionPlan(all builders, f File) (int, error) {
 	b := all.of(f.Cluster)
 	for _, p := range l.Items {
 		row := planreport.RevisionRow(revisionreport.PlanList{Items: []revisionreport.Plan{p}}, noCommands)
-		b.object(planreport.Revisions, p.Namespace+"/"+p.Name).planned(row.State, row.Blockers)
+		b.object(planreport.Revisions, p.Namespace+"/"+p.Name).setPlan(row.State, row.Blockers)
 	}
 	return len(l.Items), nil
 }
@@ -37,7 +37,7 @@ func addRevisionRun(all builders, f File) (int, error) {
 		if r.Replacement != "" {
 			detail = "new revision " + r.Replacement
 		}
-		b.object(planreport.Revisions, r.Namespace+"/"+r.Name).ran(string(r.Phase), detail, after, blockers)
+		b.object(planreport.Revisions, r.Namespace+"/"+r.Name).setRun(string(r.Phase), detail, after, blockers)
 	}
 	return n, nil
 }

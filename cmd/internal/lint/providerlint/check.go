@@ -77,7 +77,7 @@ func checkManifests(ctx context.Context, folder string) ([]Finding, int, error) 
 					Message: "the CRD is part of a template. Render the template, and check the result"})
 			}
 			for _, crd := range crds {
-				if checked(crd) {
+				if isManaged(crd) {
 					n++
 					all = append(all, CheckCRD(ctx, name, crd)...)
 				}

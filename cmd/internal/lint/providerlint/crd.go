@@ -19,8 +19,8 @@ import (
 // managedCategory is the category that Crossplane's providers give the CRDs of managed resources.
 const managedCategory = "managed"
 
-// checked reports whether a CRD is one of managed resources, or says that it is.
-func checked(crd *apiextensionsv1.CustomResourceDefinition) bool {
+// isManaged reports whether a CRD is one of managed resources, or says that it is.
+func isManaged(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	_, declares := crd.Annotations[fieldmigration.AnnotationKeyFields]
 	return declares || slices.Contains(crd.Spec.Names.Categories, managedCategory)
 }

@@ -209,14 +209,14 @@ func orNull(t time.Time) *time.Time {
 	return &utc
 }
 
-// At implements [render.Dated].
-func (l PlanList) At(began time.Time) any {
+// WithTime implements [render.Dated].
+func (l PlanList) WithTime(began time.Time) any {
 	l.Time = began
 	return l
 }
 
-// At implements [render.Dated].
-func (r RunReport) At(began time.Time) any {
+// WithTime implements [render.Dated].
+func (r RunReport) WithTime(began time.Time) any {
 	r.Time = began
 	return r
 }

@@ -24,9 +24,9 @@ func run(now clock.PassiveClock) int {
 	return root.Main(ctx, os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, now)
 }
 
-// untilSignal gives the first signal to the command, which ends in order, and
-// leaves the second to end the process. Unlike with signal.NotifyContext it
-// does so before the context ends, and thus before the user is told.
+// untilSignal cancels the context at the first signal, so that the command ends in order; the second signal ends the
+// process. Unlike signal.NotifyContext, it stops handling signals before the context ends, and so before the command
+// prints that it ends.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 1)

@@ -1,5 +1,5 @@
-// Package broker has the settings by which a process reaches Kafka. A command line and a
-// configuration file have the same ones.
+// Package broker has the settings with which a process connects to Kafka. Command line and configuration file have the
+// same settings.
 package broker
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/kafka"
 )
 
-// Mechanisms are those by which a password authenticates a client.
+// Mechanisms are the SASL mechanisms for passwords.
 var Mechanisms = []string{kafka.ScramSHA256, kafka.ScramSHA512}
 
-// Settings say how to reach Kafka.
+// Settings are the connection settings of Kafka.
 type Settings struct {
 	// Brokers are the brokers of Kafka as HOST:PORT.
 	Brokers []string `json:"brokers,omitempty"`
@@ -38,7 +38,7 @@ type Settings struct {
 	Plaintext bool `json:"plaintext,omitempty"`
 }
 
-// Names are what the user calls the settings, for messages.
+// Names are the user's names of the settings, for messages.
 type Names struct{ Brokers, CA, Cert, Key, SASL, User, PasswordFile, Plaintext string }
 
 // Keys are the names of the settings in a section of a configuration file.
@@ -68,7 +68,7 @@ func (s Settings) Validate(n Names) error {
 	return nil
 }
 
-// Options are those of a client with a name, as brokers log it. The settings are valid.
+// Options returns the options of a client with a name, which brokers log. The settings must be valid.
 func (s Settings) Options(client string, n Names) (kafka.Options, error) {
 	o := kafka.Options{Brokers: s.Brokers, ClientID: client}
 	if !s.Plaintext {

@@ -79,7 +79,7 @@ func (o *rollback) Question() (string, error) {
 		clusterreport.Progress(m.report(o.connection)), m.Name, m.Namespace, o.connection.Where(), m.Spec.From), nil
 }
 
-// Run implements frame.Change. It is one request, whose answer a user who interrupts waits for.
+// Run implements frame.Change. It sends one request, and waits for the answer even after an interruption.
 func (o *rollback) Run(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -112,7 +112,7 @@ func (o *rollback) End(ctx context.Context) error {
 	return c.followToEnd(ctx, o.App, o.output, m, abortCode)
 }
 
-// abortCode is OK for a migration whose clusters are all back.
+// abortCode returns OK if all clusters of the migration have returned.
 func abortCode(m clusterreport.Migration) frame.Code {
 	switch {
 	case !m.Settled:

@@ -21,7 +21,7 @@ import (
 // labelLocal marks the hub that is the global hub itself.
 const labelLocal = "local-cluster"
 
-// preflight does a preflight from the global hub, and from the hubs to which the user has access.
+// preflight runs a preflight on the global hub, and on the hubs to which the user has access.
 func (c *connection) preflight(ctx context.Context, a *frame.App, q preflight.Request, h hubFlags) (clusterreport.Preflight, error) {
 	hubs := preflight.Hubs{Global: c.client, ManagerNamespace: h.managerNamespace, Clock: a.Clock}
 	none := clusterreport.NoPreflight(q.From, q.To)
@@ -44,7 +44,7 @@ func (c *connection) preflight(ctx context.Context, a *frame.App, q preflight.Re
 	return clusterreport.PreflightOf(r, func(check preflight.Check) string { return remedyFor(a, q, check, known) }), nil
 }
 
-// checkWorks is the check that a user without access to the source hub has to decide on.
+// checkWorks is the check that a user without access to the source hub must accept.
 const checkWorks = "ManifestWorks"
 
 // worksNotChecked is the check of a source hub without access.
@@ -58,7 +58,7 @@ func (h hubFlags) worksNotChecked(hubs preflight.Hubs) []preflight.Check {
 	}}}
 }
 
-// view connects to a hub, by a context or because it is the global hub. It is nil without access.
+// view connects to a hub, with a context or because it is the global hub. It returns nil without access.
 func (c *connection) view(ctx context.Context, a *frame.App, hub, kubeContext, agentNamespace string) (*preflight.View, error) {
 	if kubeContext != "" {
 		a = a.InContext(kubeContext)
@@ -88,7 +88,7 @@ func (c *connection) isLocal(ctx context.Context, hub string) (bool, error) {
 	return mc.Labels[labelLocal] == "true", nil
 }
 
-// remedyFor is a command or a flag for a check. known are the ManagedClusters of the global hub.
+// remedyFor returns a command or a flag for a check. known are the ManagedClusters of the global hub.
 func remedyFor(a *frame.App, q preflight.Request, check preflight.Check, known []string) string {
 	sides := map[string]struct{ hub, flag string }{
 		preflight.CheckSourceHub: {q.From, "--from"}, preflight.CheckSourceAgent: {q.From, "--from-context"}, preflight.CheckSelection: {q.From, "--from-context"},
@@ -127,7 +127,7 @@ func writePreflight(a *frame.App, f frame.Output, p clusterreport.Preflight) fun
 	return func(w io.Writer) error { return clusterreport.WritePreflight(w, a.Style(w, f), p) }
 }
 
-// preflightCode is the exit code of a preflight.
+// preflightCode returns the exit code of a preflight.
 func preflightCode(d preflight.Decision) frame.Code {
 	switch d {
 	case preflight.Ready:

@@ -42,7 +42,7 @@ type connection struct {
 	scope  permission.Scope
 }
 
-// dial connects for a command, to whose permissions the scope belongs.
+// dial connects for a command. The scope is that of the command's permissions.
 func dial(ctx context.Context, a *frame.App, command permission.Command, scope permission.Scope) (*connection, error) {
 	p := frame.Purpose{Command: command}
 	if command.Of == permission.Migrations {
@@ -85,7 +85,7 @@ func newClient(config *rest.Config, scheme *runtime.Scheme) (client.Client, erro
 	return client.New(config, client.Options{Scheme: scheme, HTTPClient: clients, Mapper: mapper})
 }
 
-// dialGlobal connects to the global hub, which must serve our kind.
+// dialGlobal connects to the global hub, which must serve Godwit's ManagedClusterMigration.
 func dialGlobal(ctx context.Context, a *frame.App, command permission.Command, scope permission.Scope) (*connection, error) {
 	c, err := dial(ctx, a, command, scope)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *connection) missing(ctx context.Context) error {
 	return c.Missing(ctx, c.Purpose.Command.Permissions(c.scope))
 }
 
-// notFound is the error of a name that does not exist.
+// notFound returns the error for a name that does not exist.
 func notFound(message, remedy string) error {
 	return &frame.ActionableError{Reason: render.ReasonNotFound, Message: message, Remedy: remedy}
 }

@@ -38,7 +38,7 @@ func (o *creation) addTo(a *frame.App, c *cobra.Command) {
 	o.output.AddTo(c, clusterreport.NoMigration("", ""))
 }
 
-// checkName refuses the name that the API server would refuse.
+// checkName refuses a name that the API server would refuse.
 func checkName(name string) error {
 	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
 		return frame.Usagef("%q is not a valid migration name: %s", name, wrong[0])
@@ -46,7 +46,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// planned is a migration that is to be created.
+// planned is a migration to create.
 type planned struct {
 	*creation
 	app        *frame.App
@@ -55,7 +55,7 @@ type planned struct {
 	err        error
 }
 
-// plan does the preflight of a migration. In a dry run it has the API server check the migration.
+// plan runs the preflight of a migration. In a dry run, the API server checks the migration too.
 func (o *creation) plan(ctx context.Context, a *frame.App, c *connection, m *api.ManagedClusterMigration) (frame.Change, error) {
 	if err := c.missing(ctx); err != nil {
 		return nil, frame.Refuse(err)
@@ -87,7 +87,7 @@ func (p *planned) Question() (string, error) {
 	return fmt.Sprintf("\nMove %s from %s to %s, by managedclustermigration %s in namespace %s on %s?", clustersOf(m), m.Spec.From, m.Spec.To, m.Name, m.Namespace, p.connection.Where()), nil
 }
 
-// Run implements frame.Change. It is one request, whose answer a user who interrupts waits for.
+// Run implements frame.Change. It sends one request, and waits for the answer even after an interruption.
 func (p *planned) Run(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -110,7 +110,7 @@ func (p *planned) End(ctx context.Context) error {
 	return p.connection.followToEnd(ctx, p.app, p.output, created, statusCode)
 }
 
-// check prints the preflight, and refuses to create what is blocked.
+// check prints the preflight, and refuses to create a blocked migration.
 func (o *creation) check(ctx context.Context, a *frame.App, c *connection, m *api.ManagedClusterMigration) error {
 	q := preflight.Request{From: string(m.Spec.From), To: string(m.Spec.To), Placement: m.Spec.IncludedManagedClustersPlacementRef, AcceptEvictedWorks: o.acceptEvictedWorks}
 	for _, name := range m.Spec.IncludedManagedClusters {
@@ -137,7 +137,7 @@ func (o *creation) check(ctx context.Context, a *frame.App, c *connection, m *ap
 // writeTimeout bounds the one request that writes.
 const writeTimeout = 10 * time.Second
 
-// explainRefusal says what the API server does not accept in a migration.
+// explainRefusal returns why the API server refuses a migration.
 func (c *connection) explainRefusal(ctx context.Context, m *api.ManagedClusterMigration, err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -154,7 +154,7 @@ func (c *connection) explainRefusal(ctx context.Context, m *api.ManagedClusterMi
 	return frame.Refuse(fmt.Errorf("managedclustermigration %s is invalid: %s; nothing was written", m.Name, strings.Join(why, "; ")))
 }
 
-// clustersOf names what a migration moves, in a question.
+// clustersOf returns the clusters of a migration in words, for a question.
 func clustersOf(m *api.ManagedClusterMigration) string {
 	if placement := m.Spec.IncludedManagedClustersPlacementRef; placement != "" {
 		return "the clusters of Placement " + placement

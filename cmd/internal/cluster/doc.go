@@ -1,13 +1,12 @@
-// Package cluster has the commands for moves of managed clusters between hubs: `godwit cluster`.
+// Package cluster has the commands that migrate managed clusters between hubs: `godwit cluster`.
 //
 // They use the global hub, which has the migrations. With access to the hubs, a preflight also checks
 // the clusters; what it can't read is NotChecked.
 //
 // # Reading order
 //
-// connection.go connects to the global hub and to the hubs. migration.go finds migrations by name.
-// selection.go has the flags that say what moves, and checks.go does the preflight. follow.go shows the
-// progress of a migration, and create.go checks, asks and creates one. The commands are in preflight.go,
-// start.go, status.go, abort.go, retry.go and enroll.go, and cluster.go is their parent. A file uses only
-// files before it.
+// connection.go connects to the global hub and to the hubs. migration.go finds migrations by name. selection.go has the
+// flags that select clusters, and checks.go runs the preflight. follow.go shows the progress of a migration, and
+// create.go checks, asks and creates one. The commands are in preflight.go, start.go, status.go, abort.go, retry.go and
+// enroll.go, and cluster.go is their parent. A file uses only files before it.
 package cluster

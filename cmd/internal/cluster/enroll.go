@@ -68,12 +68,12 @@ func enrollCommand(a *frame.App) *cobra.Command {
 	return c
 }
 
-// printKey is the command with which an administrator of a hub prints the key of its agent.
+// printKey returns the command with which an administrator of a hub prints the key of its agent.
 func printKey(namespace string) string {
 	return "kubectl -n " + namespace + " get secret " + identity.Secret + " -o go-template='{{.data." + identity.Public + " | base64decode}}'"
 }
 
-// enrollment is a key that is to be written.
+// enrollment is a key to write.
 type enrollment struct {
 	*enrollOptions
 	connection *connection
@@ -84,7 +84,7 @@ type enrollment struct {
 	err        error
 }
 
-// plan reads the key and the ConfigMap of the manager, and prints what the user compares.
+// plan reads the key and the ConfigMap of the manager, and prints the fingerprint for the user to compare.
 func (o *enrollOptions) plan(ctx context.Context, hub string) (frame.Change, error) {
 	c, err := dial(ctx, o.App, clusterpermission.Enroll, permission.Scope{Installation: o.managerNamespace})
 	if err != nil {
@@ -125,7 +125,7 @@ func (o *enrollOptions) configMap() client.ObjectKey {
 	return client.ObjectKey{Namespace: o.managerNamespace, Name: manager.EnrolledHubs}
 }
 
-// unknownHub is the error of a hub that has no ManagedCluster.
+// unknownHub returns the error for a hub that has no ManagedCluster.
 func (c *connection) unknownHub(ctx context.Context, hub string) error {
 	message := fmt.Sprintf("ManagedCluster %s not found on %s", hub, c.Where())
 	known, _ := c.managedClusters(ctx) // without them nothing is suggested
@@ -175,7 +175,7 @@ func (e *enrollment) Question() (string, error) {
 	return fmt.Sprintf("The manager on %s will accept every message that is signed with this key as one of hub %s. Enroll it?", e.connection.Where(), e.hub), nil
 }
 
-// Run implements frame.Change. It is one request, whose answer a user who interrupts waits for.
+// Run implements frame.Change. It sends one request, and waits for the answer even after an interruption.
 func (e *enrollment) Run(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -209,7 +209,7 @@ func (e *enrollment) End(context.Context) error {
 	return e.err
 }
 
-// fingerprintOf shows a key that was enrolled.
+// fingerprintOf returns the fingerprint of an enrolled key.
 func fingerprintOf(text string) string {
 	key, err := identity.Parse(text)
 	if err != nil {

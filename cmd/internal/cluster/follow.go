@@ -13,8 +13,8 @@ import (
 // followEvery is how often the progress of a migration is read. Phases take seconds to minutes.
 const followEvery = time.Second
 
-// reread reads a migration again after a pause. Without an error, it returns false if the context has
-// ended, with the migration as it was read last.
+// reread reads a migration again after a pause. If the context has ended, it returns false, and the migration that was
+// read last.
 func (c *connection) reread(ctx context.Context, m migration) (migration, bool, error) {
 	select {
 	case <-ctx.Done():
@@ -28,7 +28,7 @@ func (c *connection) reread(ctx context.Context, m migration) (migration, bool, 
 	return next, err == nil, err
 }
 
-// follow prints the progress of a migration until nothing of it is left to do, or the context ends.
+// follow prints the progress of a migration until it has settled or the context ends.
 func (c *connection) follow(ctx context.Context, a *frame.App, m migration) (migration, error) {
 	for said := ""; ; {
 		if now := clusterreport.Progress(m.report(c)); now != said {
@@ -46,8 +46,7 @@ func (c *connection) follow(ctx context.Context, a *frame.App, m migration) (mig
 	}
 }
 
-// followRequest waits until the manager has taken the request: a migration that had failed looks settled
-// until then.
+// followRequest waits until the manager has accepted the request: a failed migration looks settled until then.
 func (c *connection) followRequest(ctx context.Context, m migration) (migration, error) {
 	for m.Annotations[api.RequestAnnotation] != "" {
 		next, more, err := c.reread(ctx, m)
@@ -59,12 +58,12 @@ func (c *connection) followRequest(ctx context.Context, m migration) (migration,
 	return m, nil
 }
 
-// watchCommand is the command that shows the progress of a migration.
+// watchCommand returns the command that shows the progress of a migration.
 func watchCommand(a *frame.App, m migration) string {
 	return a.Hint("cluster status " + m.Name + " --watch --namespace=" + m.Namespace)
 }
 
-// printWatch tells a user who does not watch a migration how to.
+// printWatch prints the command that follows the migration.
 func printWatch(a *frame.App, m migration) {
 	a.Console.Printf("watch it: %s\n", watchCommand(a, m))
 }
@@ -77,8 +76,8 @@ func (c *connection) print(a *frame.App, f frame.Output, m migration) error {
 	})
 }
 
-// followToEnd follows a migration, prints its document, and chooses the exit code by code. A migration
-// continues when the user stops watching it.
+// followToEnd follows a migration, prints its document, and returns the exit code of code. The migration continues if
+// the user stops watching it.
 func (c *connection) followToEnd(ctx context.Context, a *frame.App, f frame.Output, m migration, code func(clusterreport.Migration) frame.Code) error {
 	m, err := c.follow(ctx, a, m)
 	if err != nil {
@@ -100,7 +99,7 @@ func (c *connection) followToEnd(ctx context.Context, a *frame.App, f frame.Outp
 	return frame.Exit(end)
 }
 
-// statusCode is the exit code for a migration.
+// statusCode returns the exit code for a migration.
 func statusCode(m clusterreport.Migration) frame.Code {
 	switch {
 	case !m.Settled:

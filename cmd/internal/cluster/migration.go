@@ -28,12 +28,12 @@ type migration struct {
 	state hub.State
 }
 
-// report is the document of a migration, at the time of the global hub.
+// report returns the document of a migration, at the time of the global hub.
 func (m migration) report(c *connection) clusterreport.Migration {
 	return clusterreport.MigrationOf(m.ManagedClusterMigration, m.state, c.clock.Now())
 }
 
-// namespaceOf is the namespace of the flag, or of the kubeconfig's context.
+// namespaceOf returns the namespace of the flag, or of the kubeconfig's context.
 func namespaceOf(a *frame.App) (string, error) {
 	namespace, _, err := a.Cluster.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *connection) find(ctx context.Context, name string) (migration, error) {
 	return m, err
 }
 
-// state reads the state of a migration. One that a newer release has stored is refused.
+// state reads the state of a migration. It refuses state of a newer release.
 func (c *connection) state(ctx context.Context, m *api.ManagedClusterMigration) (hub.State, error) {
 	state, err := manager.ReadState(ctx, c.client, m)
 	switch {
@@ -77,7 +77,7 @@ func (c *connection) list(ctx context.Context, namespace string) ([]api.ManagedC
 	return list.Items, nil
 }
 
-// unknown is the error of a migration that does not exist.
+// unknown returns the error for a migration that does not exist.
 func (c *connection) unknown(ctx context.Context, name string) error {
 	message := fmt.Sprintf("managedclustermigration %s not found in namespace %s on %s", name, c.scope.Namespace, c.Where())
 	all, err := c.list(ctx, "")
@@ -99,11 +99,11 @@ func (c *connection) unknown(ctx context.Context, name string) error {
 	return notFound(message, frame.DidYouMean(frame.Similar(name, here), "list the migrations: "+c.Purpose.Program+" cluster status --all-namespaces"))
 }
 
-// maxName is how long the name of a migration may be: labels and ConfigMaps are named after it.
+// maxName is the longest name of a migration: labels and ConfigMaps are named after it.
 const maxName = 63
 
-// nextName is NAME-word-N with the first N above those that exist. A name that has that form keeps the
-// part before it.
+// nextName returns NAME-word-N, where N is one more than the highest that exists. If the name already has this form,
+// NAME is the part before the suffix.
 func nextName(name, word string, known []api.ManagedClusterMigration) string {
 	pattern := regexp.MustCompile(`^(.+)-` + word + `-([0-9]+)$`)
 	if parts := pattern.FindStringSubmatch(name); parts != nil {
@@ -118,7 +118,7 @@ func nextName(name, word string, known []api.ManagedClusterMigration) string {
 	}
 }
 
-// oneName is the Args of a command that takes the name of a migration.
+// oneName is the Args function of a command with the name of a migration as its argument.
 func oneName(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return frame.Usagef("specify one NAME; `%s cluster status` lists the migrations", c.Root().Name())

@@ -65,7 +65,7 @@ func (o *retryOptions) plan(ctx context.Context, name string) (frame.Change, err
 	return o.creation.plan(ctx, o.App, c, next)
 }
 
-// retryOf is the migration of the clusters that m has not moved, or nil if there are none.
+// retryOf returns a new migration of the clusters that m has not moved, or nil if m has moved all.
 func retryOf(m migration, known []api.ManagedClusterMigration) *api.ManagedClusterMigration {
 	next := &api.ManagedClusterMigration{Spec: *m.Spec.DeepCopy(), ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: nextName(m.Name, "retry", known)}}
 	if len(m.state.Clusters) == 0 && m.Spec.IncludedManagedClustersPlacementRef != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 )
 
-// hubFlags say how to read the hubs.
+// hubFlags are the flags that connect to the hubs.
 type hubFlags struct {
 	fromContext, toContext           string
 	managerNamespace, agentNamespace string
@@ -67,7 +67,7 @@ func (h *hubFlags) openMigration(ctx context.Context, a *frame.App, command perm
 	return c, m, err
 }
 
-// selection says which clusters would move between which hubs.
+// selection is the flags that select the clusters and the hubs.
 type selection struct {
 	from, to  string
 	placement string
@@ -111,7 +111,7 @@ func (o *selection) request(h hubFlags) preflight.Request {
 	return preflight.Request{From: o.from, To: o.to, Clusters: o.clusters, Placement: o.placement, AcceptEvictedWorks: h.acceptEvictedWorks}
 }
 
-// managedClusters are the names on the global hub, among which the hubs are.
+// managedClusters returns the names of the ManagedClusters on the global hub, including the hubs.
 func (c *connection) managedClusters(ctx context.Context) ([]string, error) {
 	list := &clusterv1.ManagedClusterList{}
 	if err := c.client.List(ctx, list); err != nil {

@@ -14,11 +14,10 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
-// maxFile bounds what is read of a file: a plan of 10,000 revisions has about 20 MB.
+// maxFile bounds the size of a file: a plan of 10,000 revisions has about 20 MB.
 const maxFile = 256 << 20
 
-// read reads all files of a directory and of its folders. A file that can't be read is one with an
-// error.
+// read reads all files of a directory and of its folders. A file that can't be read has an error.
 func read(dir string) ([]evidencereport.File, error) {
 	info, err := os.Stat(dir)
 	switch {
@@ -73,7 +72,7 @@ func contents(path string) (text []byte, changed time.Time, err error) {
 	return text, info.ModTime(), err
 }
 
-// baseOf is the name of a directory, also of the current one.
+// baseOf returns the name of a directory, even of the current one.
 func baseOf(dir string) string {
 	if path, err := filepath.Abs(dir); err == nil {
 		dir = path

@@ -40,7 +40,7 @@ func Command(a *frame.App) *cobra.Command {
 	return c
 }
 
-// complete lists the reasons that begin with what was typed, in upper or lower case.
+// complete returns the reasons with a prefix, ignoring letter case.
 func complete(given []string, toComplete string) []string {
 	return slices.DeleteFunc(reason.Names(), func(name string) bool {
 		return slices.Contains(given, name) || !strings.HasPrefix(strings.ToLower(name), strings.ToLower(toComplete))

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
-// list makes the list that `godwit explain` prints.
+// list returns the list that `godwit explain` prints.
 func list(items []reason.Explanation) render.List[reason.Explanation] {
 	return render.NewList("ReasonList", items)
 }

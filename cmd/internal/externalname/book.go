@@ -21,7 +21,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
-// bookFlag names the ConfigMaps that have saved names.
+// bookFlag is the flag that names the ConfigMaps with saved names.
 type bookFlag struct{ configMap string }
 
 func (o *bookFlag) addTo(c *cobra.Command) {
@@ -29,7 +29,7 @@ func (o *bookFlag) addTo(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("configmap", cobra.NoFileCompletions)
 }
 
-// store is nil without the flag.
+// store returns the store of the flag, or nil without it.
 func (o *bookFlag) store(s *cluster) (*fleet.Store, error) {
 	if o.configMap == "" {
 		return nil, nil //nolint:nilnil // as documented
@@ -259,7 +259,7 @@ func (o *restoreOptions) plan(ctx context.Context) (frame.Change, error) {
 	return r, r.connect(ctx)
 }
 
-// connect makes the sessions, and refuses to restore names of which some can't be written.
+// connect opens the sessions. It refuses to restore if some names can't be written.
 func (r *restore) connect(ctx context.Context) error {
 	c := r.cluster
 	for _, n := range r.book.Names {

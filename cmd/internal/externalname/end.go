@@ -9,13 +9,13 @@ import (
 	"github.com/godwit-dev/godwit/externalname/fleet"
 )
 
-// ending is what a run that wrote has to report.
+// ending has the result of a run that wrote.
 type ending struct {
 	session *session
 	output  frame.Output
 	report  fleet.Report
 	err     error
-	// rollback names the command that restores the old names.
+	// rollback returns the command that restores the old names.
 	rollback bool
 }
 
@@ -46,12 +46,12 @@ func scopeFlag(namespace string) string {
 	return " --namespace=" + namespace
 }
 
-// exitAfterRun chooses the exit code.
+// exitAfterRun returns the exit code of a run.
 func exitAfterRun(ctx context.Context, a *frame.App, e ending) error {
 	return a.ExitAfter(ctx, frame.Ending{Code: runCode(e.report), Err: e.err, Explain: e.session.explain})
 }
 
-// runCode is Refused if nothing is as it was to be, and Partial if some are.
+// runCode returns Refused if no managed resource has its intended name, and Partial if some have.
 func runCode(r fleet.Report) frame.Code {
 	done := r.Count(fleet.PhaseRenamed) + r.Count(fleet.PhaseRolledBack) + r.Count(fleet.PhaseRestored)
 	bad := r.Count(fleet.PhaseUndone) + r.Count(fleet.PhaseFailed)

@@ -26,11 +26,11 @@ const (
 	externalNameAnnotation = "crossplane.io/external-name"
 	// expressionCost bounds one evaluation. The API server's bound for one rule of a CRD is the same.
 	expressionCost = 10_000_000
-	// former is the form of names that the expression changes.
+	// former is the form of names that the expression would change.
 	former = "Former"
 )
 
-// nameFlags have the expression.
+// nameFlags are the flags with the expression.
 type nameFlags struct {
 	expression string
 	maxBytes   frame.CountFlag
@@ -79,7 +79,7 @@ func (o *nameFlags) naming() (fleet.Naming, error) {
 	}, nil
 }
 
-// issuesText has no excerpt of the expression, and no container, which the command does not have.
+// issuesText returns the errors of an expression without an excerpt and without a CEL container.
 func issuesText(issues *cel.Issues) string {
 	all := issues.Errors()
 	parts := make([]string, len(all))
@@ -113,7 +113,7 @@ func propose(ctx context.Context, program cel.Program, object *unstructured.Unst
 	return fleet.Proposal{Name: text, Form: former}, nil
 }
 
-// segments splits a name, and takes percent escapes away where they are whole.
+// segments splits a name, and decodes complete percent escapes.
 func segments(name string) []string {
 	all := strings.Split(name, "/")
 	for i, one := range all {
@@ -137,10 +137,10 @@ func escape(value ref.Val) ref.Val {
 	return types.String(name)
 }
 
-// maxSegment is above all names; the name as a whole has a limit.
+// maxSegment is longer than any name; the name as a whole has a limit.
 const maxSegment = 64 << 10
 
-// checkName refuses what no codec accepts as a name.
+// checkName refuses a text that no codec accepts as a name.
 func checkName(name string, limit int) error {
 	invalid := func(reason *godwit.Reason, expected string) error {
 		return &externalname.InvalidError{Reason: reason, Expected: expected}

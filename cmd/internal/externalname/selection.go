@@ -49,7 +49,7 @@ func (o *selection) parse(a *frame.App, c *cobra.Command) error {
 	return err
 }
 
-// parseToWrite also makes the user of a command that writes say which namespaces.
+// parseToWrite also requires the namespaces, for a command that writes.
 func (o *selection) parseToWrite(a *frame.App, c *cobra.Command) error {
 	if err := o.parse(a, c); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (o *selection) scope() fleet.Scope {
 	return fleet.Scope{Namespace: o.namespace, Selector: o.selected}
 }
 
-// identityFlags say which fields of status.atProvider identify the external resource.
+// identityFlags are the flags that select the fields of status.atProvider which identify the external resource.
 type identityFlags struct {
 	fields   []string
 	volatile []string

@@ -48,7 +48,7 @@ func dial(ctx context.Context, a *frame.App, p frame.Purpose) (*cluster, error) 
 	return s, nil
 }
 
-// newSession is the session for one kind over a connection.
+// newSession returns the session for one kind over a connection.
 func (c *cluster) newSession(ctx context.Context, resource, namespace string, o fleet.Options) (*session, error) {
 	s := &session{cluster: c, resource: resource, namespace: namespace}
 	crd, err := c.client.CRD(ctx, resource)
@@ -90,7 +90,7 @@ func (c *cluster) managedCRDs(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// unknown is the error of a CRD that does not exist.
+// unknown returns the error for a CRD that does not exist.
 func (c *cluster) unknown(ctx context.Context, resource string) error {
 	known, _ := c.managedCRDs(ctx) // without them nothing is suggested
 	return &frame.ActionableError{

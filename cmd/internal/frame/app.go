@@ -56,7 +56,7 @@ func Parent(c *cobra.Command) {
 	}
 }
 
-// demo is what a reader of the guides may take for a command.
+// demo is a word that readers of the guides may mistake for a command.
 const demo = "demo"
 
 // unknownCommand suggests commands with a similar name, or commands with this name
@@ -83,8 +83,7 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return Usagef("%s", message)
 }
 
-// FlagError reports an unknown command before an unknown flag: the flags of an unknown
-// command are unknown as well.
+// FlagError reports an unknown command before an unknown flag: the flags of an unknown command are unknown too.
 func (a *App) FlagError(c *cobra.Command, err error) error {
 	depth := len(strings.Fields(c.CommandPath())) - len(strings.Fields(a.Program))
 	if c.HasSubCommands() && depth < len(a.Args) && !strings.HasPrefix(a.Args[depth], "-") {
@@ -93,7 +92,7 @@ func (a *App) FlagError(c *cobra.Command, err error) error {
 	return Usage(err)
 }
 
-// NoArguments is the Args of a command without arguments.
+// NoArguments is the Args function of a command without arguments.
 func NoArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usagef("%s takes no arguments, but got %q", c.CommandPath(), args)

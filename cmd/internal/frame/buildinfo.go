@@ -10,7 +10,7 @@ import (
 // which the go command does not know of a module that it has downloaded.
 var version, commit string
 
-// Version is what a program knows about itself.
+// Version is the build information of the program.
 type Version struct {
 	Version   string `json:"version"`
 	Commit    string `json:"commit"`
@@ -19,7 +19,7 @@ type Version struct {
 	Platform  string `json:"platform"`
 }
 
-// Build returns what the Go linker and the release wrote into the program.
+// Build returns the build information that the Go linker and the release wrote into the program.
 func Build() Version {
 	v := Version{Version: version, Commit: commit, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

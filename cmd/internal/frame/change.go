@@ -17,7 +17,7 @@ const (
 	DryRunServer = "server"
 )
 
-// dryRunHelp says what a value of --dry-run means.
+// dryRunHelp has the help of each value of --dry-run.
 var dryRunHelp = map[string]string{
 	DryRunClient: "client: print what the command would do, and write nothing",
 	DryRunServer: "server: send every write as a dry run, which the API server checks and does not store",
@@ -50,7 +50,7 @@ func (f *ChangeFlags) AddDryRunTo(c *cobra.Command, values ...string) {
 // AddTimeoutTo registers --timeout.
 func (f *ChangeFlags) AddTimeoutTo(c *cobra.Command) { AddTimeout(c, &f.timeout) }
 
-// DryRun is the value of --dry-run.
+// DryRun returns the value of --dry-run.
 func (f *ChangeFlags) DryRun() string { return f.dryRun.Value }
 
 // Writes reports whether the command writes. A dry run does not.
@@ -64,14 +64,15 @@ type Change interface {
 	// Question prints the plan and returns the question that the user has to answer with yes. An empty question means
 	// that the command asks nothing, because it has nothing to write.
 	Question() (string, error)
-	// Run carries the change out. When the context ends, it finishes the writes that it has sent.
+	// Run carries out the change. When the context ends, it finishes the writes that it has sent.
 	Run(context.Context)
-	// End prints the result. Its error has the exit code.
+	// End prints the result. It returns an error with the exit code.
 	End(context.Context) error
 }
 
-// Change connects and plans by plan, asks, carries the change out, and prints the result. plan returns nil where nothing
-// is to be carried out, as for a dry run, a refusal, or an error: its error then ends the command.
+// Change plans with plan, which also connects, asks for confirmation, carries out the change, and prints the result.
+// plan returns nil if there is no change to carry out, such as for a dry run, a refusal, or an error: its error then
+// ends the command.
 func (a *App) Change(ctx context.Context, f *ChangeFlags, plan func(context.Context) (Change, error)) error {
 	if f.Asks() && !a.canAsk() {
 		return a.refuseUnasked(f.command)
@@ -99,19 +100,20 @@ func (a *App) Change(ctx context.Context, f *ChangeFlags, plan func(context.Cont
 	return change.End(ctx)
 }
 
-// Ending is how a command that may have written has ended.
+// Ending is the end of a command that may have written.
 type Ending struct {
 	Code Code // what it has done
-	// Err ended it early. It is nil for a command that was complete, also if its context has ended since.
+	// Err is the error that ended the command early. It is nil for a complete command, even if its context has ended
+	// since.
 	Err error
-	// Explain words an error that came while the context lived.
+	// Explain adds the next step to an error from before the end of the context.
 	Explain func(context.Context, error) error
 	// Resume is the command that resumes; empty means the same command line.
 	Resume string
 }
 
-// ExitAfter chooses the exit code of a command that may have written. It prints an error, or how to resume a command that the
-// user or --timeout has ended.
+// ExitAfter returns the exit code of a command that may have written. It prints an error, or how to resume a command
+// that the user or --timeout has ended.
 func (a *App) ExitAfter(ctx context.Context, e Ending) error {
 	if e.Err == nil {
 		return Exit(e.Code)
@@ -152,7 +154,7 @@ func (a *App) confirm(ctx context.Context, question string) error {
 	return nil
 }
 
-// readAnswer reads a line. It returns early if the context ends.
+// readAnswer reads a line of the user's input. It returns early if the context ends.
 func (a *App) readAnswer(ctx context.Context) (string, error) {
 	lines := make(chan string, 1)
 	go func() {
@@ -167,8 +169,8 @@ func (a *App) readAnswer(ctx context.Context) (string, error) {
 	}
 }
 
-// printEnding prints a line when the context ends, since a command first finishes the writes
-// that it has sent. The returned function waits for that line.
+// printEnding prints a line when the context ends, because the command first finishes the writes that it has sent. The
+// returned function waits for this line.
 func (a *App) printEnding(ctx context.Context) (wait func()) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

@@ -7,8 +7,8 @@ import (
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
-// CommandLine returns the command line of the user with more flags, quoted for a shell. It
-// has no token, since output ends up in logs.
+// CommandLine returns the command line of the user with more flags, quoted for a shell. It omits tokens, because output
+// ends up in logs.
 func (a *App) CommandLine(more ...string) string {
 	words := []string{a.Program}
 	args := append(append([]string(nil), a.Args...), more...)
@@ -26,8 +26,8 @@ func (a *App) CommandLine(more ...string) string {
 	return strings.Join(words, " ")
 }
 
-// ClusterFlags returns the flags with which another command, of godwit or kubectl, uses the
-// same cluster as the same user. Each flag has a space before it. A token is left out.
+// ClusterFlags returns the flags with which another command of godwit or kubectl uses the same cluster as the same
+// user. Each flag has a space before it. It omits tokens.
 func (a *App) ClusterFlags() string {
 	f := a.Cluster
 	var text strings.Builder
@@ -65,7 +65,7 @@ func flag(name string, value *string) string {
 	return " --" + name + "=" + quote.Shell(*value)
 }
 
-// Remedies writes fixes as commands that the user can paste.
+// Remedies returns the writer of fixes as commands that the user can paste.
 func (a *App) Remedies() remedy.Writer {
 	return remedy.Writer{
 		Program: a.Program, Cluster: a.ClusterFlags(),

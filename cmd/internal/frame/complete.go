@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// CompleteNames completes arguments by names that are read from a cluster, but for those that are given. It offers nothing if
+// CompleteNames completes arguments with names from a cluster, except those on the command line. It offers no names if
 // they can't be read.
 func CompleteNames(names func(context.Context) ([]string, error)) cobra.CompletionFunc {
 	return func(c *cobra.Command, given []string, toComplete string) ([]string, cobra.ShellCompDirective) {
@@ -24,7 +24,7 @@ func CompleteNames(names func(context.Context) ([]string, error)) cobra.Completi
 	}
 }
 
-// CompleteFirst completes the first argument alone.
+// CompleteFirst completes only the first argument.
 func CompleteFirst(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(c *cobra.Command, given []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		if len(given) > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
-// Purpose says what a connection is for, in the terms of `godwit rbac`.
+// Purpose is the purpose of a connection, in the terms of `godwit rbac`.
 type Purpose struct {
 	Program string // as the user types it; set by Dial
 	Command permission.Command
@@ -37,7 +37,7 @@ func (p Purpose) grant(user string) string {
 	return p.Program + " " + strings.Join(words, " ") + p.cluster + " | kubectl apply" + p.cluster + " -f -"
 }
 
-// Remedy returns the command and who runs it.
+// Remedy returns a sentence with the command and the user who runs it.
 func (p Purpose) Remedy(user string) string { return "an administrator runs: " + p.grant(user) }
 
 func subjectFlag(user string) string {
@@ -49,10 +49,9 @@ func subjectFlag(user string) string {
 }
 
 const (
-	// DialTimeout is a sixth of client-go's timeout: a server on the other side of the
-	// world accepts a connection within a second.
+	// DialTimeout is a sixth of client-go's timeout: even a distant server accepts a connection within a second.
 	DialTimeout = 5 * time.Second
-	// firstAnswerTimeout is for a server that accepts connections and sends no answer.
+	// firstAnswerTimeout bounds the first request, for a server that accepts connections and sends no answer.
 	firstAnswerTimeout = 8 * time.Second
 )
 
@@ -81,7 +80,7 @@ func (c *Connection) Where() string {
 	return c.server + " (context " + c.context + ")"
 }
 
-// Lacks returns the error of a user without some permissions.
+// Lacks returns the error for missing permissions.
 func (c *Connection) Lacks(user string, missing []permission.Permission) *ActionableError {
 	return &ActionableError{
 		Reason:  render.ReasonForbidden,
@@ -90,8 +89,8 @@ func (c *Connection) Lacks(user string, missing []permission.Permission) *Action
 	}
 }
 
-// Missing returns an error that names those of the needed permissions that the user lacks, and the command that grants
-// them. It returns nil if none is missing, or if the API server does not say.
+// Missing returns an error that names the permissions that the user lacks, and the command that grants them. It returns
+// nil if none is missing, or if the API server does not report it.
 func (c *Connection) Missing(ctx context.Context, needed []permission.Permission) error {
 	if denied := c.Denied(ctx, needed); len(denied) > 0 {
 		return c.Lacks(c.WhoAmI(ctx), denied)

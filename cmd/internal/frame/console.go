@@ -51,21 +51,21 @@ func (c *Console) Write(p []byte) (int, error) {
 	return c.out.Write(p)
 }
 
-// writeAbove lets Write write above a bar. nil ends that.
+// writeAbove makes Write write above a bar, with a function of the bar. nil ends this.
 func (c *Console) writeAbove(above io.Writer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.above = above
 }
 
-// Printf ignores errors: after stderr is closed, no stream is left to report them.
+// Printf ignores errors: if stderr is closed, no stream is left to report them.
 func (c *Console) Printf(format string, args ...any) { _, _ = fmt.Fprintf(c, format, args...) }
 
 // Problem prints an error.
 func (c *Console) Problem(err error) { c.Printf("error: %v\n", err) }
 
 const (
-	// BarEvery is the time between two drawings of a bar: smooth, and cheap over ssh.
+	// BarEvery is the time between two drawings of a bar: it looks smooth, and is cheap over ssh.
 	BarEvery = 150 * time.Millisecond
 	// barWidth leaves space for a name and a few words in 100 columns.
 	barWidth = 24

@@ -51,8 +51,8 @@ func (a *App) Dial(ctx context.Context, p Purpose) (*Connection, error) {
 	return c, c.checkServer(ctx, noConfig)
 }
 
-// checkContext refuses a context of a cluster that the kubeconfig does not have: client-go would connect to kubectl's default
-// address in its place.
+// checkContext refuses a context whose cluster the kubeconfig does not have: client-go would connect to kubectl's
+// default address instead.
 func (a *App) checkContext(raw clientcmdapi.Config) error {
 	name := cmp.Or(*a.Cluster.Context, raw.CurrentContext)
 	chosen, found := raw.Contexts[name]
@@ -66,8 +66,7 @@ func (a *App) checkContext(raw clientcmdapi.Config) error {
 	}
 }
 
-// InContext returns an invocation for another context of the same kubeconfig. A user who
-// impersonates another does so there as well.
+// InContext returns an invocation for another context of the same kubeconfig. It keeps an impersonation.
 func (a *App) InContext(name string) *App {
 	other := *a
 	flags := genericclioptions.NewConfigFlags(true)
@@ -77,7 +76,7 @@ func (a *App) InContext(name string) *App {
 	return &other
 }
 
-// KubeConfig is what completion offers: of a kubeconfig that can't be read it is nothing.
+// KubeConfig returns the kubeconfig for completion, or an empty one if it can't be read.
 func (a *App) KubeConfig() clientcmdapi.Config {
 	config, err := a.Cluster.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
@@ -86,14 +85,13 @@ func (a *App) KubeConfig() clientcmdapi.Config {
 	return config
 }
 
-// Contexts are the contexts of the kubeconfig, sorted.
+// Contexts returns the contexts of the kubeconfig, sorted.
 func (a *App) Contexts() []string {
 	return slices.Sorted(maps.Keys(a.KubeConfig().Contexts))
 }
 
-// plainClient is for the requests before and after a migration, which a command sends one after
-// another. The default of client-go is five per second: a user would wait seconds for the access
-// reviews of one command.
+// plainClient returns a client without a rate limit, for the requests before and after a migration. client-go's default
+// of five per second would delay the access reviews of a command by seconds.
 func plainClient(config *rest.Config) (*rest.RESTClient, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
@@ -101,8 +99,8 @@ func plainClient(config *rest.Config) (*rest.RESTClient, error) {
 	return rest.UnversionedRESTClientFor(config)
 }
 
-// SharedConfig is the same configuration for any number of clients over one transport. client-go
-// shares none where a configuration dials by a function of its own.
+// SharedConfig returns the configuration for any number of clients over one transport. client-go does not share
+// transports of a configuration with its own dial function.
 func SharedConfig(c *rest.Config) (*rest.Config, error) {
 	transport, err := rest.TransportFor(c)
 	if err != nil {
@@ -117,8 +115,8 @@ func SharedConfig(c *rest.Config) (*rest.Config, error) {
 	}, nil
 }
 
-// checkServer checks that an API server answers and accepts the credentials. A user without
-// the permission to read /version gets an answer as well.
+// checkServer checks that an API server answers and accepts the credentials. It also accepts a 403: the user may lack
+// the permission to read /version.
 func (c *Connection) checkServer(ctx context.Context, noConfig bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, firstAnswerTimeout, errNoAnswer)
 	defer cancel()

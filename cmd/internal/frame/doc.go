@@ -6,13 +6,13 @@
 // terminal, and refuses without a terminal unless the user gives --yes. Every refusal and
 // error is one line: the object, the cause, and what to do next.
 //
-// A command that changes a cluster does it in one order, which [App.Change] has: connect, plan, ask, run, print the
-// result and choose the exit code. The command fills the steps in. A flag that several commands have is registered by a
-// function here, so that it has one name, one meaning and one default.
+// All commands that change a cluster use the order of [App.Change]: connect, plan, ask, run, print the result and
+// choose the exit code. The command implements the steps. Functions in this package register the flags that several
+// commands have, so that each has one name, one meaning and one default.
 //
-// The commands of each domain are a package of their own, crd and revision, which import
-// this package and not each other. Package root builds the tree of commands. Packages rbac,
-// manager, agent, lint and explain have the other commands.
+// The commands of each domain are in their own package, such as crd and revision. These packages import this one and
+// not each other. Package root builds the tree of commands. Packages rbac, manager, agent, lint and explain have the
+// other commands.
 //
 // # Reading order
 //

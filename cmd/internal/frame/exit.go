@@ -28,7 +28,7 @@ const (
 	Interrupted Code = 130
 )
 
-// precedence is the order of codes, from the most important one.
+// precedence is the order of codes, the most important one first.
 var precedence = []Code{Interrupted, TimedOut, Error, Partial, Refused, Pending, OK}
 
 // Worst returns the most important code.
@@ -91,7 +91,7 @@ func Usage(err error) error { return &usageError{err} }
 // errTimeout is the cause of a context that --timeout ended.
 var errTimeout = errors.New("--timeout is over")
 
-// ContextCode returns the exit code of a command whose context has ended, and OK before that.
+// ContextCode returns the exit code of a command whose context has ended, and OK if it has not.
 func ContextCode(ctx context.Context) Code {
 	switch {
 	case ctx.Err() == nil:

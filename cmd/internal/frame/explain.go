@@ -19,7 +19,7 @@ import (
 // errNoAnswer is the cause of a first request without an answer in time.
 var errNoAnswer = fmt.Errorf("connected, but got no answer within %v", firstAnswerTimeout)
 
-// BadKubeconfig returns the error of flags and a kubeconfig that choose no cluster.
+// BadKubeconfig returns the error for flags and a kubeconfig that select no cluster.
 func BadKubeconfig(err error) error {
 	remedy := "list the contexts: kubectl config get-contexts"
 	if clientcmd.IsConfigurationInvalid(err) && !clientcmd.IsContextNotFound(err) {
@@ -31,7 +31,7 @@ func BadKubeconfig(err error) error {
 	return &ActionableError{Reason: render.ReasonUnreadable, Message: "no cluster is chosen: " + OneLine(err), Remedy: remedy, Cause: err}
 }
 
-// ErrNoCluster is the cause where neither flags nor a kubeconfig choose a cluster.
+// ErrNoCluster means that neither flags nor a kubeconfig select a cluster.
 var ErrNoCluster = errors.New("no cluster is chosen")
 
 func noKubeconfig(tried string) error {
@@ -79,8 +79,8 @@ func (c *Connection) Explain(ctx context.Context, err error) *ActionableError {
 	return &ActionableError{Reason: render.ReasonUnreadable, Message: OneLine(err), Remedy: "check the server with `kubectl get --raw /readyz`, then try again", Cause: err}
 }
 
-// ExplainBy explains the error of a request. Where the API server forbids the request, missing may return a better error,
-// which names all permissions of the command that are missing.
+// ExplainBy adds the next step to the error of a request. After a 403, missing may return a better error, which names
+// all missing permissions of the command.
 func (c *Connection) ExplainBy(ctx context.Context, err error, missing func(context.Context) error) error {
 	if ctx.Err() == nil && apierrors.IsForbidden(err) {
 		if lacks := missing(ctx); lacks != nil {
@@ -103,8 +103,7 @@ func (c *Connection) forbidden(ctx context.Context, err error) *ActionableError 
 	return p
 }
 
-// Unreachable returns the reason why no answer came, and false for an error that the API
-// server sent.
+// Unreachable returns why the API server did not answer, and false for an error that the API server sent.
 func Unreachable(err error) (string, bool) {
 	var (
 		status   apierrors.APIStatus

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Finish prints an error that is not printed yet and returns the exit code. Programs get an empty document from a command
-// that failed before it printed its own.
+// Finish prints an error that is not printed yet, and returns the exit code. For programs, it prints an empty document
+// if the command failed before it printed its own.
 func (a *App) Finish(ctx context.Context, command *cobra.Command, err error) Code {
 	if failed := a.printEmpty(command, err); failed != nil {
 		err = failed

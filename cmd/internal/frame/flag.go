@@ -58,8 +58,8 @@ func (d *DurationFlag) String() string {
 	return time.Duration(*d).String()
 }
 
-// Limit ends the context after the time, with the cause of --timeout. It sets no deadline:
-// the limiter would take a deadline for a server that does not answer.
+// Limit ends the context after the time, with the cause of --timeout. It sets no deadline: the limiter would treat an
+// exceeded deadline as a server that does not answer.
 func (d *DurationFlag) Limit(ctx context.Context) (context.Context, func()) {
 	if *d == 0 {
 		return ctx, func() {}
@@ -152,7 +152,7 @@ var _ pflag.Value = new(BytesFlag)
 const (
 	noBytes = "none"
 
-	// leastBytes catches 512 for 512Mi, which would write one object in five minutes.
+	// leastBytes refuses 512 instead of 512Mi, which would allow one object in five minutes.
 	leastBytes = 1 << 20
 )
 

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// maxVerbose is where Kubernetes' libraries have said all they know.
+// maxVerbose is the highest verbosity that Kubernetes' libraries use.
 const maxVerbose = 10
 
 // Logger writes JSON, a line for each event, to stderr.
@@ -25,11 +25,11 @@ func (a *App) Logger(verbose int) logr.Logger {
 		zap.JSONEncoder(func(e *zapcore.EncoderConfig) { e.EncodeTime = zapcore.RFC3339TimeEncoder }))
 }
 
-// LogLibraries sends what Kubernetes' libraries log to a writer, for the whole process, which calls it once.
+// LogLibraries sends the logs of Kubernetes' libraries to a writer, for the whole process. Call it once.
 func LogLibraries(out io.Writer) { klog.SetLogger(libraryLogger(out)) }
 
-// libraryLogger leaves out the requests that an interrupted command gives up. client-go calls each an unexpected error, and the
-// command says itself that it was interrupted.
+// libraryLogger omits the canceled requests of an interrupted command. client-go logs each as an unexpected error, and
+// the command itself prints that it was interrupted.
 func libraryLogger(out io.Writer) logr.Logger {
 	text := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(out)))
 	return text.WithSink(withoutCanceled{text.WithCallDepth(1).GetSink()})

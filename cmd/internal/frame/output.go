@@ -24,7 +24,7 @@ import (
 // kubectl's printers write templates.
 type Output struct {
 	Choice
-	// Empty is the document that programs get from a command that fails before it prints its own.
+	// Empty is the document for programs if a command fails before it prints its own.
 	Empty any
 
 	template printers.ResourcePrinter // nil for other formats
@@ -102,12 +102,13 @@ const (
 	JUnit = "junit"
 )
 
-// AddFindingsTo registers the flag for a command that finds faults in files.
+// AddFindingsTo registers the flag for a command that reports findings in files.
 func (f *Output) AddFindingsTo(command *cobra.Command, empty any) {
 	f.add(command, empty, "a table", "json", "yaml", "wide", "name", SARIF, JUnit, Markdown)
 }
 
-// AddDataTo registers the flag for a command that prints text and no table. What it prints is of files, and has no time.
+// AddDataTo registers the flag for a command that prints text and no table. Its output depends on files only, and has
+// no time.
 func (f *Output) AddDataTo(command *cobra.Command, empty any) {
 	f.add(command, empty, "text", "json", "yaml")
 	f.command = nil
@@ -150,7 +151,7 @@ func (f *Output) Set(value string) error {
 	return nil
 }
 
-// machine reports whether a program reads the output. Programs get a list in every case.
+// machine reports whether the format is for programs. Programs always get a list.
 func (f *Output) machine() bool { return f.Value == "json" || f.Value == "yaml" }
 
 // Style returns the style of tables for a stream.
@@ -158,7 +159,7 @@ func (a *App) Style(stream any, f Output) render.Style {
 	return render.Style{Color: hasColor(stream), Wide: f.Value == "wide"}
 }
 
-// Write prints a list in the format of the flag. people writes the table.
+// Write prints a list in the format of the flag. people writes the table for users.
 func Write[T render.Item](w io.Writer, f Output, list render.List[T], people func(io.Writer) error) error {
 	var names []string
 	if f.Value == "name" {

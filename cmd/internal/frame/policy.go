@@ -17,7 +17,7 @@ type SettleFlag time.Duration
 
 var _ pflag.Value = new(SettleFlag)
 
-// Policy is the duration as [decision.Policy] has it.
+// Policy returns the duration in the form of [decision.Policy].
 func (s *SettleFlag) Policy() time.Duration {
 	if *s == 0 {
 		return -1
@@ -62,7 +62,7 @@ func (p *PolicyFlags) AddTo(flags *pflag.FlagSet) {
 		"continue when admission denies the write of an object; the object keeps its old form, and crd run does not trim")
 }
 
-// Policy is the policy that the flags describe.
+// Policy returns the policy of the flags.
 func (p *PolicyFlags) Policy() decision.Policy {
 	return decision.Policy{Settle: p.settle.Policy(), AcceptStaleLeases: p.acceptStaleLeases, AcceptDenials: p.acceptDenials}
 }
@@ -80,5 +80,5 @@ func (w *WriteFlag) AddTo(c *cobra.Command) {
 		"which webhooks of the object itself do not see; Update: read the object and write it back; Apply, StatusApply: server-side apply without fields")
 }
 
-// Write is the value of the flag.
+// Write returns the value of the flag.
 func (w *WriteFlag) Write() decision.Write { return decision.Write(w.Value) }

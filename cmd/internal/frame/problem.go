@@ -29,7 +29,7 @@ func (p *ActionableError) Finding() godwit.Finding {
 	return godwit.Finding{Reason: p.Reason, Message: p.Message, Fix: p.Fix()}
 }
 
-// Fix is the remedy as a fix that is worded already.
+// Fix returns the remedy as a fix without actions.
 func (p *ActionableError) Fix() godwit.Fix {
 	if p.Remedy == "" {
 		return nil

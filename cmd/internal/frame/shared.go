@@ -28,9 +28,9 @@ func AddAllNamespaces(c *cobra.Command, to *bool) {
 	c.Flags().BoolVarP(to, "all-namespaces", "A", false, "all namespaces")
 }
 
-// GivenNamespace is the value of --namespace, and empty without the flag. The namespace of the
-// kubeconfig's context would hide the rest of the cluster from a user who asks what is left.
-// A command that has the flag --all-namespaces takes one of both.
+// GivenNamespace returns the value of --namespace, or empty without the flag. It ignores the namespace of the
+// kubeconfig's context, which would hide the rest of the cluster from the user. A command with the flag
+// --all-namespaces requires one of both.
 func (a *App) GivenNamespace(c *cobra.Command) (string, error) {
 	if !c.Flags().Changed("namespace") {
 		return "", nil
@@ -102,7 +102,7 @@ func (l *LimitFlags) AddRequestsTo(flags *pflag.FlagSet) {
 	flags.Var(&l.maxWrites, "max-writes-per-second", "maximum number of writes per second (default: no limit)")
 }
 
-// Limiter limits as the flags say.
+// Limiter returns the limiter of the flags.
 func (l *LimitFlags) Limiter() *walk.Limiter {
 	return walk.NewLimiter(walk.Limits{
 		MaxInFlight: int(l.maxInFlight), MaxWritesPerSecond: float64(l.maxWrites), MaxBytesPerFiveMinutes: int64(l.maxBytes),

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// maxSuggestions fit one line.
+// maxSuggestions is the number of suggestions that fit in one line.
 const maxSuggestions = 3
 
-// Suggest finds known names for an unknown one: first names whose plural, singular or kind
-// it is, otherwise names with a similar spelling.
+// Suggest returns known names for an unknown one: names whose plural, singular or kind equals it, or else names with a
+// similar spelling.
 func Suggest(name string, known []string) []string {
 	name = strings.ToLower(name)
 	type candidate struct {
@@ -82,7 +82,7 @@ func edits(a, b string) int {
 	return row[len(b)]
 }
 
-// Similar finds the words with a similar spelling. Upper and lower case are the same.
+// Similar returns the words with a similar spelling, ignoring letter case.
 func Similar(word string, known []string) []string {
 	nearest := tolerance(word) + 1
 	var near []string
@@ -97,7 +97,7 @@ func Similar(word string, known []string) []string {
 	return near
 }
 
-// DidYouMean asks for similar names; without any it is the other remedy.
+// DidYouMean returns a question with similar names, or the other remedy if none is similar.
 func DidYouMean(similar []string, otherwise string) string {
 	if len(similar) == 0 {
 		return otherwise

@@ -1,6 +1,5 @@
-// Package guide runs the tutorials in docs/tutorials: every command, in its order, in
-// one shell against a real control plane. It compares the output. A tutorial cannot
-// have a command that does not run.
+// Package guide runs the tutorials in docs/tutorials: every command, in its order, in one shell against a real control
+// plane, and compares the output. So a tutorial cannot have a command that does not run.
 //
 // A tutorial consists of prose and of three kinds of fenced blocks:
 //

@@ -1,5 +1,4 @@
-// Package hubagent is the process of the agent of a hub: its clients, its endpoints, and its
-// election among the replicas.
+// Package hubagent is the process of a hub's agent: its clients, its endpoints, and its leader election.
 package hubagent
 
 import (
@@ -44,7 +43,7 @@ type Options struct {
 	RequestsPerSecond float32
 }
 
-// leaderElectionID is the name of the lease of the agent that works.
+// leaderElectionID is the name of the lease for leader election.
 const leaderElectionID = "godwit-agent"
 
 // Run runs the agent until the context ends.
@@ -70,12 +69,12 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	if err != nil {
 		return fmt.Errorf("make the agent: %w", err)
 	}
-	// The agent reads what it has written: it must not read from a cache.
+	// The agent must see its own writes, so it must not read from a cache.
 	c, err := client.New(cfg, client.Options{Scheme: scheme, Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {
 		return fmt.Errorf("make the agent: %w", err)
 	}
-	// Before the election, so that an agent that shares a namespace with the manager ends at once.
+	// This check is before the election, so that an agent in the namespace of a manager ends at once.
 	own, err := identity.Ensure(ctx, c, c, identity.Owner{Namespace: o.Process.Namespace, Name: o.Hub})
 	if err != nil {
 		return err
@@ -136,7 +135,7 @@ type elected struct {
 // Start implements manager.Runnable, which runs while the process is elected.
 func (p *elected) Start(ctx context.Context) error {
 	own := p.options.Identity
-	// A user enrolls the hub with the manager by this key.
+	// A user enrolls the hub with the manager with this key.
 	log.FromContext(ctx).Info("The agent starts", "hub", p.options.Hub, "publicKey", identity.Format(own.Key()), "fingerprint", identity.Fingerprint(own.Key()))
 	p.kafka.ClientID = cmp.Or(p.kafka.ClientID, "godwit-agent-"+p.options.Hub)
 	transport, err := kafka.New(p.kafka)

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/markers"
 )
 
-// markerFinding is one thing to correct in Go source.
+// markerFinding is one finding in Go source.
 type markerFinding struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
@@ -17,7 +17,7 @@ type markerFinding struct {
 	render.Cause
 }
 
-// findingList makes the list that `lint markers` prints.
+// findingList returns the list that `lint markers` prints.
 func findingList(findings []markers.Finding) render.List[markerFinding] {
 	items := make([]markerFinding, len(findings))
 	for i, f := range findings {
@@ -26,8 +26,7 @@ func findingList(findings []markers.Finding) render.List[markerFinding] {
 	return render.NewList("MarkerFindingList", items)
 }
 
-// writeFindings writes a line for each finding, as compilers do, which is what
-// editors and CI systems find files and lines by.
+// writeFindings writes a line for each finding in the format of compilers, which editors and CI systems parse.
 func writeFindings[F fmt.Stringer](w io.Writer, findings []F) error {
 	var text strings.Builder
 	for _, f := range findings {

@@ -1,4 +1,4 @@
-// Package lint has the commands that check an operator's source: `godwit lint`. They ask no cluster.
+// Package lint has the commands that check an operator's source: `godwit lint`. They use no cluster.
 package lint
 
 import (
@@ -74,7 +74,7 @@ func markersCommand(a *frame.App) *cobra.Command {
 	return c
 }
 
-// end prints what a check has found, as a list for programs and as lines for the user, and chooses the exit code.
+// end prints the findings of a check, as a list for programs and as lines for users, and returns the exit code.
 func end[I any, F fmt.Stringer](a *frame.App, o frame.Output, list render.List[I], findings []F) error {
 	err := frame.WriteDocument(a.Streams.Out, o, list, nil, func(w io.Writer) error { return writeFindings(w, findings) })
 	if err == nil && len(findings) > 0 {
@@ -83,7 +83,7 @@ func end[I any, F fmt.Stringer](a *frame.App, o frame.Output, list render.List[I
 	return err
 }
 
-// checkCall refuses flags that choose a cluster, and a call without directories.
+// checkCall refuses flags that select a cluster, and a call without directories.
 func checkCall(c *cobra.Command, args []string, directories string) error {
 	if err := offline(c); err != nil {
 		return err
@@ -94,7 +94,7 @@ func checkCall(c *cobra.Command, args []string, directories string) error {
 	return nil
 }
 
-// offline refuses flags that choose a cluster, which would not be asked.
+// offline refuses flags that select a cluster: the command does not use one.
 func offline(c *cobra.Command) error {
 	var err error
 	c.InheritedFlags().VisitAll(func(f *pflag.Flag) {

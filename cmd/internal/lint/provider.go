@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/externalname/fieldmigration"
 )
 
-// providerFinding is one thing to correct in a CRD or in Go source.
+// providerFinding is one finding in a CRD or in Go source.
 type providerFinding struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`
@@ -18,7 +18,7 @@ type providerFinding struct {
 	render.Cause
 }
 
-// providerList makes the list that `lint provider` prints.
+// providerList returns the list that `lint provider` prints.
 func providerList(findings []providerlint.Finding) render.List[providerFinding] {
 	items := make([]providerFinding, len(findings))
 	for i, f := range findings {

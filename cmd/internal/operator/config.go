@@ -32,38 +32,38 @@ const (
 	// StorageVersionMigrator is the controller of CRDMigrations, by the name that
 	// flags, environment and chart use.
 	StorageVersionMigrator = "storageVersionMigrator"
-	// EnableVariable switches StorageVersionMigrator off where no flag says more.
+	// EnableVariable is the environment variable that disables StorageVersionMigrator, unless a flag overrides it.
 	EnableVariable = "ENABLE_STORAGE_VERSION_MIGRATOR"
 
 	// RevisionUpgrader are the controllers of ControllerRevisionUpgrades and of their
 	// triggers.
 	RevisionUpgrader = "revisionUpgrader"
-	// EnableRevisionUpgrader switches RevisionUpgrader on where no flag says more.
+	// EnableRevisionUpgrader is the environment variable that enables RevisionUpgrader, unless a flag overrides it.
 	EnableRevisionUpgrader = "ENABLE_REVISION_UPGRADER"
 
 	// ClusterMigration is the controller of ManagedClusterMigrations.
 	ClusterMigration = "clusterMigration"
-	// EnableClusterMigration switches ClusterMigration on where no flag says more.
+	// EnableClusterMigration is the environment variable that enables ClusterMigration, unless a flag overrides it.
 	EnableClusterMigration = "ENABLE_CLUSTER_MIGRATION"
-	// clusterMigrationKafka is where the file has the brokers, and kafkaClient is what they log.
+	// clusterMigrationKafka is the section of the file with the brokers, and kafkaClient the client name that brokers
+	// log.
 	clusterMigrationKafka = ClusterMigration + ".kafka"
 	kafkaClient           = "godwit-manager"
 )
 
-// DefaultMaxWritesPerSecond keeps what others notice of the manager small on an API
-// server of two cores; docs/adr/0014 has the measurements. It comes to 72,000 objects
-// in an hour.
+// DefaultMaxWritesPerSecond keeps the manager's effect on other clients of a two-core API server small; docs/adr/0014
+// has the measurements. It allows 72,000 objects in an hour.
 const DefaultMaxWritesPerSecond = 20
 
-// feature is a part of the manager that runs alone or beside others.
+// feature is a part of the manager that can run alone or beside others.
 type feature struct {
 	name, component string
 	variable        string // that switches it
 	byDefault       bool   // without flag and variable
 }
 
-// features are all there are. One that is of use to some clusters alone, and whose
-// rights a manager is not given unless asked for, is off unless asked for.
+// features are all features. A feature that only some clusters need, and that needs further permissions, is off by
+// default.
 var features = []feature{
 	{name: StorageVersionMigrator, component: "storage-version-migrator", variable: EnableVariable, byDefault: true},
 	{name: RevisionUpgrader, component: "revision-upgrader", variable: EnableRevisionUpgrader},
@@ -81,7 +81,7 @@ func names(features []feature) []string {
 	return all
 }
 
-// component is what a feature's roles and leases are called.
+// component returns the name of a feature in its roles and leases.
 func component(name string) string {
 	return features[slices.IndexFunc(features, func(f feature) bool { return f.name == name })].component
 }
@@ -143,7 +143,7 @@ type Limits struct {
 	MaxBytesPerFiveMinutes *resource.Quantity `json:"maxBytesPerFiveMinutes,omitempty"`
 }
 
-// walk is what these limits are to a limiter.
+// walk returns the limits for a walk.Limiter.
 func (l Limits) walk() walk.Limits {
 	w := walk.Limits{MaxInFlight: l.MaxInFlight, MaxWritesPerSecond: DefaultMaxWritesPerSecond}
 	if l.MaxWritesPerSecond != nil {
@@ -157,8 +157,7 @@ func (l Limits) walk() walk.Limits {
 	return w
 }
 
-// ReadConfiguration reads a file, strictly: an unknown key is a typo, and its value
-// would be silently missing.
+// ReadConfiguration reads a file strictly: an unknown key is an error, because it is probably a typo.
 func ReadConfiguration(path string) (Configuration, error) {
 	var c Configuration
 	if path == "" {
@@ -202,11 +201,10 @@ func (c Configuration) validate() error {
 	return err
 }
 
-// maxSettle is what the kind allows.
+// maxSettle is the limit in the schema of the kind.
 const maxSettle = 24 * time.Hour
 
-// validateDefaults refuses what the API server refuses in a CRDMigration, which is
-// where it reads the same spec.
+// validateDefaults refuses values that the API server would refuse in the spec of a CRDMigration.
 func validateDefaults(spec v1alpha1.CRDMigrationSpec) error {
 	for _, phase := range spec.Phases {
 		if !slices.Contains(decision.Phases, decision.Phase(phase)) {
@@ -230,8 +228,8 @@ func validateDefaults(spec v1alpha1.CRDMigrationSpec) error {
 	return nil
 }
 
-// scope is the set of CRDs for which the manager creates CRDMigrations. Its own kinds are
-// always in it: users do not think of them.
+// scope returns the set of CRDs for which the manager creates CRDMigrations. It always includes the manager's own
+// kinds: users would forget them.
 func (c MigratorConfiguration) scope() (crdscope.Scope, error) {
 	byLabel := labels.SelectorFromSet(labels.Set{crdmigrator.AutoMigrateLabel: crdmigrator.AutoMigrateValue})
 	if len(c.Scopes) == 0 {
@@ -255,8 +253,8 @@ func (c MigratorConfiguration) scope() (crdscope.Scope, error) {
 	return scope, nil
 }
 
-// enabled says which controllers run: those that a flag names, else those that are
-// on by default, but for what the environment switches.
+// enabled returns the controllers to run: those of the flag, or else those that are on by default, changed by the
+// environment.
 func enabled(flag []string, lookup func(string) (string, bool)) ([]string, error) {
 	var all []string
 	for _, name := range flag {

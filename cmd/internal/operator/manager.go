@@ -52,9 +52,8 @@ type Options struct {
 	Process serving.Options
 }
 
-// leaderElectionID is the name of the lease of a feature. It does not depend on the other
-// features that a process has: of two managers with different --controllers, one leads
-// each feature that both have.
+// leaderElectionID returns the name of the lease of a feature. It does not depend on the other features of a process:
+// if two managers have different --controllers, one leads each feature that both have.
 func leaderElectionID(controller string) string { return "godwit-" + component(controller) }
 
 // Run runs the manager until the context ends.
@@ -88,8 +87,8 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	return start(ctx, managers)
 }
 
-// managers are one for each feature, since each is led by itself. The first one serves the
-// endpoints for all; without a feature it is the only one.
+// managers returns one manager for each feature, because each feature has its own leader election. The first one serves
+// the endpoints for all; without a feature it is the only one.
 func (o Options) managers(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme, controllers []string, s setting) ([]manager.Manager, error) {
 	var all []manager.Manager
 	if len(controllers) == 0 {
@@ -113,8 +112,7 @@ func (o Options) managers(ctx context.Context, cfg *rest.Config, scheme *runtime
 	return all, errors.Join(all[0].AddHealthzCheck("ping", healthz.Ping), all[0].AddReadyzCheck("cache", synced(all)))
 }
 
-// start runs all until the context ends, or the first of them does: one that has lost its
-// lease ends the process.
+// start runs all managers until the context or one of them ends: a manager that has lost its lease ends the process.
 func start(ctx context.Context, managers []manager.Manager) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -130,12 +128,12 @@ func start(ctx context.Context, managers []manager.Manager) error {
 	return errors.Join(errs...)
 }
 
-// bookkeepingPerSecond bounds the requests about the manager's own kinds, as statuses and
-// the upgrades that a trigger makes; those about what is migrated have the limiter.
+// bookkeepingPerSecond bounds the requests for the manager's own kinds, such as statuses and the upgrades of a trigger;
+// the limiter bounds the requests for migrated objects.
 const bookkeepingPerSecond = 20
 
-// bookkeeping is how many of these requests start within a second, as a client takes it. A
-// limit that allows more writes allows more of them, so that they do not hold those up.
+// bookkeeping returns the rate of these requests for a client. A limit that allows more writes also allows more of
+// them, so that they do not delay the writes.
 func (l Limits) bookkeeping() float32 {
 	writes := l.walk().MaxWritesPerSecond
 	if writes == 0 {
@@ -148,7 +146,7 @@ func (l Limits) bookkeeping() float32 {
 // writes no object but its own; the agents of hubs have the same bound.
 const clusterMigrationPerSecond = 200
 
-// limited is the cluster with the bounds of a feature.
+// limited returns the configuration of the cluster with the bounds of a feature.
 func (s setting) limited(cfg *rest.Config, controller string) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	if cfg.QPS = s.Limits.bookkeeping(); controller == ClusterMigration {
@@ -158,7 +156,7 @@ func (s setting) limited(cfg *rest.Config, controller string) *rest.Config {
 	return cfg
 }
 
-// setting is what the controllers of every feature have in common.
+// setting has what the controllers of all features share.
 type setting struct {
 	Configuration
 	limiter   *walk.Limiter
@@ -173,8 +171,8 @@ var add = map[string]func(context.Context, manager.Manager, setting) error{
 	ClusterMigration:       addClusterMigration,
 }
 
-// installed names a kind that is missing, which controller-runtime would wait for
-// in other words. Whatever else is wrong shows when the caches are filled.
+// installed returns an error that names a missing kind: controller-runtime would wait for it with an unclear message.
+// Other errors show when the caches are filled.
 func installed(mapper meta.RESTMapper, kinds ...string) error {
 	for _, name := range kinds {
 		kind := v1alpha1.GroupVersion.WithKind(name)
@@ -237,7 +235,7 @@ func addStorageVersionMigrator(_ context.Context, mgr manager.Manager, s setting
 	return observeCRDs(mgr, scope)
 }
 
-// observeCRDs registers what only tells of CRDs and their migrations.
+// observeCRDs registers the metrics of CRDs and their migrations.
 func observeCRDs(mgr manager.Manager, scope crdscope.Scope) error {
 	inventory := &crdinventory.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), InScope: func(crd metav1.Object) bool { return scope.Holds(crd) },
@@ -250,7 +248,7 @@ func observeCRDs(mgr manager.Manager, scope crdscope.Scope) error {
 	)
 }
 
-// addRevisionUpgrader registers both of its reconcilers, for the one family there is.
+// addRevisionUpgrader registers both of its reconcilers, for the only family.
 func addRevisionUpgrader(_ context.Context, mgr manager.Manager, s setting) error {
 	if err := installed(mgr.GetRESTMapper(), "ControllerRevisionUpgrade", "ControllerRevisionUpgradeTrigger"); err != nil {
 		return err
@@ -279,7 +277,7 @@ func addRevisionUpgrader(_ context.Context, mgr manager.Manager, s setting) erro
 	return errors.Join(triggers.SetupWithManager(mgr), upgrades.SetupWithManager(mgr))
 }
 
-// addClusterMigration registers the manager's side of moves of clusters between hubs.
+// addClusterMigration registers the manager's side of migrations of managed clusters.
 func addClusterMigration(ctx context.Context, mgr manager.Manager, s setting) error {
 	if s.namespace == "" {
 		return errors.New("specify the namespace of the manager, which has its keys: outside a cluster, --leader-elect-namespace=NAMESPACE")
@@ -298,7 +296,7 @@ func addClusterMigration(ctx context.Context, mgr manager.Manager, s setting) er
 	return clustermigration.Setup(ctx, mgr, s.namespace, brokers)
 }
 
-// synced is ready once all caches are: before that a reconciler knows nothing.
+// synced returns a readiness check that passes when all caches are filled.
 func synced(managers []manager.Manager) healthz.Checker {
 	return func(r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)

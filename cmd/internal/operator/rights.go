@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
-// Rights says whom the manager runs as, and what it takes care of.
+// Rights has the ServiceAccount of the manager, and the feature and objects that it needs permissions for.
 type Rights struct {
 	// Namespace and ServiceAccount are the manager's own.
 	Namespace, ServiceAccount string
@@ -25,7 +25,7 @@ type Rights struct {
 	Writes []decision.Write
 }
 
-// Objects are the roles and their bindings. They have no unused permission.
+// Objects returns the roles and their bindings. They have no unused permission.
 func (r Rights) Objects() []client.Object {
 	if r.Feature == "" {
 		r.Feature = StorageVersionMigrator
@@ -38,8 +38,7 @@ func (r Rights) Objects() []client.Object {
 // ownKinds are migrated like any other.
 var ownKinds = []string{"controllerrevisionupgrades", "controllerrevisionupgradetriggers", "crdmigrations"}
 
-// migrated are the rules about the objects that are migrated, those of the
-// manager's own kind among them: it has its patch by a marker.
+// migrated returns the rules for migrated objects. The rules for the manager's own kinds come from a marker.
 func (r Rights) migrated() []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	if slices.Contains(r.Writes, decision.WriteUpdate) {
@@ -57,7 +56,7 @@ func (r Rights) migrated() []rbacv1.PolicyRule {
 	return rules
 }
 
-// verbs always hold patch: managedFields are cleaned by it, whatever the write.
+// verbs returns the verbs for a write. They always contain patch, which cleans managedFields.
 func (r Rights) verbs() (verbs []string, status bool) {
 	verbs = []string{"list", "patch"}
 	for _, w := range r.Writes {

@@ -30,15 +30,14 @@ import (
 //go:generate env GOWORK=off go tool -modfile=../../../tools/controller-gen/go.mod controller-gen rbac:roleName=cluster-migration,fileName=cluster-migration.yaml paths=. paths=../controller/clustermigration output:rbac:dir=roles
 //go:generate sh -c "cp roles/*.yaml ../../../charts/godwit/files/roles/"
 
-// ownNamespace stands in the generated roles for wherever the manager is. No
-// namespace can have this name, so that a role is never applied as it stands.
+// ownNamespace is the placeholder for the manager's namespace in the generated roles. It is not a valid name, so a role
+// can't be applied unchanged.
 const ownNamespace = "OWN"
 
 //go:embed roles/*.yaml
 var generatedRoles embed.FS
 
-// roles are what the markers of a feature ask for, of a manager in a namespace. The
-// cluster's comes first.
+// roles returns the roles from the markers of a feature, for a manager in a namespace. The ClusterRole comes first.
 func roles(feature, namespace string) []permission.Role {
 	file, err := generatedRoles.ReadFile("roles/" + component(feature) + ".yaml")
 	if err != nil {

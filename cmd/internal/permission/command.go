@@ -7,14 +7,14 @@ type Command struct {
 	// Installation is the namespace in which the guide installs what the command uses, the manager or the agent of a
 	// hub; empty for a command that uses neither.
 	Installation string
-	// List lists what the command needs in a scope, the reading permissions first.
+	// List returns the permissions that the command needs in a scope, those to read first.
 	List func(Scope) []Permission
 }
 
-// String is the name.
+// String returns the name.
 func (c Command) String() string { return c.Name }
 
-// Permissions lists what the command needs in a scope, the reading permissions first.
+// Permissions returns the permissions that the command needs in a scope, those to read first.
 func (c Command) Permissions(s Scope) []Permission {
 	if c.List == nil {
 		return nil
@@ -22,24 +22,24 @@ func (c Command) Permissions(s Scope) []Permission {
 	return c.List(s)
 }
 
-// Target says what a command is about, which the arguments of `godwit rbac` select.
+// Target is the kind of objects that a command uses. The arguments of `godwit rbac` select the objects.
 type Target string
 
 // Targets.
 const (
-	// Namespaces: a command about objects in one namespace or in all.
+	// Namespaces means objects in one namespace or in all.
 	Namespaces Target = ""
-	// CRDs: a command about CustomResourceDefinitions and their objects.
+	// CRDs means CustomResourceDefinitions and their objects.
 	CRDs Target = "CRDs"
-	// Resources: a command about the objects of any resources.
+	// Resources means the objects of any resources.
 	Resources Target = "Resources"
-	// ManagedResources: a command about managed resources, which the CRDs of the scope name.
+	// ManagedResources means managed resources of the CRDs in scope.
 	ManagedResources Target = "ManagedResources"
-	// Migrations: a command about the migrations of managed clusters, in one namespace or in all.
+	// Migrations means the migrations of managed clusters, in one namespace or in all.
 	Migrations Target = "Migrations"
-	// Hub: a command about one hub of managed clusters.
+	// Hub means one hub of managed clusters.
 	Hub Target = "Hub"
-	// Agent: the agent of a hub, which runs as a ServiceAccount.
+	// Agent means the agent of a hub, which runs as a ServiceAccount.
 	Agent Target = "Agent"
 )
 

@@ -1,10 +1,8 @@
-// Package permission lists what RBAC has to allow for each command, and renders it as
-// a manifest.
+// Package permission has the permissions of each command, and renders them as a manifest.
 //
-// One list for each command decides both: a command asks the API server for the
-// permissions on its list before it writes, and `godwit rbac` prints the roles that
-// hold them. The lists are in the rooms of the domains, such as crd/crdpermission. They build on
-// what the libraries say about their requests.
+// Each command has one list of permissions. The command checks them before it writes, and `godwit rbac` prints the
+// roles that grant them. The lists are in the packages of the domains, such as crd/crdpermission, and use the
+// permissions that the libraries declare.
 //
 // It is pure and sends no requests.
 //

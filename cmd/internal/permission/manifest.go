@@ -15,13 +15,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Role is what is allowed in a namespace; everywhere if that is empty.
+// Role has the rules for one namespace, or for the whole cluster if the namespace is empty.
 type Role struct {
 	Namespace string
 	Rules     []rbacv1.PolicyRule
 }
 
-// Add appends rules so that there is one role for each namespace.
+// Add appends rules to the role of a namespace.
 func Add(roles []Role, namespace string, rules ...rbacv1.PolicyRule) []Role {
 	for i := range roles {
 		if roles[i].Namespace == namespace {
@@ -32,8 +32,7 @@ func Add(roles []Role, namespace string, rules ...rbacv1.PolicyRule) []Role {
 	return append(roles, Role{namespace, rules})
 }
 
-// Roles hold the permissions and no others, in as few rules as say it plainly:
-// resources of a group that have the same verbs share one.
+// Roles returns the roles that grant exactly the permissions. Resources of a group with the same verbs share one rule.
 func Roles(all []Permission) []Role {
 	var roles []Role
 	for _, p := range merged(all) {
@@ -56,8 +55,7 @@ func Roles(all []Permission) []Role {
 	return roles
 }
 
-// Bind makes the objects that give roles to subjects. name is of a role and of its
-// binding.
+// Bind returns the roles and their bindings to subjects. name returns the name of a role and of its binding.
 func Bind(roles []Role, subjects []rbacv1.Subject, name func(Role) string) []client.Object {
 	var objects []client.Object
 	for _, r := range roles {
@@ -83,8 +81,8 @@ func roleRef(kind, name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
 }
 
-// Manifest gives subjects the permissions of a command. The name of each role ends in
-// a hash of what it allows and to whom: no manifest takes away what another one gave.
+// Manifest returns the objects that grant subjects the permissions of a command. The name of each role ends in a hash
+// of its rules and subjects, so a manifest never overwrites the permissions of another one.
 func Manifest(c Command, s Scope, subjects []rbacv1.Subject) ([]client.Object, error) {
 	roles := Roles(c.Permissions(s))
 	names := map[string]string{}
@@ -102,10 +100,10 @@ func Manifest(c Command, s Scope, subjects []rbacv1.Subject) ([]client.Object, e
 	return Bind(roles, subjects, func(r Role) string { return names[r.Namespace] }), nil
 }
 
-// maxSubject bounds the part of a role's name that is for people.
+// maxSubject bounds the readable part of a role's name.
 const maxSubject = 40
 
-// nameOf is the first subject, as far as the name of any object may hold it.
+// nameOf returns the name of the first subject, reduced to characters that are valid in an object's name.
 func nameOf(subjects []rbacv1.Subject) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -116,7 +114,7 @@ func nameOf(subjects []rbacv1.Subject) string {
 	return strings.Trim(name[:min(len(name), maxSubject)], "-")
 }
 
-// Write prints objects as YAML documents that `kubectl apply -f -` takes.
+// Write prints objects as YAML documents for `kubectl apply -f -`.
 func Write(w io.Writer, objects []client.Object) error {
 	for _, o := range objects {
 		text, err := yaml.Marshal(o)
@@ -132,7 +130,7 @@ func Write(w io.Writer, objects []client.Object) error {
 
 const serviceAccountPrefix = "system:serviceaccount:"
 
-// Subject is who a name stands for by which the API server knows a caller.
+// Subject returns the subject of a user name in the API server.
 func Subject(user string) rbacv1.Subject {
 	namespace, name, ok := strings.Cut(strings.TrimPrefix(user, serviceAccountPrefix), ":")
 	if ok && strings.HasPrefix(user, serviceAccountPrefix) {

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-dev/godwit/revision/decision"
 )
 
-// Permission is what RBAC grants: verbs on one resource.
+// Permission is a set of verbs on one resource.
 type Permission struct {
 	Verbs []string
 	// Resource with its subresource after a slash, if it has one.
@@ -25,7 +25,7 @@ type Permission struct {
 	Need      Need
 }
 
-// Need says what happens without a permission.
+// Need is the effect of a missing permission.
 type Need int
 
 const (
@@ -34,7 +34,7 @@ const (
 	// RequiredIfEnforced means Required where the API server runs the admission plugin
 	// OwnerReferencesPermissionEnforcement, as OpenShift does, and unused elsewhere.
 	RequiredIfEnforced
-	// Optional means that the command continues without it, and knows less.
+	// Optional means that the command continues without it, with less information.
 	Optional
 )
 
@@ -50,7 +50,7 @@ func (p Permission) String() string {
 	return text
 }
 
-// List says several permissions in one sentence.
+// List returns several permissions in one sentence.
 func List(all []Permission) string {
 	texts := make([]string, len(all))
 	for i, p := range all {
@@ -59,7 +59,7 @@ func List(all []Permission) string {
 	return strings.Join(texts, "; ")
 }
 
-// OfGrants are permissions as the libraries list them.
+// OfGrants converts the permissions of a library.
 func OfGrants(grants []kube.Grant, need Need) []Permission {
 	all := make([]Permission, len(grants))
 	for i, g := range grants {
@@ -109,14 +109,13 @@ func union(a, b []string) []string {
 	return a
 }
 
-// Scope says what a command is about. Each command uses the fields of its domain.
+// Scope selects the objects of a command. Each command uses the fields of its domain.
 type Scope struct {
 	// CRDs names CustomResourceDefinitions, and APIGroups all of a group.
 	CRDs, APIGroups []string
 	// Resources are those of `godwit resource`.
 	Resources []resource.Resource
-	// Listed means that the command finds the names of CRDs by itself, by a selector or
-	// because it is about all of them.
+	// Listed means that the command lists CRDs, with a selector or all of them.
 	Listed bool
 	// Dependents are resources whose ownerReferences a run repairs.
 	Dependents []string
@@ -133,13 +132,12 @@ type Scope struct {
 // crds is the resource of CustomResourceDefinitions.
 var crds = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
 
-// CRDPermission is a permission on CustomResourceDefinitions: on those with the names, or on all.
+// CRDPermission returns a permission on CustomResourceDefinitions: on those with the names, or on all.
 func CRDPermission(need Need, verb string, names ...string) Permission {
 	return Permission{Resource: crds, Verbs: []string{verb}, Names: slices.Clone(names), Need: need}
 }
 
-// ReadCRD is the permission to read one CustomResourceDefinition, or to list all where
-// the name is empty.
+// ReadCRD returns the permission to read one CustomResourceDefinition, or to list all if the name is empty.
 func ReadCRD(name string) Permission {
 	if name == "" {
 		return CRDPermission(Required, "list")
@@ -147,7 +145,7 @@ func ReadCRD(name string) Permission {
 	return CRDPermission(Required, "get", name)
 }
 
-// ReadCRDs are the permissions to read the CustomResourceDefinitions in scope.
+// ReadCRDs returns the permissions to read the CustomResourceDefinitions in scope.
 func (s Scope) ReadCRDs() []Permission {
 	if s.Listed || len(s.CRDs) == 0 {
 		return []Permission{{Resource: crds, Verbs: []string{"get", "list"}}}
@@ -155,7 +153,7 @@ func (s Scope) ReadCRDs() []Permission {
 	return []Permission{CRDPermission(Required, "get", s.CRDs...)}
 }
 
-// Objects are the resources of the custom resources in scope.
+// Objects returns the resources of the custom resources in scope.
 func (s Scope) Objects() []schema.GroupResource {
 	var all []schema.GroupResource
 	for _, name := range s.CRDs {
@@ -167,7 +165,7 @@ func (s Scope) Objects() []schema.GroupResource {
 	return all
 }
 
-// In is a permission on objects of a resource in the namespace of the scope.
+// In returns a permission on objects of a resource in the namespace of the scope.
 func (s Scope) In(r schema.GroupResource, need Need, verbs ...string) Permission {
 	return Permission{Resource: r, Verbs: verbs, Namespace: s.Namespace, Need: need}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
 )
 
-// rowsOf are the rows of one cluster, in the order of the domains. It always returns at least one.
+// rowsOf returns the rows of one cluster, in the order of the domains. It always returns at least one.
 func rowsOf(ctx context.Context, a *frame.App, references bool) []planreport.Row {
 	s, err := dial(ctx, a)
 	if err != nil {
@@ -53,8 +53,8 @@ func (s *scanner) domains(ctx context.Context) []planreport.Row {
 	return slices.Concat(crds, references, revisions, names, hub, resources)
 }
 
-// withoutCRDs are the rows of a cluster whose CRDs can't be listed: a row for each domain whose API
-// group the cluster serves, and none that says that there is nothing to do.
+// withoutCRDs returns the rows of a cluster whose CRDs can't be listed: a row for each domain whose API group the
+// cluster serves. None of them is Clean.
 func (s *scanner) withoutCRDs(ctx context.Context, err error) []planreport.Row {
 	if _, gone := frame.Unreachable(err); gone && ctx.Err() == nil {
 		return []planreport.Row{unreachable(ctx, s.Explain(ctx, err))}

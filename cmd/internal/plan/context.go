@@ -74,7 +74,7 @@ func (o *contextFlags) list(a *frame.App) error {
 	return nil
 }
 
-// apps are invocations for the clusters, each context once.
+// apps returns an invocation for each cluster, each context once.
 func (o *contextFlags) apps(a *frame.App) []*frame.App {
 	if len(o.names) == 0 {
 		return []*frame.App{a}
@@ -88,7 +88,7 @@ func (o *contextFlags) apps(a *frame.App) []*frame.App {
 	return all
 }
 
-// nameOf is the context of an invocation, or the address of its API server.
+// nameOf returns the context of an invocation, or the address of its API server.
 func nameOf(a *frame.App) string {
 	if name := *a.Cluster.Context; name != "" {
 		return name

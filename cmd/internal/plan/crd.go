@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// planCRDs plans all CRDs. The scan of one that was interrupted is Unknown.
+// planCRDs plans all CRDs. A CRD whose scan was interrupted is Unknown.
 func (s *scanner) planCRDs(ctx context.Context) (planreport.Row, map[string]int64) {
 	surroundings, err := s.migrator.Surroundings(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func unlistable(plans []decision.Plan) (n int64) {
 	return n
 }
 
-// lackingLists is one blocker for all CRDs whose objects the user may not list.
+// lackingLists returns one blocker for all CRDs whose objects the user may not list.
 func (s *scanner) lackingLists(ctx context.Context, n int64) render.Problem {
 	user := s.WhoAmI(ctx)
 	return render.Problem{

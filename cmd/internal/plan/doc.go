@@ -1,8 +1,7 @@
 // Package plan has the command that plans all domains of one cluster or of several: `godwit plan`.
 //
-// The command only reads. The plan of each domain decides its state, and package planreport adds the
-// states up. A domain that can't be read, and a cluster that does not answer, are rows of their own
-// with the cause: what is not known is never Clean.
+// The command only reads. The plan of each domain decides its state, and package planreport adds the states up. A
+// domain that can't be read and a cluster that does not answer have their own rows with the cause, and are never Clean.
 //
 // # Reading order
 //

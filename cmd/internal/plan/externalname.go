@@ -16,11 +16,11 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
-// annotationName is crossplane-runtime's.
+// annotationName is crossplane-runtime's annotation of the external name.
 const annotationName = "crossplane.io/external-name"
 
-// managedCRDs are the CRDs of managed resources. counts are their objects; a CRD without objects is
-// left out of what is read.
+// managedCRDs returns the CRDs of managed resources. counts has their numbers of objects; CRDs without objects are
+// omitted.
 func (s *scanner) managedCRDs(counts map[string]int64) (crds []*apiextensionsv1.CustomResourceDefinition, has bool) {
 	for i := range s.crds {
 		if crd := &s.crds[i]; fleet.ManagedCRD(crd) {
@@ -33,7 +33,7 @@ func (s *scanner) managedCRDs(counts map[string]int64) (crds []*apiextensionsv1.
 	return crds, has
 }
 
-// unchanged proposes the name that a managed resource has.
+// unchanged proposes the current name of a managed resource.
 func unchanged(_ context.Context, o *unstructured.Unstructured) (fleet.Proposal, error) {
 	return fleet.Proposal{Name: o.GetAnnotations()[annotationName]}, nil
 }

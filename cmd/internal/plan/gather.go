@@ -18,7 +18,7 @@ const clustersAtOnce = 8
 // reportEvery is how often the console may name the clusters that are left. Most clusters are read before its first time.
 const reportEvery = 3 * time.Second
 
-// unread are the clusters that are not read yet.
+// unread is the set of clusters that are not read yet.
 type unread struct {
 	mu    sync.Mutex
 	names []string
@@ -36,7 +36,8 @@ func (u *unread) String() string {
 	return strings.Join(u.names, ", ")
 }
 
-// report names the clusters that are left, until stop: at first after reportEvery, then when one fewer is left.
+// report prints the clusters that are left, until stop: first after reportEvery, then whenever the number has
+// decreased.
 func (u *unread) report(console *frame.Console) (stop func()) {
 	var last string
 	ticks := time.NewTicker(reportEvery)
@@ -62,8 +63,8 @@ func (u *unread) report(console *frame.Console) (stop func()) {
 	}
 }
 
-// gather reads all clusters. Each has the time of --cluster-timeout for itself. After an interruption
-// the rows say which domains were not read. The console names the clusters that are left.
+// gather reads all clusters. --cluster-timeout applies to each cluster. After an interruption, the rows show which
+// domains were not read. The console shows the clusters that are left.
 func gather(ctx context.Context, apps []*frame.App, limit time.Duration, references bool) []planreport.Row {
 	var left unread
 	for _, a := range apps {
@@ -95,7 +96,7 @@ func gather(ctx context.Context, apps []*frame.App, limit time.Duration, referen
 	return rows
 }
 
-// codeOf is the exit code: what can't be read is an error, as it is for the plan of a domain.
+// codeOf returns the exit code. A domain that can't be read is an error, as in the plan of a domain.
 func codeOf(rows []planreport.Row) frame.Code {
 	code := frame.OK
 	for _, r := range rows {

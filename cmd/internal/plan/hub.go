@@ -26,7 +26,7 @@ func (s *scanner) isHub() bool {
 	return false
 }
 
-// planHub reads the migrations of managed clusters, of which their status says enough.
+// planHub reads the status of the migrations of managed clusters.
 func (s *scanner) planHub(ctx context.Context) planreport.Row {
 	list := &api.ManagedClusterMigrationList{}
 	err := quicklist.Retry(ctx, func(ctx context.Context) error {

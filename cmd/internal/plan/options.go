@@ -26,12 +26,12 @@ func (o *planOptions) read(ctx context.Context, apps []*frame.App) planreport.Pl
 	return planreport.NewPlanList(rows, frame.Build().Version, began, o.notes()...)
 }
 
-// empty is the document of a command that failed.
+// empty returns the document of a failed command.
 func (o *planOptions) empty() planreport.PlanList {
 	return planreport.NewPlanList(nil, frame.Build().Version, o.Clock.Now())
 }
 
-// notes are about what no row shows.
+// notes returns the notes about facts that no row shows.
 func (o *planOptions) notes() []string {
 	hint := o.Hint
 	if len(o.names) > 0 {

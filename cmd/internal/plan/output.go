@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
-// outputFlags say in which format and where the plan is written.
+// outputFlags are the flags for the format and the destination of the plan.
 type outputFlags struct {
 	frame.Output
 	file string
@@ -25,7 +25,7 @@ func (o *outputFlags) addTo(c *cobra.Command, empty planreport.PlanList) {
 	c.Flags().StringVar(&o.file, "file", "", "write the output to this `FILE` (default: stdout)")
 }
 
-// check finds out whether the file can be written, before the command reads a cluster.
+// check checks that the file can be written, before the command reads a cluster.
 func (o *outputFlags) check() error {
 	if o.file == "" {
 		return nil

@@ -11,9 +11,9 @@ import (
 // Permissions are those of `godwit plan`.
 var Permissions = permission.Command{Name: "plan", Of: permission.CRDs, List: permissionsOf}
 
-// permissionsOf reads all domains. A domain that may not be read is NotChecked. Managed resources are custom
-// resources in scope. What names versions that CRDs do not serve takes the permissions of crd-doctor, to list
-// everything, Secrets as well.
+// permissionsOf returns the permissions to read all domains. A domain that the user may not read is NotChecked. Managed
+// resources are custom resources in scope. Finding references to versions that are not served needs the permissions of
+// crd-doctor, to list all objects, including Secrets.
 func permissionsOf(s permission.Scope) []permission.Permission {
 	s.Listed, s.Namespace = true, ""
 	all := crdpermission.Plan.Permissions(s)

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/doctor"
 )
 
-// planReferences finds what names versions that CRDs do not serve, for which it reads the metadata of all objects.
+// planReferences finds references to versions that CRDs do not serve. It reads the metadata of all objects.
 func (s *scanner) planReferences(ctx context.Context) planreport.Row {
 	d, err := doctor.New(s.config, s.limiter)
 	if err != nil {
@@ -26,7 +26,8 @@ func (s *scanner) planReferences(ctx context.Context) planreport.Row {
 	return planreport.ReferenceRow(crdreport.NewDoctorReport(facts, s.app.Remedies()), s.app.Hint, s.grantDoctor(ctx, facts))
 }
 
-// grantDoctor lets the user read everything. The permissions of a plan do not: they would show all Secrets.
+// grantDoctor returns the fix that permits the user to read everything. The permissions of a plan do not include this,
+// because they would show all Secrets.
 func (s *scanner) grantDoctor(ctx context.Context, f doctor.Facts) string {
 	if len(f.Unread) == 0 {
 		return ""

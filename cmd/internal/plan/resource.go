@@ -10,7 +10,7 @@ import (
 )
 
 // planResources finds an interrupted run over resources of the API server itself. No API shows whether their objects
-// have to be written: without such a run there is no row.
+// need a write, so without such a run it returns no row.
 func (s *scanner) planResources(ctx context.Context) (planreport.Row, bool) {
 	r, err := resource.New(s.config, resource.Options{Limiter: s.limiter, ReadOnly: true})
 	if err != nil {

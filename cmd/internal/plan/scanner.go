@@ -49,7 +49,7 @@ func dial(ctx context.Context, a *frame.App) (*scanner, error) {
 // errSlow is the cause of a scan that --cluster-timeout ended.
 var errSlow = errors.New("--cluster-timeout is over")
 
-// failed is the row of a domain that could not be read. needed are the permissions of the domain.
+// failed returns the row of a domain that could not be read. needed are the permissions of the domain.
 func (s *scanner) failed(ctx context.Context, d planreport.Domain, err error, needed []permission.Permission) planreport.Row {
 	if ctx.Err() != nil {
 		return planreport.FailedRow(d, planreport.Unknown, problemOf(unfinished(ctx)))
@@ -69,7 +69,7 @@ func problemOf(e *frame.ActionableError) render.Problem {
 	return render.Problem{Reason: e.Reason.String(), Message: e.Message, Remedy: e.Remedy}
 }
 
-// unfinished is why a scan has not ended.
+// unfinished returns why a scan has not ended.
 func unfinished(ctx context.Context) *frame.ActionableError {
 	if errors.Is(context.Cause(ctx), errSlow) {
 		return &frame.ActionableError{Reason: render.ReasonTimedOut, Message: "the cluster was not read within --cluster-timeout", Remedy: "allow more time with --cluster-timeout, or see what loads the API server: kubectl get --raw '/readyz?verbose'"}
@@ -77,7 +77,7 @@ func unfinished(ctx context.Context) *frame.ActionableError {
 	return &frame.ActionableError{Reason: render.ReasonInterrupted, Message: "the command ended before the cluster was read", Remedy: "run the same command again"}
 }
 
-// unreachable is the row of a cluster that can't be used.
+// unreachable returns the row of a cluster that can't be used.
 func unreachable(ctx context.Context, err error) planreport.Row {
 	if ctx.Err() != nil {
 		return planreport.FailedRow(planreport.Cluster, planreport.Unknown, problemOf(unfinished(ctx)))
@@ -102,7 +102,7 @@ func (s *scanner) served(name string) bool {
 	return false
 }
 
-// servesGroup asks discovery, for a user who may not list CRDs.
+// servesGroup reports whether discovery has a group, for a user who may not list CRDs.
 func (s *scanner) servesGroup(ctx context.Context, group string) bool {
 	return s.Client.Get().AbsPath("/apis", group).MaxRetries(0).Do(ctx).Error() == nil
 }

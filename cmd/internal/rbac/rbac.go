@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// forManager is the value of --for that stands for `godwit manager`.
+	// forManager is the value of --for for `godwit manager`.
 	forManager = "manager"
-	// everyGroup is RBAC's own word.
+	// everyGroup is RBAC's wildcard for API groups.
 	everyGroup = "*"
 )
 
@@ -182,7 +182,7 @@ func (o *rbacOptions) checkSubjects() error {
 	return nil
 }
 
-// infer chooses the command where none is given.
+// infer returns the command if --for is not set.
 func (o *rbacOptions) infer(namespaced, ofCRDs bool) {
 	person := len(o.users)+len(o.groups) > 0
 	switch {
@@ -203,7 +203,7 @@ func (o *rbacOptions) parseNamespaces(a *frame.App, c *cobra.Command, ofCRDs boo
 	return o.oneNamespaceOrAll(a, c)
 }
 
-// oneNamespaceOrAll makes the user say which of both.
+// oneNamespaceOrAll requires --namespace or --all-namespaces.
 func (o *rbacOptions) oneNamespaceOrAll(a *frame.App, c *cobra.Command) error {
 	namespace, err := a.GivenNamespace(c)
 	if err == nil && namespace == "" && !o.everywhere {
@@ -294,7 +294,7 @@ func (o *rbacOptions) checkAPIGroups() error {
 	return nil
 }
 
-// manager says whom the manager runs as, and what it takes care of.
+// manager returns the ServiceAccount and the features of the manager.
 func (o *rbacOptions) manager() operator.Rights {
 	r := operator.Rights{
 		Namespace: "godwit", ServiceAccount: "godwit", Feature: o.controller.Value, Groups: o.apiGroups, Writes: []decision.Write{o.write.Write()},
@@ -323,8 +323,7 @@ func (o *rbacOptions) subjects() []rbacv1.Subject {
 	return all
 }
 
-// printPermissions asks a cluster for no more than the names of CRDs, where a selector
-// or --all stands for them.
+// printPermissions prints the roles. It reads only the names of CRDs from a cluster, and only for a selector or --all.
 func printPermissions(ctx context.Context, a *frame.App, o *rbacOptions) error {
 	scope := permission.Scope{
 		CRDs: o.Names, APIGroups: o.apiGroups, Listed: len(o.Names) == 0, Write: o.write.Write(), Dependents: o.dependents, Family: revision.Families[o.family.Value].Describe(), Installation: o.installation,

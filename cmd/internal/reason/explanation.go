@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 )
 
-// Explanation says what a reason means and what to do, as `godwit explain` prints it.
+// Explanation is the explanation of a reason that `godwit explain` prints.
 type Explanation struct {
 	Reason string `json:"reason"`
 	// Subject is what the reason is about: a kind, or a word for what a command reads.
@@ -17,7 +17,7 @@ type Explanation struct {
 	Where   string `json:"where"`
 	Meaning string `json:"meaning"`
 	Remedy  string `json:"remedy"`
-	// Ways are the sentences of Remedy: any one of them is enough, the best is first.
+	// Ways are the sentences of Remedy. They are alternatives, the best first.
 	Ways []string `json:"ways"`
 	// UserActionRequired means that waiting does not help.
 	UserActionRequired bool `json:"userActionRequired"`

@@ -33,7 +33,7 @@ import (
 	"github.com/godwit-dev/godwit/revision/decision"
 )
 
-// Subject is what reasons are about.
+// Subject is the subject of a group of reasons.
 type Subject string
 
 const (
@@ -45,7 +45,7 @@ const (
 	Bridge Subject = "Bridge"
 	// Release is a CRD of the next release.
 	Release Subject = "Release"
-	// Leftover is what names a version that is not served.
+	// Leftover is a reference to a version that is not served.
 	Leftover Subject = "Leftover"
 	// Resource is a resource whose objects are written again.
 	Resource Subject = "Resource"
@@ -69,7 +69,7 @@ const (
 	ClusterMigration Subject = "ManagedClusterMigration"
 	// ManagedCluster is a cluster that changes hubs.
 	ManagedCluster Subject = "ManagedCluster"
-	// ClusterPreflight is a look at what a migration of managed clusters would do.
+	// ClusterPreflight is a preflight of a migration of managed clusters.
 	ClusterPreflight Subject = "ClusterPreflight"
 	// ClusterPlan is a cluster or a domain in a plan of all.
 	ClusterPlan Subject = "Plan"
@@ -82,10 +82,10 @@ const (
 // Group has the reasons of one subject.
 type Group struct {
 	Subject Subject
-	// Where says in which commands and objects the reasons are found.
+	// Where names the commands and objects that have the reasons.
 	Where string
-	// Occurrences say how a reason shows in a status; nil where none does. The controllers are asked, so that the
-	// documentation is never of another release than the code.
+	// Occurrences returns how a reason shows in a status; nil if no status has it. The controllers implement it, so the
+	// documentation matches the code.
 	Occurrences func(*godwit.Reason) []status.Occurrence
 	catalogs    []*godwit.Catalog
 }
@@ -137,7 +137,7 @@ func Groups() []Group {
 	}
 }
 
-// Find explains a reason, which may be one of several subjects, without regard to upper and lower case.
+// Find returns the explanations of a reason, which several subjects may have. It ignores letter case.
 func Find(name string) []Explanation {
 	var found []Explanation
 	for _, g := range Groups() {
@@ -150,7 +150,7 @@ func Find(name string) []Explanation {
 	return found
 }
 
-// Names are all reasons, each once, in order.
+// Names returns all reasons, each once, sorted.
 func Names() []string {
 	var all []string
 	for _, g := range Groups() {

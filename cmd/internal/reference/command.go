@@ -29,8 +29,7 @@ func commandPage() (string, error) {
 	return page.String(), nil
 }
 
-// each visits the commands that do something: a command with subcommands does if it
-// has flags of its own.
+// each visits the commands that can run: also a command with subcommands, if it has its own flags.
 func each(c *cobra.Command, visit func(*cobra.Command)) {
 	if c.Hidden {
 		return
@@ -59,8 +58,7 @@ func describe(page *strings.Builder, c *cobra.Command) {
 	}
 }
 
-// indentedCode makes code of what is indented, which takes Markdown four spaces and
-// an empty line.
+// indentedCode converts indented text to Markdown code, which needs four spaces and an empty line.
 func indentedCode(text string) string {
 	var b strings.Builder
 	before := ""

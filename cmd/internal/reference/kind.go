@@ -89,7 +89,7 @@ func typeOf(s *apiextensionsv1.JSONSchemaProps) string {
 	return s.Type
 }
 
-// constraints are what the API server refuses anything else than.
+// constraints returns the constraints that the API server enforces.
 func constraints(s *apiextensionsv1.JSONSchemaProps) string {
 	var all []string
 	values := s.Enum
@@ -122,7 +122,7 @@ func constraints(s *apiextensionsv1.JSONSchemaProps) string {
 	return strings.Join(all, " ")
 }
 
-// messages are what a person is told who breaks a rule.
+// messages returns the messages of the validation rules.
 func messages(s *apiextensionsv1.JSONSchemaProps) []string {
 	var all []string
 	for _, v := range s.XValidations {

@@ -1,7 +1,5 @@
-// Command reference writes docs/reference from what the pages are about: the generated
-// CRDs, the source's own comments, the commands, the collectors. It adds an
-// introduction to each page and no fact of its own, but for what to do about a
-// blocker; where something new is not said anywhere, it fails.
+// Command reference writes docs/reference from its sources: the generated CRDs, comments, the commands, and the metric
+// collectors. It adds only an introduction to each page. It fails if a new item has no description.
 //
 // # Reading order
 //

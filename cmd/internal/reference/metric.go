@@ -20,7 +20,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// theirs are the metrics of controller-runtime that tell how the manager is.
+// theirs are the metrics of controller-runtime that show the health of the manager.
 var theirs = []struct{ name, meaning string }{
 	{"leader_election_master_status", "1 for the replica that works, 0 for those that stand by"},
 	{"controller_runtime_reconcile_errors_total", "with `controller=\"crdmigration\"`, `\"crdscope\"`, `\"crdinventory\"`, `\"revisionupgrade\"`, `\"revisionupgradetrigger\"` or `\"clustermigration\"`: what could not be read or written, and is tried again"},
@@ -29,7 +29,7 @@ var theirs = []struct{ name, meaning string }{
 	{"rest_client_requests_total", "by `code`: 429 means that the API server throttles the manager"},
 }
 
-// metric is what a collector says of itself.
+// metric is the description of a collector.
 type metric struct{ name, kind, help, labels string }
 
 // listing takes the place of a registry.
@@ -132,7 +132,7 @@ func described(c prometheus.Collector) ([]metric, error) {
 	return all, err
 }
 
-// names are those of labels whose values do not vary in a collector.
+// names are the labels whose values do not vary in a collector.
 func names(constant string) (all []string) {
 	for _, pair := range split(constant) {
 		name, _, _ := strings.Cut(pair, "=")

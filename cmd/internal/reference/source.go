@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// constant is one of the source, with what its comment says about it.
+// constant is a constant with its comment.
 type constant struct{ name, value, doc string }
 
-// constants are those of the group whose comment begins like this.
+// constants returns the constants of the group whose comment has a prefix.
 func constants(file, comment string) ([]constant, error) {
 	parsed, err := parse(file)
 	if err != nil {
@@ -57,10 +57,10 @@ func constantOf(s ast.Spec) (constant, error) {
 	return c, nil
 }
 
-// field is one of a struct, as its JSON has it.
+// field is a field of a struct, with its JSON name.
 type field struct{ name, kind, doc string }
 
-// structs are those of a file, by name.
+// structs returns the structs of a file, by name.
 func structs(file string) (map[string][]field, error) {
 	parsed, err := parse(file)
 	if err != nil {
@@ -106,8 +106,8 @@ func typeName(e ast.Expr) string {
 	return ""
 }
 
-// fieldComment leaves the name of the field away where it is only said for Go, and writes
-// it as people know it where it is not.
+// fieldComment returns the comment of a field for users: without the Go name at its beginning, and with JSON names of
+// fields within the text.
 func fieldComment(name, doc string) string {
 	first, rest, _ := strings.Cut(strings.Join(strings.Fields(doc), " "), " ")
 	if !strings.EqualFold(strings.TrimSuffix(first, ":"), name) {

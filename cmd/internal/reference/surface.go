@@ -12,8 +12,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// surfacePage lists what an embedder can name, so that a review sees what a change adds, changes or removes: each exported
-// identifier, with the exported fields and methods of types and the values of constants. A promoted method is not listed.
+// surfacePage returns the exported API, so that a review shows what a change adds, changes or removes: each exported
+// identifier, with the exported fields and methods of types and the values of constants. It omits promoted methods.
 func surfacePage() (string, error) {
 	const mode = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo
 	all, err := packages.Load(&packages.Config{Mode: mode, Dir: repository}, "./...")

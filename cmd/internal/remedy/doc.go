@@ -1,3 +1,3 @@
-// Package remedy words the fixes that the libraries make as commands ([Writer]): a library does
-// not know the user's command line.
+// Package remedy converts the fixes of the libraries to commands ([Writer]): a library does not know the user's command
+// line.
 package remedy

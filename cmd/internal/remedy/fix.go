@@ -14,23 +14,23 @@ import (
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
-// Writer words fixes as commands.
+// Writer writes fixes as commands.
 type Writer struct {
 	// Program is the command line of Godwit as the user types it.
 	Program string
-	// Cluster are the flags that lead to the user's cluster, each after a space.
+	// Cluster are the flags that select the user's cluster, each after a space.
 	Cluster string
-	// Administrator are the flags that lead an administrator to the same cluster. Each kubectl
-	// command that writes has them: the user may lack the permission.
+	// Administrator are the flags with which an administrator selects the same cluster. Each kubectl command that
+	// writes has them, because the user may lack the permission.
 	Administrator string
-	// Spec words the settings of an upgrade as fields of a spec, and not as flags.
+	// Spec writes the settings of an upgrade as fields of a spec instead of flags.
 	Spec bool
 }
 
-// Manager words fixes for readers of a status, who may use any command line.
+// Manager is the Writer for readers of a status, who may use any command line.
 var Manager = Writer{Program: "godwit", Spec: true}
 
-// Text words a fix: what to do, with the commands that do it.
+// Text returns a fix in words, with its commands.
 func (w Writer) Text(f godwit.Fix) string {
 	return f.Text(func(s godwit.FixStep) string {
 		if len(s.Actions) == 0 {
@@ -40,7 +40,7 @@ func (w Writer) Text(f godwit.Fix) string {
 	})
 }
 
-// Sentence words a fix as one or several sentences.
+// Sentence returns a fix as one or several sentences.
 func (w Writer) Sentence(f godwit.Fix) string {
 	text := w.Text(f)
 	if text == "" {
@@ -50,8 +50,7 @@ func (w Writer) Sentence(f godwit.Fix) string {
 	return strings.TrimSuffix(string(unicode.ToUpper(first))+text[size:], ".") + "."
 }
 
-// Commands are the commands for some actions, of which each runs if the one before it
-// succeeds.
+// Commands returns the commands for some actions. Each runs only if the previous one has succeeded.
 func (w Writer) Commands(actions ...godwit.Action) string {
 	commands := make([]string, len(actions))
 	for i, a := range actions {
@@ -142,12 +141,12 @@ func (w Writer) run(a godwit.RunMigration) string {
 	return w.godwit(words)
 }
 
-// target names objects to kubectl.
+// target returns the kubectl arguments of an object.
 func target(o godwit.Object) string {
 	return o.Resource + flag(" -n ", o.Namespace) + flag(" ", o.Name)
 }
 
-// output quotes the template alone, as kubectl's help does.
+// output returns the output flag. It quotes only the template, as kubectl's help does.
 func output(format string) string {
 	name, template, ok := strings.Cut(format, "=")
 	if !ok {
@@ -156,7 +155,7 @@ func output(format string) string {
 	return " -o " + name + "=" + quote.Shell(template)
 }
 
-// flag is empty for an empty value.
+// flag returns a flag with a value, or empty for an empty value.
 func flag(name, value string) string {
 	if value == "" {
 		return ""
@@ -164,8 +163,8 @@ func flag(name, value string) string {
 	return name + quote.Shell(value)
 }
 
-// grant creates a role with exactly this permission and binds it to the user. The role's
-// name contains the user's: a command for another user must not find the name taken.
+// grant returns the commands that create a role with exactly this permission and bind it to the user. The role's name
+// contains the user's name, so commands for two users do not conflict.
 func grant(g godwit.GrantPermission) string {
 	user := g.User
 	if user == "" {
@@ -228,8 +227,8 @@ func (w Writer) rollback(a godwit.RollBackRevision) string {
 	return w.godwit("revision rollback " + a.Name + " -n " + a.Namespace + flag(" --on-running=", a.OnRunning))
 }
 
-// fixRevision is the command that corrects a revision. kubectl can't patch a revision whose
-// data is not compact JSON: the API server encodes the data anew, and refuses the change.
+// fixRevision returns the command that corrects a revision. kubectl can't patch a revision whose data is not compact
+// JSON: the API server encodes the data again, and refuses the change.
 func (w Writer) fixRevision(a godwit.FixRevision) string {
 	words := "revision fix " + a.Name + " -n " + a.Namespace
 	var labels strings.Builder

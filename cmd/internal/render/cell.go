@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Format is what a table is written as.
+// Format is the output format of a table.
 type Format uint8
 
 const (
@@ -22,12 +22,12 @@ const (
 type Cell struct {
 	// Text is a dash in all formats where it is empty.
 	Text string
-	// Words are the text, joined so that they are one field of a line of text, and wrap in a page.
+	// Words are the words of the text. A line of text joins them to one field, and a page can wrap between them.
 	Words []string
 	Tone  Tone
 	// Code is a command or a name, to be copied as it is.
 	Code bool
-	// Problems are what the text counts. A page in HTML folds them behind it.
+	// Problems are the problems that the text counts. An HTML page shows them on demand.
 	Problems []ObjectProblem
 }
 
@@ -40,7 +40,7 @@ func CodeCell(s string) Cell { return Cell{Text: s, Code: true} }
 // NumberCell returns a cell with a number.
 func NumberCell[N int | int32 | int64](n N) Cell { return Cell{Text: Number(int64(n))} }
 
-// CountCell returns a cell with a number that is nil where nothing was counted.
+// CountCell returns a cell with a number; nil means that nothing was counted.
 func CountCell(n *int64) Cell {
 	if n == nil {
 		return Cell{Text: "?"}
@@ -90,5 +90,5 @@ func (c Cell) inFormat(f Format) Cell {
 	return c
 }
 
-// isEmpty reports whether a cell says nothing: it is empty, or counts nothing.
+// isEmpty reports whether a cell has no text, or a count of zero.
 func (c Cell) isEmpty() bool { return c.Text == "" || c.Text == "0" }

@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// APIVersion is of every list that a command prints.
+// APIVersion is the apiVersion of every list that a command prints.
 const APIVersion = "cli.godwit.dev/v1alpha1"
 
 // List is the outermost object of all output.
@@ -20,7 +20,7 @@ type List[T any] struct {
 
 // Dated is a document that says when its command began. `godwit report` orders evidence by it.
 type Dated interface {
-	// WithTime is the document with the time.
+	// WithTime returns the document with a time.
 	WithTime(began time.Time) any
 }
 
@@ -30,14 +30,14 @@ func (l List[T]) WithTime(began time.Time) any {
 	return l
 }
 
-// NewList makes a list of a kind, whose items are never null.
+// NewList returns a list of a kind. Its items are never null.
 func NewList[T any](kind string, items []T) List[T] {
 	return List[T]{APIVersion: APIVersion, Kind: kind, Items: Present(items)}
 }
 
 // Item is an item of a list that names a Kubernetes object.
 type Item interface {
-	// ResourceName is the object as kubectl writes and reads it: "RESOURCE.GROUP/NAME".
+	// ResourceName returns the object in kubectl's form: "RESOURCE.GROUP/NAME".
 	ResourceName() string
 }
 
@@ -64,5 +64,5 @@ type Objects struct {
 	godwit.Counts
 }
 
-// ObjectsOf adds the total to a tally.
+// ObjectsOf returns counts with their total.
 func ObjectsOf(c godwit.Counts) Objects { return Objects{Total: c.Total(), Counts: c} }

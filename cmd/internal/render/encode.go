@@ -36,8 +36,8 @@ func encode(w io.Writer, prefix string, value any) error {
 	return e.Encode(value)
 }
 
-// EncodeItems writes a document without items as JSON and inserts the items one by one.
-// Encoded as a whole, the items would be in memory twice more.
+// EncodeItems writes the JSON of a document and inserts its items one by one. Encoding the whole document would need
+// twice more memory for the items.
 func EncodeItems[T any](w io.Writer, document any, items iter.Seq[T]) error {
 	const noItems, prefix = `"items": []`, indent + indent
 	var around bytes.Buffer

@@ -9,13 +9,13 @@ import (
 
 // Marks of problems in text.
 var (
-	// MarkBad is of what needs an action.
+	// MarkBad marks a problem that needs an action.
 	MarkBad = Cell{Text: "✗", Tone: Bad}
-	// MarkAttention is of what is to be read.
+	// MarkAttention marks a warning.
 	MarkAttention = Cell{Text: "!", Tone: Attention}
-	// MarkUnknown is of what is not known, and keeps something from being done.
+	// MarkUnknown marks a fact that is not known and blocks an action.
 	MarkUnknown = Cell{Text: "?", Tone: Bad}
-	// MarkNote is of what needs nothing.
+	// MarkNote marks a note that needs no action.
 	MarkNote = Cell{Text: "·", Tone: Faint}
 )
 
@@ -33,7 +33,7 @@ func (p Problem) Lines(s Style, mark Cell) string {
 	return text
 }
 
-// Below is what stands below a table about one row: its name, and lines. It is empty without lines.
+// Below returns the text below a table for one row: its name, and lines. It returns empty without lines.
 func Below(name, lines string) string {
 	if lines == "" {
 		return ""
@@ -54,8 +54,8 @@ func FailureLine(s Style, f godwit.Failure) string {
 	return fmt.Sprintf("  %s %s\n", s.Paint(Bad, "✗ "+ObjectName(f.Namespace, f.Name)+":"), f)
 }
 
-// FailureLines are the failures of a run over the objects of a CRD or a resource, and the number of objects that are left
-// without a line.
+// FailureLines returns the failures of a run over the objects of a CRD or a resource, and the number of further
+// failures.
 func FailureLines(s Style, of string, failures []godwit.Failure, counts godwit.Counts) string {
 	var text strings.Builder
 	named := int64(0) // objects; a failure of the whole run has the name of the CRD

@@ -19,7 +19,7 @@ func (t Table[T]) Markdown(rows []T) string {
 	return text.String()
 }
 
-// markdown is the cell as text within a table, where a bar ends a cell also in code.
+// markdown returns the cell for a Markdown table. It escapes bars, which end a cell even in code.
 func (c Cell) markdown() string {
 	if c.Code && c.Text != "" {
 		return strings.ReplaceAll(MarkdownCode(c.Text), "|", `\|`)
@@ -29,11 +29,10 @@ func (c Cell) markdown() string {
 
 var markdownEscapes = strings.NewReplacer("\n", " ", "|", `\|`, "<", "&lt;", ">", "&gt;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, `\`, `\\`)
 
-// MarkdownText is text of others, without a meaning in Markdown.
+// MarkdownText escapes foreign text for Markdown.
 func MarkdownText(text string) string { return markdownEscapes.Replace(text) }
 
-// MarkdownCode is a command or a remedy, which is copied as it is. Its fence is longer than any run of
-// backticks within it.
+// MarkdownCode returns a command or a remedy as Markdown code. Its fence is longer than any run of backticks within it.
 func MarkdownCode(text string) string {
 	text = strings.ReplaceAll(text, "\n", " ")
 	fence := "`"

@@ -7,34 +7,34 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 )
 
-// Cause is why something is as it is. What to do, if anything, is part of the message.
+// Cause is a reason and a message, which includes the fix if one is needed.
 type Cause struct {
 	// Reason is the name of a reason; empty where there is nothing to say.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// NewCause leaves the fix of a finding out.
+// NewCause returns the cause of a finding, without its fix.
 func NewCause(f godwit.Finding) Cause { return Cause{f.Reason.String(), f.Message} }
 
 // Line is the cause in one line.
 func (c Cause) Line() string { return c.Reason + ": " + c.Message }
 
-// Problem is a [godwit.Finding] with its fix in words. Types of the contract embed it, beside what else they say.
+// Problem is a [godwit.Finding] with its fix in words. Types of the contract embed it.
 type Problem struct {
 	// Reason is the name of a reason; empty where there is nothing to say.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Remedy is what to do, with a command where there is one; empty where nothing is to be done.
+	// Remedy is the fix in words, with a command if possible; empty if no action is needed.
 	Remedy string `json:"remedy"`
 }
 
-// NewProblem words a finding.
+// NewProblem returns the problem of a finding.
 func NewProblem(f godwit.Finding, w remedy.Writer) Problem {
 	return Problem{Reason: f.Reason.String(), Message: f.Message, Remedy: w.Text(f.Fix)}
 }
 
-// NewProblems words findings.
+// NewProblems returns the problems of findings.
 func NewProblems(list []godwit.Finding, w remedy.Writer) []Problem {
 	var all []Problem
 	for _, f := range list {
@@ -46,12 +46,12 @@ func NewProblems(list []godwit.Finding, w remedy.Writer) []Problem {
 // Line is the problem in one line.
 func (p Problem) Line() string { return p.Reason + ": " + p.Message + "; " + p.Remedy }
 
-// Failure words a finding as the failure of a CRD or a resource as a whole.
+// Failure returns a finding as the failure of a whole CRD or resource.
 func Failure(name string, f godwit.Finding, w remedy.Writer) godwit.Failure {
 	return godwit.Failure{Name: name, Finding: godwit.Finding{Reason: f.Reason, Message: f.Message + "; " + w.Text(f.Fix)}}
 }
 
-// ObjectProblem is a problem of an object. Object is empty for one of all objects.
+// ObjectProblem is a problem of an object. Object is empty for a problem of all objects.
 type ObjectProblem struct {
 	Object string `json:"object"`
 	Problem
@@ -66,7 +66,7 @@ func Of(object string, problems ...Problem) []ObjectProblem {
 	return all
 }
 
-// Unnamed is the object where the message does not name it.
+// Unnamed returns the object if the message does not name it, or else empty.
 func (p ObjectProblem) Unnamed() string {
 	if strings.Contains(p.Message, p.Object) {
 		return ""
@@ -74,7 +74,7 @@ func (p ObjectProblem) Unnamed() string {
 	return p.Object
 }
 
-// Sentence is the message, after the object where the message does not name it.
+// Sentence returns the message, with the object before it if the message does not name the object.
 func (p ObjectProblem) Sentence() string {
 	if object := p.Unnamed(); object != "" {
 		return object + ": " + p.Message

@@ -2,10 +2,10 @@ package render
 
 import "github.com/godwit-dev/godwit"
 
-// Reasons are those that the command line finds by itself. All others are reasons of the libraries.
+// Reasons has the reasons of the command line itself. All other reasons are from the libraries.
 var Reasons godwit.Catalog
 
-// Reasons that the command line finds by itself.
+// Reasons of the command line itself.
 var (
 	ReasonNotFound = Reasons.Declare(godwit.Reason{
 		Name: "NotFound", UserAction: true,

@@ -2,8 +2,8 @@ package render
 
 import "github.com/fatih/color"
 
-// Style says how text for people looks. Colour never carries the meaning alone: each
-// coloured word has a glyph, and is printed without colour as well.
+// Style is the style of text for users. Colour is never the only carrier of meaning: each coloured word has a glyph
+// too.
 type Style struct {
 	Color bool
 	// Wide adds columns.

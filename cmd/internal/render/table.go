@@ -12,11 +12,11 @@ type Column[T any] struct {
 	Name string
 	// Wide columns are in text only if it is wide. Other formats have no limit of width.
 	Wide bool
-	// IfAny has text that is not wide leave the column out where it says nothing about any row.
+	// IfAny omits the column from text that is not wide if it is empty in all rows.
 	IfAny bool
-	// Key means that the cell names its row. Without one, the first column does.
+	// Key means that the cell names its row; by default, the first column does.
 	Key bool
-	// Except is a format that says the same beside the table; 0 is none.
+	// Except is a format without this column, because it shows the same outside the table; 0 means none.
 	Except Format
 	Cell   func(T) Cell
 }
@@ -32,7 +32,7 @@ type Grid struct {
 	Rows [][]Cell
 }
 
-// In returns the cells of rows in a format. all includes columns that are only wide, and those that say nothing.
+// In returns the cells of rows in a format. all includes wide columns and empty columns.
 func (t Table[T]) In(f Format, all bool, rows []T) Grid {
 	g := Grid{Rows: make([][]Cell, len(rows))}
 	for _, c := range t {
@@ -60,7 +60,7 @@ func (t Table[T]) In(f Format, all bool, rows []T) Grid {
 // HTML returns the cells of rows for a page.
 func (t Table[T]) HTML(rows []T) Grid { return t.In(HTML, true, rows) }
 
-// Text returns rows below a header, and nothing without rows.
+// Text returns rows below a header, or empty without rows.
 func (t Table[T]) Text(s Style, rows []T) string {
 	if len(rows) == 0 {
 		return ""

@@ -64,7 +64,7 @@ type Part struct {
 	What string
 }
 
-// Parts are the parts of a sum that are not zero, as in "3 migrated".
+// Parts returns the parts of a sum that are not zero, as in "3 migrated".
 func Parts(all []Part) []string {
 	var parts []string
 	for _, p := range all {
@@ -75,7 +75,7 @@ func Parts(all []Part) []string {
 	return parts
 }
 
-// Outcomes are the outcomes of objects that some have, as in "3 migrated".
+// Outcomes returns the outcomes that are not zero, as in "3 migrated".
 func Outcomes(counts godwit.Counts) []string {
 	return Parts([]Part{
 		{counts.Migrated, "migrated"}, {counts.Unchanged, "unchanged"}, {counts.Skipped, "skipped"},

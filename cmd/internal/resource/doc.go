@@ -1,8 +1,8 @@
 // Package resource has the commands that rewrite the objects of any resource in etcd, after a change of the encryption key or
 // of the version at which Kubernetes stores them: `godwit resource`.
 //
-// Package resource of internal/storageversion decides and acts. The commands choose resources, wait where it says to wait, and
-// turn its reports into the contract of package resourcereport.
+// Package resource of internal/storageversion decides and acts. The commands select resources, wait if it requires a
+// wait, and convert its reports to the contract of package resourcereport.
 //
 // # Reading order
 //

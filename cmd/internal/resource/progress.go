@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// progress says every ten seconds, or in a bar on a terminal, how many objects of a resource are done.
+// progress prints how many objects of a resource are done: every ten seconds, or in a bar on a terminal.
 type progress struct {
 	stop func()
 
@@ -33,7 +33,7 @@ func newProgress(console *frame.Console, f finding) *progress {
 	return p
 }
 
-// update is called for each object.
+// update counts an object.
 func (p *progress) update(r walk.Report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -113,7 +113,7 @@ type run struct {
 	err      error
 }
 
-// plan reads the resources. It prints the plan of a dry run of the client, and the refusal of a run.
+// plan reads the resources. It prints the plan of a client-side dry run, or the refusal of a run.
 func (o *runOptions) plan(ctx context.Context) (frame.Change, error) {
 	options, err := o.options()
 	if err != nil {
@@ -154,8 +154,8 @@ func (r *run) Run(ctx context.Context) {
 	r.items, r.err = r.rewrite(ctx, r.session, r.findings)
 }
 
-// refused reports whether a resource can't be written. Then none is: a typing error must not leave half of the
-// list written.
+// refused reports whether a resource can't be written. Then the run writes none: a typing error must not leave the list
+// half written.
 func refused(findings []finding) bool {
 	for _, f := range findings {
 		if len(f.plan.Refusals()) > 0 {
@@ -165,7 +165,7 @@ func refused(findings []finding) bool {
 	return false
 }
 
-// refusals are the results of a run that does not begin.
+// refusals returns the results of a refused run.
 func refusals(findings []finding, w interface{ Text(godwit.Fix) string }) []resourcereport.Run {
 	items := make([]resourcereport.Run, len(findings))
 	for i, f := range findings {
@@ -180,7 +180,7 @@ func refusals(findings []finding, w interface{ Text(godwit.Fix) string }) []reso
 	return items
 }
 
-// rewrite writes one resource after the other: the limiter bounds what is under way at once in any case.
+// rewrite writes one resource after the other: the limiter bounds the concurrency in any case.
 func (o *runOptions) rewrite(ctx context.Context, s *session, findings []finding) ([]resourcereport.Run, error) {
 	left, resumes, err := s.Begin(ctx)
 	switch {
@@ -211,7 +211,7 @@ func (o *runOptions) rewrite(ctx context.Context, s *session, findings []finding
 	return items, nil
 }
 
-// settled waits until every API server has the change, and says each reason to wait once.
+// settled waits until every API server has the change, and prints each reason to wait once.
 func (o *runOptions) settled(ctx context.Context, s *session) error {
 	said := ""
 	for {

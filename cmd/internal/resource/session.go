@@ -40,13 +40,13 @@ func connect(ctx context.Context, a *frame.App, p frame.Purpose, o resource.Opti
 	return s, nil
 }
 
-// finding is the plan of one resource, or of an argument that names none.
+// finding is the plan of one resource, or of an argument that matches none.
 type finding struct {
 	name string
 	plan resource.Plan
 }
 
-// connectAndPlan connects, finds the resources, and plans for each.
+// connectAndPlan connects, finds the resources, and plans each of them.
 func connectAndPlan(ctx context.Context, a *frame.App, command permission.Command, sel *selection, o resource.Options) (*session, []finding, error) {
 	o.Namespace, o.ReadOnly = sel.namespace, command.Name != resourcepermission.Run.Name
 	s, err := connect(ctx, a, frame.Purpose{Command: command, Scope: sel.arguments()}, o)
@@ -88,8 +88,8 @@ func connectAndPlan(ctx context.Context, a *frame.App, command permission.Comman
 	return s, findings, nil
 }
 
-// checkNamespace refuses a namespace that does not exist: a typing error must not look like work that is done. A user who may
-// not read namespaces has what was found.
+// checkNamespace refuses a namespace that does not exist: a typing error must not look like finished work. Without the
+// permission to read namespaces, it accepts any.
 func (s *session) checkNamespace(ctx context.Context, namespace string) error {
 	_, err := kube.Metadata(ctx, s.Client.Get().AbsPath("api", "v1", "namespaces", namespace))
 	if !apierrors.IsNotFound(err) {
@@ -182,7 +182,8 @@ func (s *session) selected(sel *selection) []resource.Resource {
 	return resourcesOf(s.catalog, sel.names, sel.all)
 }
 
-// Named finds the resources that arguments name, or all. An argument that names none is an error.
+// Named returns the resources of the arguments, or all resources. It returns an error for an argument that matches
+// none.
 func Named(ctx context.Context, a *frame.App, names []string, all bool) ([]resource.Resource, error) {
 	s, err := connect(ctx, a, frame.Purpose{}, resource.Options{})
 	if err != nil {
@@ -214,7 +215,7 @@ func resourcesOf(c resource.Catalog, names []string, all bool) []resource.Resour
 	return found
 }
 
-// nameLacking replaces the blockers for single permissions by one, with the command that grants all.
+// nameLacking replaces the blockers for single permissions with one blocker that has the command to grant all of them.
 func (s *session) nameLacking(ctx context.Context, findings []finding, sel *selection) {
 	var lacks *frame.ActionableError
 	for i := range findings {
@@ -230,7 +231,7 @@ func (s *session) nameLacking(ctx context.Context, findings []finding, sel *sele
 	}
 }
 
-// item is the finding in the JSON output.
+// item returns the finding in the form of the JSON output.
 func (f finding) item(w remedy.Writer) resourcereport.Plan {
 	item := resourcereport.Plan{Name: f.name, Version: f.plan.Resource.Version, State: string(f.plan.State), Objects: f.plan.Objects}
 	for _, b := range f.plan.Blockers {
@@ -239,7 +240,7 @@ func (f finding) item(w remedy.Writer) resourcereport.Plan {
 	return item
 }
 
-// printUnknownServers says that nothing is known about the API servers.
+// printUnknownServers prints why the API servers are not known.
 func (s *session) printUnknownServers(a *frame.App) {
 	if s.unread != "" {
 		a.Console.Printf("? %s: the settle time alone decides when a run begins to write\n", s.unread)

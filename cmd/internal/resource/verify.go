@@ -169,7 +169,7 @@ func (o *verifyOptions) verify(ctx context.Context, kv *etcd.Client, f finding) 
 	return item, nil
 }
 
-// runCommand writes the objects again.
+// runCommand returns the command that writes the objects again.
 func (o *verifyOptions) runCommand(name string) string {
 	words := "resource run " + name
 	if o.namespace != "" {

@@ -1,8 +1,8 @@
 // Package revision has the commands that upgrade objects stored in ControllerRevisions:
 // `godwit revision`.
 //
-// Package revision of the library decides about upgrades. The commands choose the scope, run the
-// library, and turn its results into the contract of package render.
+// Package revision of the library decides on upgrades. The commands select the scope, run the library, and convert its
+// results to the contract of package render.
 //
 // # Reading order
 //

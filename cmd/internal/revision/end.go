@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-dev/godwit/revision/decision"
 )
 
-// end prints the report, chooses the exit code and says how to resume.
+// end prints the report and how to resume, and returns the exit code.
 func end(ctx context.Context, a *frame.App, f frame.Output, p *pass, began time.Time) error {
 	r := p.report()
 	r.DurationSeconds = time.Since(began).Round(time.Millisecond).Seconds()
@@ -32,7 +32,7 @@ func end(ctx context.Context, a *frame.App, f frame.Output, p *pass, began time.
 	return a.ExitAfter(ctx, frame.Ending{Code: runCode(p.counts, p.rows), Err: p.err, Explain: p.session.explain})
 }
 
-// printRetained names the command that deletes the retained revisions.
+// printRetained prints the command that deletes the retained revisions.
 func printRetained(a *frame.App, p *pass) {
 	if n, until := p.retainedRevisions(revision.RolledBack); n > 0 {
 		a.Console.Printf("run again %sto delete %s: %s\n", timeAfter(until, a.Clock.Now()),
@@ -53,7 +53,7 @@ func printRetained(a *frame.App, p *pass) {
 	}
 }
 
-// timeAfter names a time to come; it is empty for a time that is over, as where a deletion is overdue.
+// timeAfter returns a future time in words. It returns empty for a past time, such as an overdue deletion.
 func timeAfter(until, now time.Time) string {
 	if !until.After(now) {
 		return ""
@@ -84,9 +84,8 @@ func (p *pass) namespaces() []string {
 	return all
 }
 
-// runCode is Refused if nothing was written. A revision that is kept without a limit is not
-// pending. A reference to a revision that is gone, or an incomplete scan, is Partial, whatever else
-// the run has done.
+// runCode returns Refused if nothing was written. A revision that is kept without a limit is not pending. A reference
+// to a missing revision, or an incomplete scan, is always Partial.
 func runCode(c revision.Counts, rows []row) frame.Code {
 	done := c.Succeeded+c.Relabelled+c.RolledBack+c.Retained+c.InUse > 0
 	pending := c.Pending+c.Deferred+c.InUse > 0

@@ -13,8 +13,8 @@ import (
 	"github.com/godwit-dev/godwit/revision/decision"
 )
 
-// pass is a run over a scope with its results. It keeps only what the report prints of each
-// revision, since a cluster has tens of thousands.
+// pass is a run over a scope with its results. It keeps only the fields of each revision that the report prints,
+// because a cluster has tens of thousands.
 type pass struct {
 	session   *session
 	remedies  remedy.Writer
@@ -29,13 +29,13 @@ type pass struct {
 	times     map[time.Time]*time.Time
 }
 
-// row is the result of one revision: its names, and an outcome that is in memory once for all rows which are alike.
+// row is the result of one revision: its names, and an outcome that equal rows share in memory.
 type row struct {
 	name, owner, replacement string
 	shared                   unique.Handle[outcome]
 }
 
-// outcome is what rows may have alike.
+// outcome has the fields that many rows share.
 type outcome struct {
 	run    revisionreport.Run // without the names of a row
 	action decision.Action
@@ -47,7 +47,7 @@ func (p *pass) newRow(r revision.Result) row {
 	return p.rowOf(r, revisionreport.NewRun(r, p.remedies))
 }
 
-// rowOf is the row of a result that is to be printed in a certain way.
+// rowOf returns the row of a result, which reports print in a given form.
 func (p *pass) rowOf(r revision.Result, run revisionreport.Run) row {
 	one := row{name: run.Name, owner: run.Owner.Name, replacement: run.Replacement}
 	run.Name, run.Owner.Name, run.Replacement = "", "", ""
@@ -79,7 +79,7 @@ func (one row) compare(namespace, name string) int {
 	return cmp.Or(cmp.Compare(one.outcome().run.Namespace, namespace), cmp.Compare(one.name, name))
 }
 
-// time keeps equal times once: those of a report are in whole seconds.
+// time returns one pointer for equal times: the times of a report are in whole seconds.
 func (p *pass) time(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
@@ -114,7 +114,7 @@ func (p *pass) plan(i decision.Item) {
 	p.rows = append(p.rows, one)
 }
 
-// isAtTarget reports whether a revision is only counted, and has no row.
+// isAtTarget reports whether a revision is at the target version, so that it is only counted and has no row.
 func (o outcome) isAtTarget() bool {
 	return (o.action == decision.UpToDate || o.action == decision.Unreferenced) && o.phase != revision.Retained
 }
@@ -145,8 +145,8 @@ func (p *pass) find(namespace, name string) (int, bool) {
 	return slices.BinarySearchFunc(p.rows, name, func(one row, name string) int { return one.compare(namespace, name) })
 }
 
-// dangling adds references that were written meanwhile to a revision that is gone, also to one
-// that this run has deleted.
+// dangling adds references to missing revisions that were written meanwhile, even to a revision that this run has
+// deleted.
 func (p *pass) dangling(i decision.Item) error {
 	if i.Reason != decision.ReasonSourceGone {
 		return nil
@@ -165,8 +165,8 @@ func (p *pass) dangling(i decision.Item) error {
 	return nil
 }
 
-// countRun makes the counts of the run. The first pass finds more than the plan before it. A later
-// pass finds revisions that earlier passes created or ended, so that the rows have the counts.
+// countRun sets the counts of the run. The first pass finds more than the plan before it. A later pass finds revisions
+// that earlier passes created or ended, so the counts come from the rows.
 func (p *pass) countRun(last revision.Counts) {
 	if p.err == nil && !p.counted {
 		p.counts, p.counted = last, true
@@ -199,8 +199,8 @@ func (p *pass) report() revisionreport.RunReport {
 	return r
 }
 
-// retainedRevisions counts the revisions that a later run deletes, and says when it can delete the last one:
-// the old revisions after an upgrade, the new ones after a rollback.
+// retainedRevisions returns the number of revisions that a later run deletes, and when it can delete the last one: the
+// old revisions after an upgrade, the new ones after a rollback.
 func (p *pass) retainedRevisions(phase revision.Phase) (n int64, until time.Time) {
 	for _, one := range p.rows {
 		if of := one.outcome(); of.phase == phase && of.run.RetainedUntil != nil {
@@ -212,7 +212,7 @@ func (p *pass) retainedRevisions(phase revision.Phase) (n int64, until time.Time
 	return n, until
 }
 
-// unconfirmed counts the revisions of which the scan did not find out whether they are missing.
+// unconfirmed counts the revisions that may be missing: the scan could not confirm it.
 func (p *pass) unconfirmed() (n int64) {
 	for _, one := range p.rows {
 		if one.outcome().run.Reason == decision.ReasonUnconfirmed.Name {

@@ -78,8 +78,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	return frame.Exit(planCode(items, inventory))
 }
 
-// planCode is OK if nothing is left to do in scope and, on a whole cluster, no object uses an old
-// version.
+// planCode returns OK if the scope needs no work and, for the whole cluster, no object uses an old version.
 func planCode(items []decision.Item, inventory *revision.Inventory) frame.Code {
 	code := frame.OK
 	for _, i := range items {
@@ -99,7 +98,7 @@ func planCode(items []decision.Item, inventory *revision.Inventory) frame.Code {
 	return code
 }
 
-// unconfirmed counts the revisions of which a scan did not find out whether they are missing.
+// unconfirmed counts the revisions that may be missing: the scan could not confirm it.
 func unconfirmed(items []decision.Item) (n int64) {
 	for _, i := range items {
 		if i.Reason == decision.ReasonUnconfirmed {
@@ -109,7 +108,7 @@ func unconfirmed(items []decision.Item) (n int64) {
 	return n
 }
 
-// printIncomplete says that a scan left revisions out.
+// printIncomplete prints that a scan did not read some revisions.
 func printIncomplete(a *frame.App, unconfirmed int64) {
 	if unconfirmed > 0 {
 		a.Console.Printf("! the scan is incomplete: it did not find %s that references name, and did not read them again\n",

@@ -163,9 +163,9 @@ func (p *pass) addRollback(r revision.Result) {
 	p.rows = append(p.rows, p.rowOf(r, run))
 }
 
-// upgradedByManager returns an error if the manager is upgrading one of the revisions: it would
-// repoint the references to the new revision again. It returns none if the kind of these upgrades is
-// not installed, or if the user can't list them.
+// upgradedByManager returns an error if the manager is upgrading one of the revisions: it would repoint the references
+// to the new revision again. It returns nil if the kind of these upgrades is not installed, or if the user can't list
+// them.
 func (s *session) upgradedByManager(ctx context.Context, namespace string, meant []decision.Item) error {
 	var upgrades v1alpha1.ControllerRevisionUpgradeList
 	body, err := s.Client.Get().AbsPath("apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version,
@@ -185,9 +185,8 @@ func (s *session) upgradedByManager(ctx context.Context, namespace string, meant
 	return nil
 }
 
-// requests are for the names that the user gave or, with --all, for the revisions that have a
-// replacement, and those of which a newer release knows that. Meant are the items of these that a
-// scan found.
+// requests returns the requests for the named revisions or, with --all, for all revisions with a replacement, including
+// those of a newer release. It also returns the items of the scan for these revisions.
 func (o *rollbackOptions) requests(items []decision.Item) (meant []decision.Item, requests []revision.Request) {
 	names := o.names
 	for _, i := range items {
@@ -204,7 +203,7 @@ func (o *rollbackOptions) requests(items []decision.Item) (meant []decision.Item
 	return meant, requests
 }
 
-// unknown returns an error if no revision, and no annotation of one, has the name.
+// unknown returns an error if neither a revision nor an annotation of one has the name.
 func (o *rollbackOptions) unknown(items []decision.Item, results []revision.Result) error {
 	for _, r := range results {
 		if r.Reason != decision.ReasonSourceGone || len(results) > 1 {

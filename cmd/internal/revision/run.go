@@ -90,7 +90,7 @@ func (o *runOptions) parse(a *frame.App, c *cobra.Command) error {
 	return nil
 }
 
-// options are those of the library, which reports progress to steps.
+// options returns the options of the library, which reports progress to steps.
 func (o *runOptions) options(steps *steps) revision.Options {
 	policy := o.policy()
 	policy.Retention, policy.Retain = o.retention.duration(), o.retain

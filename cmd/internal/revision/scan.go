@@ -38,8 +38,8 @@ func connect(ctx context.Context, a *frame.App, p permission.Command, scope *sel
 	return s, s.checkCRDs(crds, o.Target)
 }
 
-// printUnknownStorageVersions says to which version this release upgrades if the CRDs store a
-// version that it does not know.
+// printUnknownStorageVersions prints the target version of this release if the CRDs store a version that it does not
+// know.
 func printUnknownStorageVersions(a *frame.App, d decision.Description, crds map[schema.GroupResource]decision.CRD) {
 	if unknown := revision.UnknownStorageVersions(d, crds); len(unknown) > 0 {
 		older := slices.DeleteFunc(slices.Clone(d.Versions), func(v string) bool { return slices.Contains(d.Targets, v) })
@@ -80,7 +80,7 @@ func (s *session) scan(ctx context.Context) ([]decision.Item, *revision.Inventor
 	return items, inventory, err
 }
 
-// scanEach calls each with every item, and keeps none.
+// scanEach calls each with every item, without keeping the items in memory.
 func (s *session) scanEach(ctx context.Context, each func(decision.Item)) (*revision.Inventory, error) {
 	if s.scope.isWholeCluster() {
 		inventory, err := s.InventoryEach(ctx, func(i decision.Item) error {
@@ -106,8 +106,8 @@ func (s *session) scanEach(ctx context.Context, each func(decision.Item)) (*revi
 	return nil, nil
 }
 
-// emptyScope is the error of a scope without revisions: a namespace or a selector with a typo must
-// not pass as "nothing left to do".
+// emptyScope returns the error for a scope without revisions: a typo in a namespace or a selector must not look like
+// finished work.
 func (s *session) emptyScope(ctx context.Context) error {
 	if s.scope.selected != nil {
 		return &frame.ActionableError{

@@ -76,8 +76,7 @@ func bareName(argument string) (string, error) {
 	return bare, nil
 }
 
-// isWholeCluster reports whether the command reads the whole cluster, so that it can say which versions
-// can be dropped.
+// isWholeCluster reports whether the command reads the whole cluster, so that it knows which versions can be dropped.
 func (o *selection) isWholeCluster() bool { return o.namespace == "" && o.selected == nil }
 
 func (o *selection) scope() revision.Scope {
@@ -113,7 +112,7 @@ func (o *policyFlags) policy() decision.Policy {
 	return decision.Policy{Target: o.target, OnRunning: decision.OnRunning(o.onRunning.Value), AllowLosses: o.losses.Value == lossAllow}
 }
 
-// purposeOf names the permissions that a revision command needs, and their scope.
+// purposeOf returns the permissions of a revision command, and their scope.
 func purposeOf(a *frame.App, c permission.Command, scope *selection) frame.Purpose {
 	where := []string{"--all-namespaces"}
 	if scope.namespace != "" {

@@ -43,14 +43,13 @@ func (s *session) missing(ctx context.Context, namespace string) error {
 	return s.Lacks(s.WhoAmI(ctx), denied)
 }
 
-// served reports whether the API server serves a group: a cluster without snapshots has no
-// resources to grant permissions for.
+// served reports whether the API server serves a group: a cluster without snapshots needs no permissions for them.
 func (s *session) served(ctx context.Context, group string) bool {
 	return s.Client.Get().AbsPath("/apis", group).Do(ctx).Error() == nil
 }
 
-// isOwnerDeletionEnforced finds out by a dry run whether a client that blocks the deletion of an owner needs the
-// permission to set the owner's finalizers. The run meets every other answer again.
+// isOwnerDeletionEnforced checks with a dry run whether a client that blocks the deletion of an owner needs the
+// permission to set the owner's finalizers. It ignores other errors: the run reports them.
 func (s *session) isOwnerDeletionEnforced(ctx context.Context, namespace string, p permission.Permission) bool {
 	owners := s.family.Describe().Owners
 	at := slices.IndexFunc(owners, func(o decision.OwnerType) bool { return o.Group == p.Resource.Group })

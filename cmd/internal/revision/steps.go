@@ -22,9 +22,8 @@ type steps struct {
 	mu    sync.Mutex
 	what  string
 	total int64
-	// reached is how far each upgrade is, since attempts are repeated. A key is a hash: the names
-	// of the revisions of a cluster take megabytes, and an equal hash of two would only miscount
-	// one of them here.
+	// reached has the progress of each upgrade: attempts are repeated. A key is a hash, because the names of all
+	// revisions of a cluster take megabytes; equal hashes of two revisions would only miscount one of them.
 	reached             map[uint64]reached
 	seed                maphash.Seed
 	made, done, failing int64
@@ -57,8 +56,8 @@ func (s *steps) begin(what string, total int) {
 	}
 }
 
-// update is called by several goroutines. Counts never decrease, although another attempt and
-// another pass report the same upgrades again.
+// update records a step of an upgrade. Several goroutines call it. Counts never decrease, even if another attempt or
+// pass reports the same upgrades again.
 func (s *steps) update(r revision.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
-// Command is the tree of all commands, to be described and not to be run.
+// Command returns the tree of all commands, for documentation.
 func Command() *cobra.Command {
 	streams := genericiooptions.NewTestIOStreamsDiscard()
 	return rootCommand(frame.New([]string{"godwit"}, streams, clock.RealClock{}))

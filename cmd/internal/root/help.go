@@ -6,8 +6,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
-// usageTemplate is cobra's, without the twenty flags that choose cluster and
-// user: as in kubectl, they have a command of their own.
+// usageTemplate is cobra's template without the twenty flags that select cluster and user: as in kubectl, `godwit
+// options` prints them.
 const usageTemplate = `Usage:{{if .HasAvailableSubCommands}}
 
   {{.CommandPath}} [command]{{else}}

@@ -25,9 +25,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/version"
 )
 
-// Main runs the program with its arguments, of which the first is its name, and
-// returns what to exit with. The context ends when the user interrupts. The clock
-// tells which times are of today, in what the program prints.
+// Main runs the program and returns its exit code. The first argument is the name of the program. The context ends when
+// the user interrupts. The output shows times of today, according to the clock, without a date.
 func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams, now clock.PassiveClock) int {
 	a := frame.New(args, streams, now)
 	root := rootCommand(a)
@@ -65,7 +64,7 @@ func rootCommand(a *frame.App) *cobra.Command {
 	return root
 }
 
-// inOrder has help list flags as the commands register them: what is selected, what changes, and then the pace.
+// inOrder makes help list flags in the order of registration: selection, changes, then pace.
 func inOrder(c *cobra.Command) {
 	c.Flags().SortFlags = false
 	for _, child := range c.Commands() {

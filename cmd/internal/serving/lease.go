@@ -7,7 +7,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// Labels of a lease, as Kubernetes recommends them. They are those of the process that holds the lease.
+// Labels of a lease, as Kubernetes recommends them. They describe the process that holds the lease.
 const (
 	partOfLabel    = "app.kubernetes.io/part-of"
 	versionLabel   = "app.kubernetes.io/version"
@@ -31,10 +31,10 @@ func Process(lease *coordinationv1.Lease) (component, version string) {
 	return lease.Labels[componentLabel], lease.Labels[versionLabel]
 }
 
-// unlabelled are the characters that a label can't have: those of "(devel)" and of "+dirty".
+// unlabelled matches the characters that a label can't have, such as those of "(devel)" and "+dirty".
 var unlabelled = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// labelValue is a version as a label can have it.
+// labelValue returns a version as a valid label value.
 func labelValue(version string) string {
 	const longest = 63
 	value := unlabelled.ReplaceAllString(version, "_")

@@ -1,5 +1,5 @@
-// Package serving has what the processes that run in a cluster have in common: their endpoints,
-// their place as the one process that works, and the namespace they are in.
+// Package serving has what the processes in a cluster share: their endpoints, their leader election, and their
+// namespace.
 package serving
 
 import (
@@ -35,8 +35,7 @@ type Options struct {
 // namespaceFile is where a ServiceAccount's volume says which namespace a pod is in.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// OwnNamespace is the namespace of the process. It is empty outside a cluster, unless the user
-// names one.
+// OwnNamespace returns the namespace of the process. It is empty outside a cluster, unless the user specifies one.
 func (o Options) OwnNamespace() string {
 	if o.Namespace != "" {
 		return o.Namespace
@@ -55,8 +54,8 @@ const (
 	PrivateKey  = "tls.key"
 )
 
-// Validate fails where metrics can't be served as the options say. Without this check the process would serve a certificate
-// that no client can verify.
+// Validate returns an error if the options do not allow serving metrics. Without this check, the process would serve a
+// certificate that no client can verify.
 func (o Options) Validate() error {
 	switch {
 	case o.MetricsCertDir == "" || o.MetricsAddress == "0":
@@ -71,14 +70,14 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// WithoutEndpoints are the options of a second manager in the same process.
+// WithoutEndpoints returns the options of a second manager in the same process.
 func (o Options) WithoutEndpoints() Options {
 	o.MetricsAddress, o.HealthAddress, o.PprofAddress = "0", "0", ""
 	return o
 }
 
-// Manager returns the options of a manager that is elected by a lease. Without the name of a
-// lease it works at once.
+// Manager returns the options of a manager with leader election. Without the name of a lease, the manager starts at
+// once.
 func (o Options) Manager(scheme *runtime.Scheme, lease string) manager.Options {
 	m := manager.Options{
 		Scheme:                        scheme,

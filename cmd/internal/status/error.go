@@ -2,12 +2,12 @@ package status
 
 import "errors"
 
-// Error is an error that has a Summary of its own. A retry soon would end in the same way.
+// Error is an error with a Summary. An immediate retry would fail in the same way.
 type Error struct{ Summary Summary }
 
 func (e *Error) Error() string { return e.Summary.Reason + ": " + e.Summary.Message }
 
-// NewStalledError returns an error after which user action is required.
+// NewStalledError returns an error that requires user action.
 func NewStalledError(reason, message string) error {
 	return &Error{Summary{State: StateStalled, Reason: reason, Message: message}}
 }

@@ -16,7 +16,7 @@ func (s Summary) EventType() string {
 	return corev1.EventTypeNormal
 }
 
-// Announce records an event about an object. The caller decides what is news: every status is written, few are announced.
+// Announce records an event about an object. The caller decides whether a status needs an event; few do.
 func (s Summary) Announce(recorder events.EventRecorder, about runtime.Object, action string) {
 	recorder.Eventf(about, nil, s.EventType(), s.Reason, action, "%s", kube.EventNote(s.Message))
 }

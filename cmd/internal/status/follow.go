@@ -10,8 +10,8 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Pace is shared by the Writers that follow work done side by side, and bounds their writes of progress: all together at most
-// one a second, each at most one in [Interval]. The zero value is ready for use.
+// Pace bounds the writes of progress of several Writers: all together at most one per second, and each at most one per
+// [Interval]. The zero value is ready for use.
 type Pace struct{ followed atomic.Int64 }
 
 // interval is the least time between two writes of progress of one object.
@@ -19,8 +19,8 @@ func (p *Pace) interval() time.Duration {
 	return max(Interval, time.Duration(p.followed.Load())*time.Second)
 }
 
-// Follow writes progress until stop is called: in the intervals of the pace the change that progress was last called with,
-// if it was. Stop returns when the last of these writes has ended.
+// Follow writes progress until stop is called. In each interval of the pace, it writes the last change that was passed
+// to progress. stop returns when the last write has ended.
 func (w *Writer[T]) Follow(ctx context.Context, pace *Pace) (progress func(Change[T]), stop func()) {
 	var latest atomic.Pointer[Change[T]]
 	ctx, cancel := context.WithCancel(ctx)

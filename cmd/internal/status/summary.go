@@ -21,7 +21,7 @@ const (
 type State string
 
 const (
-	// StateSuspended means that no condition is True: the user asked to wait. kstatus, which has no word for it, says
+	// StateSuspended means that no condition is True, because the user has suspended the object. kstatus reports
 	// InProgress.
 	StateSuspended State = ""
 	// StateReady means that nothing is left to do.
@@ -32,20 +32,21 @@ const (
 	StateStalled State = Stalled
 )
 
-// Summary is what a pass amounts to.
+// Summary is the result of a pass.
 type Summary struct {
 	State State
 	// Reason is a CamelCase constant.
 	Reason string
-	// Message says what happened and what to do. It has neither times nor counts: each new message is a write.
+	// Message says what happened and what to do. It has no times and counts, because each new message is a write.
 	Message string
-	// Warning makes the event a warning although the work continues. A stalled Summary is one anyway.
+	// Warning makes the event a warning although the work continues. The event of a stalled Summary is always a
+	// warning.
 	Warning bool
 }
 
 // Occurrence is how a reason shows in the status of an object.
 type Occurrence struct {
-	// Condition that is True; empty for none.
+	// Condition is the condition that is True; empty for none.
 	Condition string
 	// EventType is Normal or Warning; empty where there is no event.
 	EventType string

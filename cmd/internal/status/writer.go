@@ -24,7 +24,8 @@ const Interval = 5 * time.Second
 // flushTimeout bounds the last write of a manager that stops. A pod has 30 s to end.
 const flushTimeout = 5 * time.Second
 
-// Change changes the status of an object. A Writer repeats it on a status that another client wrote meanwhile.
+// Change changes the status of an object. After a conflict, a Writer calls it again with the status that another client
+// wrote.
 type Change[T Object] func(T)
 
 // Writer writes the status of one object. Its methods may be called concurrently.
@@ -38,8 +39,8 @@ type Writer[T Object] struct {
 	written time.Time // the end of the last write, also of one that failed
 }
 
-// NewWriter returns a Writer for an object as it was read. The Writer keeps a copy. The reader asks the API server, because
-// a cache may return the status that a write conflicted with.
+// NewWriter returns a Writer for an object, of which it keeps a copy. The reader must read from the API server: a cache
+// may return the status that caused a conflict.
 func NewWriter[T Object](c client.Client, reader client.Reader, o T) *Writer[T] {
 	return &Writer[T]{client: c, reader: reader, known: copyOf(o)}
 }
@@ -51,14 +52,14 @@ func (w *Writer[T]) Known() T {
 	return copyOf(w.known)
 }
 
-// Note makes the next write include a change.
+// Note adds a change to the next write.
 func (w *Writer[T]) Note(change Change[T]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.noted = append(w.noted, change)
 }
 
-// Due returns how long the next write of progress has to wait; it is negative if there is no need to.
+// Due returns how long the next write of progress must wait; a negative time means not at all.
 func (w *Writer[T]) Due() time.Duration { return w.due(Interval) }
 
 func (w *Writer[T]) due(interval time.Duration) time.Duration {
@@ -67,9 +68,9 @@ func (w *Writer[T]) due(interval time.Duration) time.Duration {
 	return interval - time.Since(w.written)
 }
 
-// Write makes a change after the noted ones, and patches the status if it differs. After a conflict it reads the object and
-// makes the changes again, so that no field of another client's status is mixed with ours. If the object is deleted, there is
-// no status to write, and no error.
+// Write applies the noted changes and this one, and patches the status if it differs. After a conflict, it reads the
+// object and applies the changes again, so that the status is never a mix of two clients' fields. It returns nil if the
+// object is deleted.
 func (w *Writer[T]) Write(ctx context.Context, change Change[T]) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,8 +93,8 @@ func (w *Writer[T]) Write(ctx context.Context, change Change[T]) error {
 	return nil
 }
 
-// Flush sends the noted changes of a manager that stops, whose context is done. An error costs the noted changes: the next
-// manager continues from what the API server has.
+// Flush sends the noted changes of a manager that stops, even though its context has ended. After an error the changes
+// are lost: the next manager continues from the status in the API server.
 func (w *Writer[T]) Flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
@@ -134,13 +135,14 @@ func (w *Writer[T]) reread(ctx context.Context) error {
 	return nil
 }
 
-// setKnown keeps the generation with which the work began: the status is about that spec, also if the spec changed meanwhile.
+// setKnown records the object, but keeps the generation at the start of the work: the status is about that spec, even
+// if the spec has changed meanwhile.
 func (w *Writer[T]) setKnown(o T) {
 	o.SetGeneration(w.known.GetGeneration())
 	w.known = o
 }
 
-// nameOf names an object as kubectl does. Go types leave the kind of an object empty.
+// nameOf returns the name of an object in kubectl's form. Go types have an empty kind.
 func nameOf(o client.Object) string {
 	name := strings.ToLower(reflect.TypeOf(o).Elem().Name()) + " "
 	if o.GetNamespace() != "" {

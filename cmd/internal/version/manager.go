@@ -18,7 +18,7 @@ const (
 	RoleAPIServer = "APIServer"
 )
 
-// States of what is known of a program.
+// States of a program.
 const (
 	StateFound       = "Found"
 	StateNotRunning  = "NotRunning"
@@ -71,7 +71,7 @@ func managers(leases []coordinationv1.Lease, where string, now time.Time) []Prog
 // manager's clock.
 const clockSkew = time.Minute
 
-// whyNotHeld says why no process holds a lease. It is empty while one does.
+// whyNotHeld returns why no process holds a lease, or empty if one does.
 func whyNotHeld(lease *coordinationv1.Lease, now time.Time) string {
 	s := lease.Spec
 	switch {

@@ -6,8 +6,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 )
 
-// Permissions are those of `godwit version`, which finds managers by their leases: no other object tells which
-// version runs.
+// Permissions returns the permissions of `godwit version`. It finds managers by their leases: no other object has the
+// running version.
 var Permissions = permission.Command{Name: "version", List: func(s permission.Scope) []permission.Permission {
 	return []permission.Permission{s.In(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, permission.Optional, "list")}
 }}

@@ -19,12 +19,13 @@ type options struct {
 	output frame.Output
 }
 
-// unreadable is a program of which nothing is known.
+// unreadable returns a program whose state could not be read.
 func unreadable(role string, cause error) Program {
 	return Program{Role: role, State: StateNotReadable, Message: frame.OneLine(cause)}
 }
 
-// ofCluster returns the programs of the cluster. The error is that of a cluster that was chosen and does not answer.
+// ofCluster returns the programs of the cluster. It returns an error if the user has selected a cluster that does not
+// answer.
 func (o *options) ofCluster(ctx context.Context) ([]Program, error) {
 	c, err := o.Dial(ctx, frame.Purpose{Command: Permissions, Scope: o.scope()})
 	if err != nil {

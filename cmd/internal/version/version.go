@@ -63,7 +63,7 @@ func client(v frame.Version) Program {
 	}
 }
 
-// line is a program as the user reads it.
+// line returns a program in words.
 func (p Program) line() string {
 	switch p.Role {
 	case RoleClient:

@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
-// FirstMessage waits at most so long for the first message of a topic.
+// FirstMessage waits up to a timeout for the first message of a topic.
 func FirstMessage(t *testing.T, brokers []string, topic string, within time.Duration) (first message.Envelope) {
 	t.Helper()
 	transport, err := kafka.New(kafka.Options{Brokers: brokers, ClientID: "test"})

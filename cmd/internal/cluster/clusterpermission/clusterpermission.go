@@ -1,4 +1,4 @@
-// Package clusterpermission lists what RBAC has to allow for each command of `godwit cluster`, and for the agent of a hub.
+// Package clusterpermission lists the permissions for each command of `godwit cluster`, and for the agent of a hub.
 package clusterpermission
 
 // The chart gives the agent these roles.
@@ -30,7 +30,7 @@ var (
 
 var migrations = schema.GroupResource{Group: hubv1alpha1.GroupVersion.Group, Resource: "managedclustermigrations"}
 
-// forAgent is what the agent needs whose namespace the scope has.
+// forAgent returns the permissions of the agent in the namespace of the scope.
 func forAgent(s permission.Scope) []permission.Permission {
 	var all []permission.Permission
 	for _, p := range agent.Permissions(s.Namespace) {
@@ -56,7 +56,7 @@ func forRun(s permission.Scope) []permission.Permission {
 	return append(forPreflight(s), permission.Permission{Verbs: []string{"create", "patch"}, Resource: migrations, Namespace: s.Namespace})
 }
 
-// forEnroll writes the keys of hubs on the global hub. Who has it can act as any hub.
+// forEnroll writes the keys of hubs on the global hub. A user with this permission can act as any hub.
 func forEnroll(s permission.Scope) []permission.Permission {
 	configMaps := schema.GroupResource{Resource: "configmaps"}
 	return []permission.Permission{

@@ -1,5 +1,5 @@
-// Package clusterreport is the output of `godwit cluster`: its JSON contract, and its tables and
-// sums for people. It is pure: values in, text out.
+// Package clusterreport is the output of `godwit cluster`: its JSON contract, and its tables and sums for users. It is
+// pure: values in, text out.
 //
 // Read contract.go, then preflight.go and migration.go.
 package clusterreport
@@ -118,7 +118,7 @@ const (
 	migrationListKind = "ClusterMigrationReportList"
 )
 
-// PreflightOf makes the document. remedy returns a command for a check, or nothing.
+// PreflightOf returns the document of a preflight. remedy returns a command for a check, or empty.
 func PreflightOf(r preflight.Report, remedy func(preflight.Check) string) Preflight {
 	p := Preflight{APIVersion: render.APIVersion, Kind: preflightKind, From: r.From, To: r.To, Decision: r.Decision(), Checks: []Check{}, Clusters: []Candidate{}}
 	for _, c := range r.Checks {
@@ -134,7 +134,7 @@ func PreflightOf(r preflight.Report, remedy func(preflight.Check) string) Prefli
 	return p
 }
 
-// NoPreflight is the document of a command that failed.
+// NoPreflight returns the document of a failed preflight.
 func NoPreflight(from, to string) Preflight {
 	p := PreflightOf(preflight.Report{From: from, To: to}, nil)
 	p.Decision = preflight.NotChecked
@@ -149,20 +149,20 @@ func causes(list []godwit.Finding) []render.Cause {
 	return all
 }
 
-// MigrationList makes the list of several migrations.
+// MigrationList returns the list of several migrations.
 func MigrationList(items []Migration) render.List[Migration] {
 	return render.NewList(migrationListKind, items)
 }
 
-// NoMigration is the document of a command that failed.
+// NoMigration returns the document of a failed command.
 func NoMigration(namespace, name string) Migration {
 	return Migration{APIVersion: render.APIVersion, Kind: migrationKind, Namespace: namespace, Name: name, Clusters: []Cluster{}}
 }
 
-// reasonNotObserved is the reason of a migration that no manager has seen.
+// reasonNotObserved is the reason of a migration that no manager has observed.
 const reasonNotObserved = "NotObserved"
 
-// MigrationOf makes the document of a migration with its state.
+// MigrationOf returns the document of a migration with its state.
 func MigrationOf(m *api.ManagedClusterMigration, s hub.State, now time.Time) Migration {
 	d := NoMigration(m.Namespace, m.Name)
 	d.From, d.To, d.Phase, d.Settled = string(m.Spec.From), string(m.Spec.To), m.Status.Phase, m.Status.CompletionTime != nil
@@ -183,7 +183,7 @@ func MigrationOf(m *api.ManagedClusterMigration, s hub.State, now time.Time) Mig
 	return d
 }
 
-// SummaryOf makes the document from the status alone: it has no clusters.
+// SummaryOf returns the document of a migration from its status alone, without clusters.
 func SummaryOf(m *api.ManagedClusterMigration, now time.Time) Migration {
 	d := MigrationOf(m, hub.State{}, now)
 	if c := m.Status.Counts; c != nil {
@@ -204,8 +204,8 @@ func hasArrived(s hub.ClusterState) bool {
 	return s == hub.Registered || s == hub.Moved || s == hub.Returned || s == hub.Restored
 }
 
-// hubOf is the hub that has the cluster, if that is proven: by two renewals of its lease, or because
-// no hub was told anything that moves it.
+// hubOf returns the hub of the cluster if it is proven: by two renewals of its lease, or because no command has moved
+// it yet.
 func hubOf(m *api.ManagedClusterMigration, s hub.State, c hub.Cluster) string {
 	switch {
 	case c.State == hub.Registered, c.State == hub.Moved:
@@ -218,7 +218,7 @@ func hubOf(m *api.ManagedClusterMigration, s hub.State, c hub.Cluster) string {
 	return ""
 }
 
-// reasonOf is that of the condition which is True, of those that kstatus reads.
+// reasonOf returns the reason of the True condition among Ready, Reconciling and Stalled.
 func reasonOf(m *api.ManagedClusterMigration) (reason, message string) {
 	for _, kind := range []string{api.ConditionStalled, api.ConditionReconciling, api.ConditionReady} {
 		if c := meta.FindStatusCondition(m.Status.Conditions, kind); c != nil && c.Status == "True" {

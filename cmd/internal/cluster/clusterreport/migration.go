@@ -14,7 +14,7 @@ import (
 // maxRows bounds the clusters without a problem in a table that is not wide.
 const maxRows = 10
 
-// phaseCell is Completed and Failed only when nothing is left to do.
+// phaseCell shows Completed and Failed only when no work is left.
 func phaseCell(m Migration) render.Cell {
 	switch {
 	case m.Phase == "":
@@ -118,7 +118,7 @@ func migrationSum(m Migration) string {
 	return text
 }
 
-// Progress is what has become of the clusters, in one line.
+// Progress returns the number of clusters by state, in one line.
 func Progress(m Migration) string {
 	parts := []string{fmt.Sprintf("%s of %s moved", render.Number(int64(m.Counts.Moved)), render.Count(int64(m.Counts.Total), "cluster", "clusters"))}
 	parts = append(parts, render.Parts([]render.Part{

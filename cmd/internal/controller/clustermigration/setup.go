@@ -1,5 +1,5 @@
-// Package clustermigration runs the manager's side of moves of managed clusters between hubs,
-// which package cmd/hub/manager is, in the manager of Godwit.
+// Package clustermigration runs package cmd/hub/manager, the manager's side of migrations of managed clusters, in the
+// manager of Godwit.
 package clustermigration
 
 import (
@@ -45,7 +45,7 @@ func Setup(ctx context.Context, mgr manager.Manager, namespace string, brokers k
 	if err != nil {
 		return fmt.Errorf("prepare the identity of the manager: %w", err)
 	}
-	// A user makes it known to the agents of hubs.
+	// A user configures it at the agents of hubs.
 	log.FromContext(ctx).Info("The manager moves clusters between hubs", "publicKey", identity.Format(own.Key()))
 	counted := hubmanager.NewMetrics(mgr.GetClient())
 	waiting := stalled.NewMetrics("ManagedClusterMigration", stalled.Of(mgr.GetClient(), &hubapi.ManagedClusterMigrationList{}))

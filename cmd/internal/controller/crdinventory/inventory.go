@@ -1,5 +1,5 @@
-// Package crdinventory knows which CRDs of the cluster have old versions in status.storedVersions, also of those that the manager
-// does not migrate. It only reads.
+// Package crdinventory records which CRDs of the cluster have old versions in status.storedVersions, including CRDs
+// that the manager does not migrate. It only reads.
 //
 // The watch of the manager has the metadata of CRDs alone, because their schemas are large. The inventory lists all CRDs once, in
 // pages, and then reads each one that changes.
@@ -44,7 +44,7 @@ type Reconciler struct {
 	crds   map[string]entry // by name
 }
 
-// entry is what the inventory keeps of a CRD.
+// entry is the data of a CRD in the inventory.
 type entry struct {
 	resourceVersion string
 	inScope         bool
@@ -76,7 +76,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Complete(r)
 }
 
-// Reconcile reads one CRD, unless the list of all CRDs had it as it is. The first call makes this list.
+// Reconcile reads one CRD, unless the list of all CRDs had the same generation. The first call lists all CRDs.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	if err := r.listOnce(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -102,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // pageCRDs bounds the memory of a page. A CRD with its schemas has up to a megabyte.
 const pageCRDs = 25
 
-// listOnce lists all CRDs, unless it has done so. What a page shows may be old or gone at its end: the watch tells of it.
+// listOnce lists all CRDs at its first call. CRDs may change during the list: the watch has an event for them.
 func (r *Reconciler) listOnce(ctx context.Context) error {
 	if _, listed := r.entries(); listed {
 		return nil
@@ -141,7 +141,7 @@ func (r *Reconciler) dropIfGone(name string, err error) error {
 	return nil
 }
 
-// entries are a copy of all entries, and whether the CRDs were listed.
+// entries returns a copy of all entries, and whether the CRDs were listed.
 func (r *Reconciler) entries() (all map[string]entry, listed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 )
 
-// Metrics tell which CRDs have old versions in status.storedVersions, in and out of the manager's scope. Only a CRD with an old
-// version has a series of its own.
+// Metrics report which CRDs have old versions in status.storedVersions, in and out of the manager's scope. Only a CRD
+// with an old version has its own series.
 type Metrics struct {
 	inventory *Reconciler
 	crds, old *prometheus.Desc
@@ -43,7 +43,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 // scrape bounds the wait for a cache that is not filled. It is below the ten seconds after which Prometheus gives up.
 const scrape = 5 * time.Second
 
-// Collect counts. Before the CRDs were listed, and in a replica that stands by, there is no series: unknown is not zero.
+// Collect counts. It writes no series before the CRDs were listed and in a standby replica: unknown is not zero.
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrape) //nolint:forbidigo // a collector gets no context
 	defer cancel()
@@ -69,7 +69,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// migrated reports whether the manager migrates a CRD: since it is in the scope, or since a CRDMigration names it.
+// migrated reports whether the manager migrates a CRD: it is in the scope, or a CRDMigration names it.
 func (m *Metrics) migrated(ctx context.Context, name string, e entry) (bool, error) {
 	if e.inScope {
 		return true, nil

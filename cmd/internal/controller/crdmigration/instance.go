@@ -13,8 +13,8 @@ const (
 	instanceLabel  = "app.kubernetes.io/instance"
 )
 
-// InstanceID is the namespace of a manager, or empty outside a cluster. Of two managers in
-// one cluster, neither deletes a CRDMigration that the other one created.
+// InstanceID is the namespace of a manager, or empty outside a cluster. With it, two managers in one cluster do not
+// delete each other's CRDMigrations.
 type InstanceID string
 
 // New returns the CRDMigration that the manager creates for a CRD. Its spec is empty, for

@@ -19,7 +19,7 @@ type journal struct {
 	reader    client.Reader
 }
 
-// Load reads live: a cache may be older than the checkpoint of the last run.
+// Load reads from the API server: a cache may be older than the checkpoint of the last run.
 func (j journal) Load(ctx context.Context, _ *apiextensionsv1.CustomResourceDefinition) (evidence.Checkpoint, error) {
 	m := &v1alpha1.CRDMigration{}
 	if err := j.reader.Get(ctx, client.ObjectKey{Name: j.migration.name}, m); err != nil {
@@ -43,7 +43,7 @@ func checkpointOf(c *v1alpha1.Checkpoint) evidence.Checkpoint {
 	}
 }
 
-// stored is a checkpoint as the status has it.
+// stored returns the form of a checkpoint in the status.
 func stored(c evidence.Checkpoint) *v1alpha1.Checkpoint {
 	return &v1alpha1.Checkpoint{
 		Format: format.Current, CRDUID: c.CRDUID, Generation: c.Generation, StorageVersion: c.StorageVersion, ResourceVersion: c.ResourceVersion,
@@ -51,9 +51,8 @@ func stored(c evidence.Checkpoint) *v1alpha1.Checkpoint {
 	}
 }
 
-// Save leaves a new cursor to the next write of progress: a cursor that is lost costs
-// requests. All else in a checkpoint is evidence, which is saved before the first write that
-// relies on it.
+// Save leaves a new cursor to the next write of progress: a lost cursor only costs requests. Everything else in a
+// checkpoint is evidence, and must be saved before the first write that relies on it.
 func (j journal) Save(ctx context.Context, _ string, c evidence.Checkpoint) error {
 	if onlyCursorDiffers(j.migration.status.Known().Status.Checkpoint, c) {
 		j.migration.status.Note(func(m *v1alpha1.CRDMigration) { m.Status.Checkpoint = stored(c) })
@@ -68,8 +67,8 @@ func (j journal) Save(ctx context.Context, _ string, c evidence.Checkpoint) erro
 	})
 }
 
-// onlyCursorDiffers ignores restarts, too: the API server cuts their times to the second, and
-// a new one comes with a new resourceVersion.
+// onlyCursorDiffers also ignores restarts: the API server cuts their times to the second, and a new restart changes the
+// resourceVersion too.
 func onlyCursorDiffers(saved *v1alpha1.Checkpoint, c evidence.Checkpoint) bool {
 	if saved == nil {
 		return false

@@ -14,8 +14,8 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Metrics are what the manager counts about migrations. The series of a CRD end with its
-// CRDMigration; no series is ever named after an object.
+// Metrics are the metrics of migrations. The series of a CRD end with its CRDMigration; no series is named after an
+// object.
 type Metrics struct {
 	objects     *prometheus.CounterVec
 	remaining   *prometheus.GaugeVec
@@ -25,7 +25,7 @@ type Metrics struct {
 	lastSuccess *prometheus.GaugeVec
 }
 
-// NewMetrics makes the metrics of a manager whose requests limiter paces.
+// NewMetrics returns the metrics of a manager with a limiter.
 func NewMetrics(limiter *walk.Limiter) *Metrics {
 	return &Metrics{
 		objects: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -56,7 +56,7 @@ func NewMetrics(limiter *walk.Limiter) *Metrics {
 	}
 }
 
-// Register makes the metrics visible.
+// Register registers the metrics.
 func (m *Metrics) Register(r prometheus.Registerer) error {
 	for _, c := range []prometheus.Collector{m.objects, m.remaining, m.inFlight, m.writes, m.blockers, m.lastSuccess} {
 		if err := r.Register(c); err != nil {
@@ -66,8 +66,8 @@ func (m *Metrics) Register(r prometheus.Registerer) error {
 	return nil
 }
 
-// RoundTripper times writes of objects, as they go through next: below the
-// limiter, so that waiting for a turn does not count.
+// RoundTripper returns a RoundTripper that times writes of objects to next. It is below the limiter, so that waiting
+// for a turn does not count.
 func (m *Metrics) RoundTripper(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		if r.Method != http.MethodPatch && r.Method != http.MethodPut || strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/") {
@@ -89,8 +89,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // outcomeLabels are the values of the label outcome.
 var outcomeLabels = []string{"migrated", "unchanged", "skipped", "gone", "deferred", "failed"}
 
-// countReports counts what a run reports, before it passes the report on to next. A report has all that
-// the run has done so far; what was counted already is left out. A run that visits no object counts zero: an alert needs it.
+// countReports returns a function that counts the reports of a run and passes each to next. A report is cumulative, so
+// only the difference to the last one is counted. A run without objects counts zero: an alert needs the series.
 func (m *Metrics) countReports(crd string, next func(decision.Report)) func(decision.Report) {
 	for _, outcome := range outcomeLabels {
 		m.objects.WithLabelValues(crd, outcome)

@@ -35,13 +35,12 @@ func (r *Reconciler) newMigration(m *v1alpha1.CRDMigration) (*migration, error) 
 	return w, nil
 }
 
-// isFor reports whether it carries out the CRDMigration as it is now.
+// isFor reports whether the migration is that of the current CRDMigration.
 func (w *migration) isFor(m *v1alpha1.CRDMigration) bool {
 	return w != nil && w.uid == m.UID && w.generation == m.Generation
 }
 
-// checkWanted checks before each page whether the user and the configuration still ask for the
-// migration.
+// checkWanted checks before each page that neither the user nor the configuration has withdrawn the migration.
 func (w *migration) checkWanted(ctx context.Context, crd *metav1.PartialObjectMetadata) error {
 	m := &v1alpha1.CRDMigration{}
 	err := w.Client.Get(ctx, client.ObjectKey{Name: w.name}, m)
@@ -60,8 +59,8 @@ func (w *migration) checkWanted(ctx context.Context, crd *metav1.PartialObjectMe
 	return nil
 }
 
-// advance makes one pass. It returns what the pass amounts to, and the time until the next
-// one. The next write of the status includes what the pass did.
+// advance makes one pass. It returns the outcome of the pass and the time until the next one. The next write of the
+// status includes the progress of the pass.
 func (w *migration) advance(ctx context.Context, m *v1alpha1.CRDMigration) (outcome, time.Duration) {
 	if m.Spec.Suspend {
 		return suspended(), 0
@@ -99,8 +98,7 @@ func (w *migration) run(ctx context.Context, plan decision.Plan, began time.Time
 	}))
 }
 
-// PlanFor plans for one CRD. It retries where the API server does not answer, or is
-// throttling, as a process that stays can.
+// PlanFor plans for one CRD. It retries while the API server does not answer or throttles.
 func PlanFor(ctx context.Context, m *storageversion.Migrator, crd string) (plan decision.Plan, err error) {
 	err = walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
 		plan, err = m.Plan(ctx, crd)
@@ -109,17 +107,16 @@ func PlanFor(ctx context.Context, m *storageversion.Migrator, crd string) (plan 
 	return plan, err
 }
 
-// isUnchanged reports whether the CRD is as the last complete pass left it: every trim is an event
-// of the CRD, and would start another pass. That pass read every object, so that a list that
-// fails now changes nothing.
+// isUnchanged reports whether the CRD has not changed since the last complete pass. Every trim is an event of the CRD,
+// and would start another pass. The complete pass has read every object, so a failing list now changes nothing.
 func (w *migration) isUnchanged(m *v1alpha1.CRDMigration, p decision.Plan) bool {
 	clean := p.State == decision.Clean || p.State == decision.StateUnknown && p.Trimmed
 	return (clean || !trimsStoredVersions(w.spec)) && m.Status.CompletionTime != nil &&
 		m.Status.CRDUID == p.UID && m.Status.CRDGeneration == p.Generation && m.Status.ObservedGeneration == m.Generation
 }
 
-// next renders what storageversion decides about a pass, and returns the time until the next
-// one. It keeps the plan while the API servers settle.
+// next returns the outcome of a pass as storageversion decides it, and the time until the next pass. It keeps the plan
+// while the API servers settle.
 func (w *migration) next(plan decision.Plan, report decision.Report, err error) (outcome, time.Duration) {
 	switch {
 	case errors.Is(err, errSuspended):
@@ -137,6 +134,5 @@ func (w *migration) next(plan decision.Plan, report decision.Report, err error) 
 	return outcomeOf(step), step.After
 }
 
-// afterWithdrawal is for the watch to bring the new spec of the CRDMigration, or its
-// deletion.
+// afterWithdrawal gives the watch time to deliver the new spec of the CRDMigration, or its deletion.
 const afterWithdrawal = time.Second

@@ -10,8 +10,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Occurrences are how a reason shows in the status of a CRDMigration, as the library decides it,
-// so that the reference shows what the manager does.
+// Occurrences returns how a reason shows in the status of a CRDMigration, as the library decides it, for the reference.
 func Occurrences(reason *godwit.Reason) []status.Occurrence {
 	var all []status.Occurrence
 	for _, o := range outcomes() {

@@ -12,14 +12,14 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
-// outcome is what a pass, or the lack of one, amounts to.
+// outcome is the result of a reconciliation, with or without a pass.
 type outcome struct {
 	status.Summary
 	blockers []godwit.Finding
 }
 
-// outcomeOf renders what storageversion decided about a pass. Times and counts are in the
-// status beside the conditions.
+// outcomeOf returns the outcome of a pass as storageversion decided it. Times and counts are in fields of the status,
+// not in conditions.
 func outcomeOf(s decision.Step) outcome {
 	o := outcome{Summary: status.Summary{State: status.StateReconciling, Reason: s.Reason.String(), Message: s.Message}, blockers: s.Blockers}
 	switch {
@@ -40,7 +40,7 @@ func suspended() outcome {
 	return outcome{Summary: status.Summary{Reason: ReasonSuspended.Name, Message: "spec.suspend is true; set it to false to resume"}}
 }
 
-// withdrawn means that a run ended because the CRDMigration changed, or was deleted.
+// withdrawn returns the outcome of a run that ended because the CRDMigration changed or was deleted.
 func withdrawn(err error) outcome {
 	return outcome{Summary: status.Summary{State: status.StateReconciling, Reason: decision.ReasonRetrying.Name, Message: err.Error()}}
 }
@@ -56,11 +56,10 @@ func (o outcome) apply(m *v1alpha1.CRDMigration) {
 	m.Status.Blockers = fixText(o.blockers[:min(len(o.blockers), maxSamples)])
 }
 
-// maxSamples is what the CRD allows for failures and for blockers.
+// maxSamples is the limit of the CRD for failures and for blockers.
 const maxSamples = 20
 
-// needsEvent reports whether users get an event, unless the status says the same already.
-// Progress is no news.
+// needsEvent reports whether the outcome needs an event, unless the status already has it. Progress needs none.
 func (o outcome) needsEvent() bool {
 	return o.State != status.StateReconciling || o.Warning || o.Reason == decision.ReasonSettling.Name
 }
@@ -71,9 +70,8 @@ const (
 	announceAgain = time.Hour
 )
 
-// announce records an event. A migration that does not converge is announced again each
-// hour, since the API server has deleted its event by then. It returns the time of the last
-// such event.
+// announce records an event. It repeats the event of a migration that does not converge each hour, because the API
+// server has deleted it by then. It returns the time of the last such event.
 func (o outcome) announce(recorder events.EventRecorder, before *v1alpha1.CRDMigration, reported, now time.Time) time.Time {
 	again := o.Reason == decision.ReasonNotConverging.Name && now.Sub(reported) >= announceAgain
 	if again {
@@ -85,7 +83,7 @@ func (o outcome) announce(recorder events.EventRecorder, before *v1alpha1.CRDMig
 	return reported
 }
 
-// fixText words the fixes for the readers of a status.
+// fixText returns the fixes in words for readers of a status.
 func fixText(blockers []godwit.Finding) []v1alpha1.Blocker {
 	var all []v1alpha1.Blocker
 	for _, b := range blockers {

@@ -21,19 +21,18 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 )
 
-// passesAtOnce is how many passes run at the same time. They share one limiter, so that more
-// of them are no more load. A pass whose webhook does not answer takes minutes, and an
-// operator has one webhook for many CRDs.
+// passesAtOnce is how many passes run at the same time. They share one limiter, so more of them do not add load. A pass
+// whose webhook does not answer takes minutes, and an operator has one webhook for many CRDs.
 const passesAtOnce = 32
 
-// A reconciliation that failed, as all do while the API server does not answer, is retried
-// after these times, doubling: an API server that answers again is noticed within maxBackoff.
+// A failed reconciliation is retried after these times, doubling. While the API server does not answer, all fail; a
+// recovered API server is noticed within maxBackoff.
 const (
 	firstBackoff = time.Second
 	maxBackoff   = 30 * time.Second
 )
 
-// Backoff is what both reconcilers of the storage version migrator are retried with.
+// Backoff returns the backoff of both reconcilers of the storage version migrator.
 func Backoff() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstBackoff, maxBackoff)
 }
@@ -63,7 +62,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Complete(r)
 }
 
-// requested leaves out the CRDs without a CRDMigration, which are most.
+// requested ignores the CRDs without a CRDMigration, which are most.
 func (r *Reconciler) requested(ctx context.Context, crd client.Object) []reconcile.Request {
 	key := client.ObjectKey{Name: crd.GetName()}
 	if err := r.Client.Get(ctx, key, &v1alpha1.CRDMigration{}); apierrors.IsNotFound(err) {
@@ -100,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// migrationOf returns what is remembered of a migration. A changed spec starts anew.
+// migrationOf returns the manager's memory of a migration. It starts with an empty one after a change of the spec.
 func (r *Reconciler) migrationOf(m *v1alpha1.CRDMigration) (*migration, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,13 +17,13 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Reconciler carries out CRDMigrations.
+// Reconciler reconciles CRDMigrations.
 type Reconciler struct {
 	Client   client.Client
 	Reader   client.Reader // live
 	Config   *rest.Config
 	Recorder events.EventRecorder
-	// Defaults hold where a CRDMigration says nothing.
+	// Defaults are the values for fields that a CRDMigration does not set.
 	Defaults v1alpha1.CRDMigrationSpec
 	// Limiter paces all migrations together.
 	Limiter *walk.Limiter
@@ -31,8 +31,8 @@ type Reconciler struct {
 	MaxWritesPerSecond float64
 	// Instance is this manager.
 	Instance InstanceID
-	// InScope reports whether the manager still chooses a CRD; it is asked only about
-	// migrations that the manager created.
+	// InScope reports whether a CRD is still in the manager's scope. It is called only for migrations that the manager
+	// created.
 	InScope func(crd metav1.Object) bool
 	Metrics *Metrics
 
@@ -41,8 +41,8 @@ type Reconciler struct {
 	pace       status.Pace           // of the progress of all
 }
 
-// migration is what the manager remembers of one CRDMigration. A manager that loses it sends
-// some requests again: the checkpoint is in the status.
+// migration is the manager's memory of one CRDMigration. If it is lost, the manager only repeats some requests: the
+// checkpoint is in the status.
 type migration struct {
 	*Reconciler
 	name       string

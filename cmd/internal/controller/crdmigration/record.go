@@ -14,10 +14,9 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
-// describe writes into the status what a plan says about the CRD. Another CRD of the name,
-// or another generation of it, drops what was done before. The migration is neither Ready
-// nor complete any more: a client that waits for Ready must not continue before the end of
-// the work, and a pass for another spec must not count as done if it is killed.
+// describe writes the plan of the CRD to the status. If the CRD was created again or has another generation, it drops
+// the earlier progress. The migration is then neither Ready nor complete: a client that waits for Ready must not
+// continue before the end of the work, and a killed pass for another spec must not count as done.
 func describe(m *v1alpha1.CRDMigration, p decision.Plan) {
 	s := &m.Status
 	if s.CRDUID != p.UID || s.CRDGeneration != p.Generation {
@@ -31,7 +30,7 @@ func describe(m *v1alpha1.CRDMigration, p decision.Plan) {
 	s.StorageVersion, s.StoredVersions = p.StorageVersion, p.StoredVersions
 }
 
-// record writes into the status what a pass has done so far.
+// record writes the progress of a pass to the status.
 func record(m *v1alpha1.CRDMigration, report decision.Report, began, now time.Time) {
 	storage := report.Storage
 	if storage.Counts.Total() == 0 && !storage.Complete {
@@ -46,7 +45,7 @@ func record(m *v1alpha1.CRDMigration, report decision.Report, began, now time.Ti
 	m.Status.EstimatedCompletion = estimate(began, now, storage.Counts.Total(), storage.Remaining)
 }
 
-// complete writes into the status how a pass ended.
+// complete writes the result of a pass to the status.
 func complete(m *v1alpha1.CRDMigration, report decision.Report, o outcome, now time.Time) {
 	if report.Trimmed {
 		m.Status.StoredVersions = []string{m.Status.StorageVersion}
@@ -77,7 +76,7 @@ func progressText(done, remaining int64) string {
 	return fmt.Sprintf("%d/%d", done, done+remaining)
 }
 
-// estimate is nil where nothing is known to estimate by.
+// estimate returns the estimated time of completion, or nil if it is not known.
 func estimate(began, now time.Time, done, remaining int64) *metav1.Time {
 	if done <= 0 || remaining <= 0 {
 		return nil

@@ -10,8 +10,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// withDefaults is what a migration does: its own spec, and the manager's configuration for
-// each field that the spec leaves out.
+// withDefaults returns the spec of a migration, with the manager's configuration for each field that is not set.
 func withDefaults(spec, defaults v1alpha1.CRDMigrationSpec) v1alpha1.CRDMigrationSpec {
 	if len(spec.Phases) == 0 {
 		spec.Phases = defaults.Phases
@@ -34,7 +33,7 @@ func withDefaults(spec, defaults v1alpha1.CRDMigrationSpec) v1alpha1.CRDMigratio
 	return spec
 }
 
-// options are the migrator's, for a spec.
+// options returns the options of the migrator for a spec.
 func options(spec v1alpha1.CRDMigrationSpec) storageversion.Options {
 	o := storageversion.Options{Policy: decision.Policy{Write: decision.Write(spec.Write), SettleFromSight: true}}
 	if spec.Settle != nil {
@@ -51,7 +50,7 @@ func options(spec v1alpha1.CRDMigrationSpec) storageversion.Options {
 	return o
 }
 
-// limits are those of the migration itself.
+// limits returns the limits in a spec.
 func limits(spec v1alpha1.CRDMigrationSpec) walk.Limits {
 	var l walk.Limits
 	if spec.MaxInFlight != nil {
@@ -63,12 +62,11 @@ func limits(spec v1alpha1.CRDMigrationSpec) walk.Limits {
 	return l
 }
 
-// smallPage is a fifth of what a command reads at once: a suspended migration stops before
-// its next page, and a list of a small page delays no other client's request. It costs one
-// request in a hundred objects.
+// smallPage is a fifth of the page size of a command: a suspended migration stops before its next page, and a list of a
+// small page does not delay other clients. It costs one request per hundred objects.
 const smallPage = 100
 
-// pageObjects is small where the writes have a rate. A manager without one is to be fast.
+// pageObjects returns the page size: small if the write rate is limited, and large otherwise.
 func pageObjects(all float64, own walk.Limits) int64 {
 	if all > 0 || own.MaxWritesPerSecond > 0 {
 		return smallPage

@@ -13,8 +13,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 )
 
-// States tell which condition of each CRDMigration is True, and why. They read the cache when the metrics are read, so that a series
-// ends with its CRDMigration.
+// States export which condition of each CRDMigration is True, and its reason. They read the cache when the metrics are
+// read, so that a series ends with its CRDMigration.
 type States struct {
 	reader client.Reader
 	states *prometheus.Desc
@@ -36,7 +36,7 @@ func (s *States) Describe(to chan<- *prometheus.Desc) { to <- s.states }
 // scrape bounds the wait for a cache that is not filled. It is below the ten seconds after which Prometheus gives up.
 const scrape = 5 * time.Second
 
-// Collect tells the states. An error of the cache is an error of the scrape, and not the end of every series.
+// Collect writes the states. An error of the cache is an error of the scrape, and not the end of every series.
 func (s *States) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrape) //nolint:forbidigo // a collector gets no context
 	defer cancel()

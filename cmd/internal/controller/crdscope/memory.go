@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
-// memory is what scans have found, by the name of the CRD. The zero value is empty.
+// memory has the results of scans, by the name of the CRD. The zero value is empty.
 type memory struct {
 	mu      sync.Mutex
 	clean   map[string]generation // CRDs whose managedFields are clean
@@ -22,9 +22,8 @@ type generation struct {
 	number int64
 }
 
-// reportAfter is the number of scans in a row, in a quarter of a minute, after which a
-// CRDMigration tells users why the objects are not listed. An API server that starts or is under
-// load lists them before.
+// reportAfter is the number of consecutive failed scans, within 15 s, after which a CRDMigration reports why the
+// objects are not listed. An API server that starts or is under load lists them earlier.
 const reportAfter = 5
 
 // isClean reports whether a scan found a CRD clean.
@@ -34,7 +33,7 @@ func (m *memory) isClean(crd *metav1.PartialObjectMetadata) bool {
 	return m.clean[crd.Name] == generation{crd.UID, crd.Generation}
 }
 
-// recordClean remembers a CRD that a scan, and nothing but a scan, found clean.
+// recordClean records a CRD that a scan has found clean.
 func (m *memory) recordClean(p decision.Plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,8 +47,8 @@ func (m *memory) recordClean(p decision.Plan) {
 	m.clean[p.Name] = generation{p.UID, p.Generation}
 }
 
-// recordUnlisted reports whether to tell users, by a CRDMigration: it shows the reason and the remedy,
-// and its passes retry.
+// recordUnlisted records a scan that could not list the objects. It returns true if a CRDMigration must be created: it
+// shows the reason and the remedy, and its passes retry.
 func (m *memory) recordUnlisted(p decision.Plan) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

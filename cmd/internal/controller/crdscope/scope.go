@@ -33,7 +33,7 @@ import (
 // Scope is a set of CRDs.
 type Scope []crdmigrator.Selector
 
-// Holds reports whether a CRD is in the scope. It needs metadata alone.
+// Holds reports whether a CRD is in the scope. It needs only the metadata.
 func (s Scope) Holds(crd metav1.Object) bool {
 	return slices.ContainsFunc(s, func(one crdmigrator.Selector) bool { return one.Matches(crd) })
 }
@@ -49,19 +49,18 @@ type Reconciler struct {
 	Client   client.Client
 	Scope    Scope
 	Instance crdmigration.InstanceID
-	// Planner reads storedVersions. Scanner reads managedFields of all objects, too, which is
-	// done once for each generation of a CRD.
+	// Planner reads storedVersions. Scanner also reads managedFields of all objects, once for each generation of a CRD.
 	Planner, Scanner *storageversion.Migrator
 
 	memory memory
 }
 
-// scansAtOnce is how many CRDs are read at the same time, most of them at the start: one whose
-// conversion webhook does not answer holds up no other.
+// scansAtOnce is how many CRDs are read at the same time, most of them at the start: a CRD whose conversion webhook
+// does not answer does not delay the others.
 const scansAtOnce = 8
 
-// deleted passes deletions alone. A CRDMigration that a user deleted is created again where
-// there is something to migrate: the CRD has not changed, so that no other event follows.
+// deleted passes only deletions. A CRDMigration that a user deleted is created again if the CRD needs a migration: the
+// CRD has not changed, so no other event follows.
 var deleted = predicate.Funcs{
 	CreateFunc:  func(event.CreateEvent) bool { return false },
 	UpdateFunc:  func(event.UpdateEvent) bool { return false },
@@ -78,9 +77,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		Complete(r)
 }
 
-// Reconcile creates or deletes the CRDMigration of one CRD. The owner reference deletes it with
-// the CRD. Most CRDs are out of scope, which the metadata of the watch says; the others are read
-// live.
+// Reconcile creates or deletes the CRDMigration of one CRD. The owner reference deletes it with the CRD. Most CRDs are
+// out of scope according to the metadata of the watch; the others are read from the API server.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
@@ -123,9 +121,8 @@ func (r *Reconciler) ensure(ctx context.Context, crd *metav1.PartialObjectMetada
 	return reconcile.Result{}, nil
 }
 
-// needsMigration reports whether there is something to migrate, or to tell users. A list that the API
-// server does not answer is an error, which the queue retries with its backoff; such a CRD is
-// never remembered as clean.
+// needsMigration reports whether a CRD needs a migration, or a report to users. If the API server does not answer a
+// list, it returns an error, which the queue retries with its backoff; such a CRD is never recorded as clean.
 func (r *Reconciler) needsMigration(ctx context.Context, crd *metav1.PartialObjectMetadata) (bool, error) {
 	plan, err := crdmigration.PlanFor(ctx, r.Planner, crd.Name)
 	if err == nil && plan.State == decision.Clean && !r.memory.isClean(crd) {

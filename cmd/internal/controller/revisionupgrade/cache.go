@@ -16,14 +16,15 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 )
 
-// NewCacheTransform returns the transform of the manager's cache. Of any object it drops managedFields, which are half of a small
-// object. A cluster has an upgrade for each revision, also long after its end, so the cache keeps of an upgrade what the
-// controllers decide by, and what many upgrades have in common once. The rest of the status is read from the API server before it
-// is written.
+// NewCacheTransform returns the transform of the manager's cache. It drops the managedFields of all objects, which are
+// half of a small object. A cluster has an upgrade for each revision, even long after its end. So the cache keeps only
+// the fields of an upgrade that the controllers use for decisions, and stores values that many upgrades share only
+// once. The rest of the status is read from the API server before it is written.
 //
-// Of an upgrade the cache keeps: the metadata that identifies the upgrade and its trigger, and the format of its state; the spec; of the status the observed generation and
-// the phase, the UID of the source if the spec has none, whether there is a replacement, whether a rolled-back upgrade retains
-// its new revision, and of the condition Ready the status and the reason, with the message if the upgrade failed.
+// The cache keeps these fields of an upgrade: the metadata that identifies the upgrade and its trigger, and the format
+// of its state; the spec; in the status, the observed generation and the phase, the UID of the source if the spec has
+// none, whether a replacement exists, and whether a rolled-back upgrade retains its new revision; of the condition
+// Ready, the status and the reason, and the message if the upgrade failed.
 func NewCacheTransform() cache.TransformFunc {
 	s := &sharedValues{
 		texts: map[string]string{}, labels: map[string]map[string]string{}, owners: map[types.UID][]metav1.OwnerReference{},
@@ -40,8 +41,7 @@ func NewCacheTransform() cache.TransformFunc {
 	}
 }
 
-// sharedValues are what many upgrades have in common. They are as many as there are namespaces, triggers, versions, policies and
-// reasons.
+// sharedValues has the values that many upgrades share: namespaces, triggers, versions, policies and reasons.
 type sharedValues struct {
 	mu         sync.Mutex
 	texts      map[string]string
@@ -51,7 +51,7 @@ type sharedValues struct {
 	conditions map[metav1.Condition][]metav1.Condition
 }
 
-// replaced stands for any replacement.
+// replaced is a placeholder for any replacement.
 var replaced = &v1alpha1.RevisionReplacement{}
 
 func (s *sharedValues) reduce(full *v1alpha1.ControllerRevisionUpgrade) *v1alpha1.ControllerRevisionUpgrade {
@@ -138,7 +138,7 @@ type retentionKey struct {
 	ttl     time.Duration
 }
 
-// shared returns the value that was first given for a key.
+// shared returns the first value that was passed for a key.
 func shared[K comparable, V any](values map[K]V, key K, value V) V {
 	if known, found := values[key]; found {
 		return known

@@ -17,7 +17,7 @@ import (
 // suspended is the Summary while spec.suspend is true.
 var suspended = status.Summary{Reason: ReasonSuspended.Name, Message: "spec.suspend is true; set it to false to resume"}
 
-// summaryOf summarizes how far an upgrade is.
+// summaryOf returns the Summary of an upgrade.
 func summaryOf(r revision.Result) status.Summary {
 	s := status.Summary{State: status.StateReconciling, Reason: cmp.Or(r.Reason.String(), string(r.Phase)), Message: r.Message}
 	switch {
@@ -34,7 +34,7 @@ func summaryOf(r revision.Result) status.Summary {
 	return s
 }
 
-// advice is what to do about a revision that needs user action: its fix, or else that of its reason.
+// advice returns the fix of a revision that needs user action, or that of its reason.
 func advice(i decision.Item) string {
 	switch fix := i.Fix(); {
 	case i.Reason == nil || !i.Reason.UserAction:
@@ -45,7 +45,7 @@ func advice(i decision.Item) string {
 	return ". " + remedy.Manager.Sentence(i.Reason.Fix)
 }
 
-// errorSummary summarizes an error that ended a scan.
+// errorSummary returns the Summary of an error that ended a scan.
 func errorSummary(err error) status.Summary {
 	if s, found := status.FromError(err); found {
 		return s
@@ -67,7 +67,7 @@ func (t *Triggers) upgrading(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec)
 		"Upgrades are under way: see status.counts, and each upgrade for what it waits for. %s, and spec.maxConcurrent %d upgrades at once.", pace, maxConcurrent(spec))}
 }
 
-// summaryOf summarizes the counts of a trigger.
+// summaryOf returns the Summary of the counts of a trigger.
 func (t *Triggers) summaryOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec, c v1alpha1.RevisionCounts) status.Summary {
 	waiting, stuck := c.Pending+c.Deferred+c.InUse, c.Blocked+c.Failed
 	switch {
@@ -83,7 +83,7 @@ func (t *Triggers) summaryOf(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec,
 	return status.Summary{State: status.StateStalled, Reason: ReasonUpgradesFailed.Name, Message: "some revisions need user action: see status.failures"}
 }
 
-// fill writes a result into a status. A result of a pass that could not read the objects changes nothing that is known.
+// fill writes a result to a status. If the pass could not read the objects, it keeps the known values.
 func fill(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
 	if r.Phase == revision.Analyzing && s.Phase != "" && s.Phase != v1alpha1.UpgradePhase(revision.Pending) {
 		return
@@ -102,8 +102,8 @@ func fill(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
 	}
 }
 
-// fillSource keeps what the source was when it was found first, since no backup has the resourceVersion after our own writes.
-// The version and the form may be known only later.
+// fillSource keeps the source as it was when it was found first: no backup has the resourceVersion after Godwit's own
+// writes. The version and the form may be added later.
 func fillSource(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
 	if r.ResourceVersion == "" {
 		return // it is deleted, or was not read
@@ -116,7 +116,7 @@ func fillSource(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) 
 	}
 }
 
-// fillReplacement keeps what is known of the replacement if the pass read only its name.
+// fillReplacement keeps the known data of the replacement if the pass read only its name.
 func fillReplacement(s *v1alpha1.ControllerRevisionUpgradeStatus, r revision.Result) {
 	if r.Replacement == "" {
 		return

@@ -6,9 +6,10 @@
 //
 // # Reading order
 //
-// reason.go documents the reasons, and request.go reads an upgrade. cache.go says what the manager's cache keeps of it, and
-// metrics.go counts what the cache has. schedule.go says which upgrades are due, and pool.go bounds their concurrency.
-// reconcilers.go has the two reconcilers. conditions.go turns results and counts into a status, occurrence.go says how a reason shows
-// in it, and tally.go counts upgrades. Of upgrades, record.go writes the status, and upgrade.go reconciles a namespace. Of triggers, scan.go finds revisions, ensure.go
-// creates upgrades, triggerpass.go is one pass, and trigger.go reconciles. A file uses only files before it.
+// reason.go documents the reasons, and request.go reads an upgrade. cache.go reduces upgrades in the manager's cache,
+// and metrics.go counts those in the cache. schedule.go decides which upgrades are due, and pool.go bounds their
+// concurrency. reconcilers.go has the two reconcilers. conditions.go converts results and counts to a status,
+// occurrence.go documents how a reason shows in it, and tally.go counts upgrades. For upgrades, record.go writes the
+// status, and upgrade.go reconciles a namespace. For triggers, scan.go finds revisions, ensure.go creates upgrades,
+// triggerpass.go is one pass, and trigger.go reconciles. A file uses only files before it.
 package revisionupgrade

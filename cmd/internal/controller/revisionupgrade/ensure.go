@@ -27,11 +27,11 @@ type ensurer struct {
 	byTarget  map[string][]*v1alpha1.ControllerRevisionUpgrade
 }
 
-// existing are the upgrades that candidates have already.
+// existing are the existing upgrades of candidates.
 type existing struct {
-	// missing candidates have none.
+	// missing are the candidates without an upgrade.
 	missing []missing
-	// others counts those of another trigger or of a user, and revisions that were rolled back.
+	// others counts the upgrades of other triggers and of users, and revisions that were rolled back.
 	others tally
 }
 
@@ -41,7 +41,7 @@ type missing struct {
 	ended *v1alpha1.ControllerRevisionUpgrade
 }
 
-// find tells the candidates that have an upgrade from those whose upgrade is missing.
+// find separates the candidates with an upgrade from those without one.
 func (e *ensurer) find(ctx context.Context, candidates []candidate) (existing, error) {
 	var x existing
 	for _, c := range candidates {
@@ -63,8 +63,7 @@ func (e *ensurer) find(ctx context.Context, candidates []candidate) (existing, e
 	return x, nil
 }
 
-// upgradeOf finds the upgrade of a revision by what it is about, since a user may have given it any name. It is nil if there is
-// none.
+// upgradeOf returns the upgrade of a revision, or nil. It compares the spec: a user may have chosen any name.
 func (e *ensurer) upgradeOf(ctx context.Context, c candidate) (*v1alpha1.ControllerRevisionUpgrade, error) {
 	if e.byTarget == nil || e.namespace != c.namespace {
 		list := &v1alpha1.ControllerRevisionUpgradeList{}
@@ -85,13 +84,13 @@ func (e *ensurer) upgradeOf(ctx context.Context, c candidate) (*v1alpha1.Control
 	return nil, nil
 }
 
-// isUsedUp reports whether a user created an upgrade that ended. It is not created again, so that a trigger creates one of its own.
+// isUsedUp reports whether an upgrade of a user has ended. It is not created again; the trigger creates its own.
 func isUsedUp(one *v1alpha1.ControllerRevisionUpgrade) bool {
 	return one.Labels[TriggerLabel] == "" && isFinished(one) && phaseOf(one) != revision.RolledBack
 }
 
-// isRepeatable reports whether a trigger created an upgrade that ended, and that was not rolled back: its revision is to be
-// upgraded again, such as after a restore, or if GitOps sets an old name again.
+// isRepeatable reports whether an upgrade of a trigger has ended without a rollback. Its revision may need another
+// upgrade, for example after a restore, or if GitOps sets an old name again.
 func isRepeatable(one *v1alpha1.ControllerRevisionUpgrade) bool {
 	return one.Labels[TriggerLabel] != "" && one.DeletionTimestamp == nil && isFinished(one) && phaseOf(one) != revision.RolledBack
 }
@@ -104,8 +103,8 @@ func (e *ensurer) ensure(ctx context.Context, m missing) error {
 	return e.create(ctx, upgradeFor(e.trigger, m.candidate))
 }
 
-// create creates an upgrade. If another one has the name, it either is this one, which the cache does not have yet, or is about
-// another revision: then the whole UID tells the names apart.
+// create creates an upgrade. If the name is taken, the existing upgrade is either the same one, which the cache does
+// not have yet, or is about another revision: then create uses the whole UID in the name.
 func (e *ensurer) create(ctx context.Context, upgrade *v1alpha1.ControllerRevisionUpgrade) error {
 	err := e.client.Create(ctx, upgrade)
 	if apierrors.IsAlreadyExists(err) {
@@ -140,8 +139,7 @@ func upgradeFor(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, c candidate)
 	}
 }
 
-// UpgradeName is the name that a trigger gives to the upgrade of a revision. A missing revision, to which an object refers, has
-// no UID.
+// UpgradeName returns the name that a trigger gives to the upgrade of a revision. A missing revision has no UID.
 func UpgradeName(name string, uid types.UID) string {
 	tail := "gone"
 	if uid != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-dev/godwit/revision/decision"
 )
 
-// Metrics count upgrades by phase, and revisions as triggers found them. They count what the cache has when they are read, so that a
-// series ends with its object. No series is named after a revision.
+// Metrics count upgrades by phase, and revisions by the state that triggers found. They read the cache when the metrics
+// are read, so that a series ends with its object. No series is named after a revision.
 type Metrics struct {
 	reader                       client.Reader
 	upgrades, revisions, scanned *prometheus.Desc
@@ -74,8 +74,8 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Stalled returns what lists the upgrades that need user action, as [summaryOf] decides it. A cluster has an upgrade for each
-// revision, so that they are counted by namespace.
+// Stalled returns the function that lists the upgrades that need user action, according to [summaryOf]. A cluster has
+// an upgrade for each revision, so they are counted by namespace.
 func Stalled(cache client.Reader) func(context.Context) ([]stalled.Object, error) {
 	return func(ctx context.Context) ([]stalled.Object, error) {
 		upgrades := &v1alpha1.ControllerRevisionUpgradeList{}

@@ -48,8 +48,7 @@ var phasesOf = map[*godwit.Reason][]revision.Phase{
 	decision.ReasonNotInFamily:      {revision.Failed},
 }
 
-// Occurrences are how a reason of a revision shows in the status of an upgrade, as the
-// controller decides it.
+// Occurrences returns how a reason of a revision shows in the status of an upgrade, as the controller decides it.
 func Occurrences(reason *godwit.Reason) []status.Occurrence {
 	var all []status.Occurrence
 	for _, phase := range phasesOf[reason] {

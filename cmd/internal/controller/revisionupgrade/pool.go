@@ -15,7 +15,7 @@ type triggerSpecs map[types.UID]v1alpha1.ControllerRevisionUpgradeTriggerSpec
 // defaultMaxConcurrent bounds the upgrades that are written at once, unless a trigger has another bound.
 const defaultMaxConcurrent = 10
 
-// maxConcurrent is the bound of a trigger.
+// maxConcurrent returns the bound of a trigger.
 func maxConcurrent(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) int {
 	if spec.MaxConcurrent == nil {
 		return defaultMaxConcurrent
@@ -23,7 +23,7 @@ func maxConcurrent(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) int {
 	return int(*spec.MaxConcurrent)
 }
 
-// lowestLimit is the lowest bound of the triggers of these upgrades.
+// lowestLimit returns the lowest bound of the triggers of these upgrades.
 func lowestLimit(turn []*v1alpha1.ControllerRevisionUpgrade, triggers triggerSpecs) int {
 	lowest := 0
 	for _, one := range turn {

@@ -16,7 +16,7 @@ import (
 
 var hashSeed = maphash.MakeSeed()
 
-// hashOf hashes what a result says. A status that has it already is neither read nor written again.
+// hashOf returns the hash of a result. A status with this hash is neither read nor written again.
 func hashOf(r revision.Result, s status.Summary) (uint64, error) {
 	fresh := v1alpha1.ControllerRevisionUpgradeStatus{}
 	fill(&fresh, r)
@@ -27,7 +27,7 @@ func hashOf(r revision.Result, s status.Summary) (uint64, error) {
 	return maphash.Bytes(hashSeed, text), nil
 }
 
-// record writes how far an upgrade is, and announces a new phase.
+// record writes the status of an upgrade, and announces a new phase.
 func (u *Upgrades) record(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade, r revision.Result) (written, error) {
 	s := summaryOf(r)
 	hash, err := hashOf(r, s)
@@ -76,7 +76,7 @@ func (u *Upgrades) suspend(ctx context.Context, one *v1alpha1.ControllerRevision
 	})
 }
 
-// refuse writes that a newer release wrote an upgrade.
+// refuse writes that the upgrade has the format of a newer release.
 func (u *Upgrades) refuse(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade) error {
 	if isObserved(one) && readyReason(one) == decision.ReasonNewerFormat.Name {
 		return nil
@@ -93,7 +93,8 @@ func (u *Upgrades) refuse(ctx context.Context, one *v1alpha1.ControllerRevisionU
 	return nil
 }
 
-// full returns an upgrade with its whole status; nil if it is deleted. Before the first status, the cache has all there is.
+// full returns an upgrade with its whole status, or nil if it is deleted. Before the first status, the cache has the
+// whole upgrade.
 func (u *Upgrades) full(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade) (*v1alpha1.ControllerRevisionUpgrade, error) {
 	if one.Status.Phase == "" && len(one.Status.Conditions) == 0 {
 		return one, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/revision/decision"
 )
 
-// TriggerLabel has, on an upgrade, the UID of the trigger that created it. An upgrade that a user created has no such label.
+// TriggerLabel is the label of an upgrade with the UID of its trigger. An upgrade that a user created does not have it.
 const TriggerLabel = "godwit.dev/trigger-uid"
 
 var triggerKind = v1alpha1.GroupVersion.WithKind("ControllerRevisionUpgradeTrigger")
@@ -28,8 +28,8 @@ func triggerOf(upgrade metav1.Object) metav1.OwnerReference {
 	return *owner
 }
 
-// sourceUID is the UID of the revision that an upgrade is about. It is empty if the spec names a revision by name alone, and
-// none was found yet.
+// sourceUID returns the UID of an upgrade's revision. It is empty if the spec has only a name, and the revision was not
+// found yet.
 func sourceUID(upgrade *v1alpha1.ControllerRevisionUpgrade) types.UID {
 	if upgrade.Spec.TargetUID == "" && upgrade.Status.Source != nil {
 		return upgrade.Status.Source.UID
@@ -37,7 +37,7 @@ func sourceUID(upgrade *v1alpha1.ControllerRevisionUpgrade) types.UID {
 	return types.UID(upgrade.Spec.TargetUID)
 }
 
-// phaseOf an upgrade.
+// phaseOf returns the phase of an upgrade.
 func phaseOf(upgrade *v1alpha1.ControllerRevisionUpgrade) revision.Phase {
 	return revision.Phase(upgrade.Status.Phase)
 }
@@ -55,23 +55,25 @@ func isObserved(upgrade *v1alpha1.ControllerRevisionUpgrade) bool {
 	return upgrade.Status.ObservedGeneration == upgrade.Generation
 }
 
-// isFinished reports whether an upgrade needs no more visits. One that was rolled back needs them until its new revision is
-// deleted.
+// isFinished reports whether an upgrade needs no more visits. A rolled-back upgrade needs visits until its new revision
+// is deleted.
 func isFinished(upgrade *v1alpha1.ControllerRevisionUpgrade) bool {
 	phase := phaseOf(upgrade)
 	retains := phase == revision.RolledBack && upgrade.Status.RetainedUntil != nil
 	return isObserved(upgrade) && phase.Ended() && !retains
 }
 
-// afterRollback reports whether a user asks for an upgrade of a revision that was rolled back: the user created the upgrade, or
-// changed its spec. It is true until the upgrade has begun, which removes the mark of the rollback from the revision.
+// afterRollback reports whether a user requests another upgrade of a rolled-back revision: the user created the
+// upgrade, or changed its spec. It returns true until the upgrade has begun, which removes the mark of the rollback
+// from the revision.
 func afterRollback(upgrade *v1alpha1.ControllerRevisionUpgrade) bool {
 	begun := !slices.Contains([]revision.Phase{"", revision.Pending, revision.Analyzing}, phaseOf(upgrade))
 	asked := upgrade.Labels[TriggerLabel] == "" || upgrade.Generation > 1
 	return asked && !upgrade.Spec.Rollback && (!begun || upgrade.Status.ObservedGeneration < upgrade.Generation)
 }
 
-// requestFor an upgrade is about the revision that was found first, also if the spec names no UID.
+// requestFor returns the request of an upgrade. It is for the revision that was found first, even if the spec has no
+// UID.
 func requestFor(upgrade *v1alpha1.ControllerRevisionUpgrade) revision.Request {
 	spec := upgrade.Spec
 	p := policy(spec.TargetVersion, spec.OnRunning, spec.LossPolicy, spec.Retention)
@@ -98,7 +100,7 @@ func continuous(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) bool {
 // createsUpgrades reports whether a mode creates upgrades.
 func createsUpgrades(m v1alpha1.UpgradeMode) bool { return m == "" || m == v1alpha1.ModeUpgrade }
 
-// newerFormat is nil, or says which release of Godwit continues an upgrade of a newer one.
+// newerFormat returns an error if a newer release of Godwit wrote the upgrade.
 func newerFormat(one *v1alpha1.ControllerRevisionUpgrade) error {
 	err := format.CheckObject(fmt.Sprintf("controllerrevisionupgrade %s/%s", one.Namespace, one.Name), one)
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"github.com/godwit-dev/godwit/revision/decision"
 )
 
-// findings are what a scan of a trigger's scope finds.
+// findings are the results of a scan of a trigger's scope.
 type findings struct {
 	counts    v1alpha1.RevisionCounts
 	failures  []v1alpha1.Failure
 	inventory revision.Inventory
-	// unconfirmed counts the revisions of which it is not known whether they are missing: the scan is incomplete.
+	// unconfirmed counts the revisions that may be missing: the scan is incomplete.
 	unconfirmed int64
 	// candidates are the revisions that need an upgrade each.
 	candidates []candidate
@@ -45,7 +45,7 @@ func candidateFor(i decision.Item) candidate {
 	return c
 }
 
-// add counts a revision. It reports whether the revision needs an upgrade. A source that is retained is not discovered: its
+// add counts a revision. It reports whether the revision needs an upgrade. It does not count a retained source, whose
 // replacement is counted.
 func (f *findings) add(i decision.Item) bool {
 	switch i.Action {
@@ -98,8 +98,8 @@ func setInventory(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, f *finding
 	status.SetCondition(trigger, v1alpha1.ConditionVersionsDroppable, true, ReasonSucceeded.Name, "nothing is left at "+strings.Join(i.Droppable, ", "))
 }
 
-// scan reads every revision in scope, and at which versions the cluster stores objects. If the scope is the whole cluster, one
-// pass reads both.
+// scan reads every revision in scope, and the versions at which the cluster stores objects. If the scope is the whole
+// cluster, one pass reads both.
 func (t *Triggers) scan(ctx context.Context, trigger *v1alpha1.ControllerRevisionUpgradeTrigger) (*findings, error) {
 	spec := trigger.Spec
 	scope, err := scopeOf(spec)
@@ -148,7 +148,7 @@ func takeEach(ctx context.Context, u *revision.Upgrader, scope revision.Scope, t
 	return nil
 }
 
-// requireCRD returns an error if no CRD of the family is installed: then a scan that finds nothing proves nothing.
+// requireCRD returns an error if no CRD of the family is installed: an empty scan would prove nothing.
 func requireCRD(ctx context.Context, u *revision.Upgrader) error {
 	crds, err := u.CRDs(ctx)
 	if err != nil {

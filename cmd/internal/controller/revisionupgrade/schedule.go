@@ -15,14 +15,14 @@ import (
 // about a minute.
 const turnUpgrades = 200
 
-// schedule says which upgrades of a namespace to visit. The zero value is ready to use. A manager that ends loses it; the next
-// one visits each upgrade once more.
+// schedule decides which upgrades of a namespace to visit. The zero value is ready to use. It is lost with the process;
+// the next manager visits each upgrade once more.
 type schedule struct {
 	mu     sync.Mutex
 	visits map[string]map[types.UID]visit // by namespace
 }
 
-// visit is what a schedule remembers of the last visit to an upgrade.
+// visit is the record of the last visit to an upgrade.
 type visit struct {
 	next time.Time
 	// written is the status as it was written.
@@ -35,9 +35,9 @@ type written struct {
 	hash            uint64
 }
 
-// Take returns the upgrades to visit now: the new ones, those with a changed spec, and those whose time has come. An upgrade
-// whose write was refused joins every turn: a webhook may accept the references of several upgrades only together. Take also
-// returns how long to wait for the next turn; zero if there is none.
+// Take returns the upgrades to visit now: new ones, those with a changed spec, and those whose time has come. An
+// upgrade whose write was refused is part of every turn: a webhook may accept the references of several upgrades only
+// together. Take also returns how long to wait for the next turn; zero if none is scheduled.
 func (s *schedule) Take(namespace string, open []*v1alpha1.ControllerRevisionUpgrade, now time.Time) (turn []*v1alpha1.ControllerRevisionUpgrade, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *schedule) Take(namespace string, open []*v1alpha1.ControllerRevisionUpg
 	return turn, wait
 }
 
-// dropClosed drops what is remembered of upgrades that are no longer open.
+// dropClosed drops the records of upgrades that are no longer open.
 func (s *schedule) dropClosed(namespace string, visits map[types.UID]visit) {
 	if s.visits == nil {
 		s.visits = map[string]map[types.UID]visit{}
@@ -78,7 +78,7 @@ func (s *schedule) dropClosed(namespace string, visits map[types.UID]visit) {
 	}
 }
 
-// Set remembers a visit.
+// Set records a visit.
 func (s *schedule) Set(one *v1alpha1.ControllerRevisionUpgrade, v visit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,12 +107,12 @@ const (
 // dateResolution is the resolution of the Date header, from which Godwit reads the API server's clock.
 const dateResolution = time.Second
 
-// pauseAfter is how long a scan that took some time is followed by none, if nothing but other objects are to change: a tenth of
-// the time is spent with scans at most.
+// pauseAfter returns the pause after a scan if the upgrades only wait for other objects. It is nine times the duration
+// of the scan, so scans take at most a tenth of the time.
 func pauseAfter(scan time.Duration) time.Duration { return min(max(retryLater, 10*scan), retryRarely) }
 
-// nextVisit is how long to wait for the next visit to an upgrade; zero if there is none. Pause is for an upgrade that waits for
-// other objects.
+// nextVisit returns the time until the next visit to an upgrade; zero if it needs none. pause is the time for an
+// upgrade that waits for other objects.
 func nextVisit(r revision.Result, now time.Time, pause time.Duration) time.Duration {
 	switch {
 	case r.Phase == revision.InUse && r.Reason == decision.ReasonChanged:
@@ -140,7 +140,7 @@ func nextVisit(r revision.Result, now time.Time, pause time.Duration) time.Durat
 	return pause
 }
 
-// shorterWait returns the shorter of two waits, of which zero is none.
+// shorterWait returns the shorter of two waits; zero means no wait.
 func shorterWait(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b

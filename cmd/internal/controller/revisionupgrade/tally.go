@@ -53,7 +53,8 @@ func (l *tally) add(one *v1alpha1.ControllerRevisionUpgrade) {
 	}
 }
 
-// addRolledBack counts a revision that was rolled back, or whose rollback is pending: no trigger undoes that.
+// addRolledBack counts a revision that was rolled back, or whose rollback is pending: a trigger does not undo a
+// rollback.
 func (l *tally) addRolledBack(namespace, name, pending string) {
 	l.counts.Blocked++
 	if pending != "" {
@@ -77,7 +78,7 @@ func retainsSource(one *v1alpha1.ControllerRevisionUpgrade) bool {
 	return phaseOf(one) == revision.Retained && !permanently
 }
 
-// blockedReasons are the reasons of failures for which nothing was tried.
+// blockedReasons are the reasons of failures before the first write.
 var blockedReasons = map[string]bool{
 	decision.ReasonConflictingTypes.Name: true, decision.ReasonLossy.Name: true, decision.ReasonTargetNotServed.Name: true,
 	decision.ReasonCRDNotFound.Name: true, decision.ReasonNoController.Name: true,

@@ -29,7 +29,8 @@ func (t *Triggers) newPass(trigger *v1alpha1.ControllerRevisionUpgradeTrigger) *
 	return &triggerPass{Triggers: t, trigger: trigger, writer: status.NewWriter(t.Client, t.Reader, trigger)}
 }
 
-// advance takes a trigger as far as possible. It returns when to come back if no event arrives before; zero is never.
+// advance advances a trigger as far as possible. It returns the time until the next pass if no event arrives before;
+// zero means that none is needed.
 func (p *triggerPass) advance(ctx context.Context) (status.Summary, time.Duration, error) {
 	s, spec := &p.trigger.Status, p.trigger.Spec
 	if err := format.CheckObject("controllerrevisionupgradetrigger "+p.trigger.Name, p.trigger); err != nil {
@@ -63,7 +64,7 @@ func (p *triggerPass) advance(ctx context.Context) (status.Summary, time.Duratio
 	return p.complete(ctx, summary)
 }
 
-// confirm scans before the trigger reports that nothing is left.
+// confirm scans before the trigger reports that no revision is left.
 func (p *triggerPass) confirm(ctx context.Context) (status.Summary, error) {
 	if err := p.discover(ctx); err != nil {
 		return status.Summary{}, err
@@ -71,15 +72,15 @@ func (p *triggerPass) confirm(ctx context.Context) (status.Summary, error) {
 	return p.aggregate(ctx)
 }
 
-// needsConfirmation reports whether a Summary that is new says that nothing is left. Objects may have been restored since the
-// last scan, and the versions at which the cluster stores objects have changed.
+// needsConfirmation reports whether a new Summary says that no revision is left. Objects may have been restored since
+// the last scan, and the versions at which the cluster stores objects have changed.
 func (p *triggerPass) needsConfirmation(s status.Summary) bool {
 	known := p.trigger.Status.Conditions
 	return s.State == status.StateReady && !(s.SameReason(known) && meta.IsStatusConditionTrue(known, v1alpha1.ConditionReady))
 }
 
-// discover scans, and creates the upgrades that are missing. The time of the scan is set last: a manager that ends before scans
-// again. A scan that confirms does not count: a revision that was upgraded is up to date by then.
+// discover scans, and creates the missing upgrades. It sets the time of the scan last, so that a manager that ends
+// before scans again. The counts of a confirming scan are not used: upgraded revisions are up to date by then.
 func (p *triggerPass) discover(ctx context.Context) error {
 	f, err := p.scan(ctx, p.trigger)
 	if err != nil {
@@ -103,8 +104,8 @@ func (p *triggerPass) discover(ctx context.Context) error {
 	return nil
 }
 
-// ensure creates the missing upgrades. Before the first of them the status says what was found, and every [status.Interval] how
-// far the upgrades are. If none is missing, no status is written.
+// ensure creates the missing upgrades. It writes the results of the scan to the status before the first one, and the
+// progress every [status.Interval]. If no upgrade is missing, it writes no status.
 func (p *triggerPass) ensure(ctx context.Context, candidates []candidate) error {
 	e := &ensurer{client: p.Client, reader: p.Reader, trigger: p.trigger}
 	x, err := e.find(ctx, candidates)
@@ -126,7 +127,7 @@ func (p *triggerPass) ensure(ctx context.Context, candidates []candidate) error 
 	return nil
 }
 
-// report writes what was found, and later how far the upgrades are that were created.
+// report writes the results of the scan, and later the progress of the created upgrades.
 func (p *triggerPass) report(ctx context.Context, created, missing int) error {
 	if err := p.requireActive(ctx, p.trigger); err != nil {
 		return err
@@ -167,7 +168,7 @@ func (p *triggerPass) aggregate(ctx context.Context) (status.Summary, error) {
 	return summary, nil
 }
 
-// write sends the status as it is now, and an event if the reason is another one.
+// write writes the status, and an event if the reason has changed.
 func (p *triggerPass) write(ctx context.Context, s status.Summary) error {
 	known := p.writer.Known().Status.Conditions
 	s.Apply(p.trigger)
@@ -181,7 +182,7 @@ func (p *triggerPass) write(ctx context.Context, s status.Summary) error {
 	return nil
 }
 
-// complete records that nothing is left to do.
+// complete records that no work is left.
 func (p *triggerPass) complete(ctx context.Context, s status.Summary) (status.Summary, time.Duration, error) {
 	if p.trigger.Status.CompletionTime == nil {
 		p.trigger.Status.CompletionTime = &metav1.Time{Time: p.Clock.Now().Truncate(time.Second)}
@@ -212,7 +213,8 @@ func (p *triggerPass) scanDue() bool {
 	return last == nil || continuous(p.trigger.Spec) && p.Clock.Since(last.Time) >= p.scanEvery()
 }
 
-// untilScan is how long to wait for the next scan; zero if events are enough. No event tells of the upgrades of others.
+// untilScan returns the time until the next scan; zero if events are enough. Upgrades of other triggers and of users
+// cause no event.
 func (p *triggerPass) untilScan() time.Duration {
 	if !continuous(p.trigger.Spec) && p.others.counts == (v1alpha1.RevisionCounts{}) {
 		return 0

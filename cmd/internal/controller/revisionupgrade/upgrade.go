@@ -112,7 +112,7 @@ func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: wait}, err
 }
 
-// advance returns one result for each upgrade. If the namespace could not be read, all results say so.
+// advance returns one result for each upgrade. If the namespace could not be read, all results have this error.
 func advance(ctx context.Context, upgrader *revision.Upgrader, namespace string, turn []*v1alpha1.ControllerRevisionUpgrade) ([]revision.Result, error) {
 	requests := make([]revision.Request, len(turn))
 	for i, one := range turn {
@@ -143,8 +143,8 @@ func (u *Upgrades) triggers(ctx context.Context) (triggerSpecs, error) {
 	return all, nil
 }
 
-// open returns the upgrades of a namespace that have not ended, are not suspended, and are not of a newer release. An upgrade whose trigger is deleted is not
-// open: it will be garbage-collected.
+// open returns the upgrades of a namespace that have not ended, are not suspended, and are not of a newer release. It
+// omits an upgrade whose trigger is deleted: it will be garbage-collected.
 func (u *Upgrades) open(ctx context.Context, namespace string, triggers triggerSpecs) ([]*v1alpha1.ControllerRevisionUpgrade, error) {
 	list := &v1alpha1.ControllerRevisionUpgradeList{}
 	if err := u.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {

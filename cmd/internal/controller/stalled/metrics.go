@@ -13,8 +13,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 )
 
-// Object is what the metrics tell of an object that is stalled. Of a kind with very many objects Name is empty, and the metric is
-// the number of objects in the namespace.
+// Object has the labels of a stalled object. For a kind with very many objects, Name is empty, and the metric is the
+// number of objects in the namespace.
 type Object struct{ Namespace, Name, Reason string }
 
 // Metrics count the stalled objects of one kind.

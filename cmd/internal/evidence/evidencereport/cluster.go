@@ -14,7 +14,7 @@ type objectKey struct {
 	name   string
 }
 
-// builder adds up the documents of one cluster.
+// builder builds the report of one cluster from its documents.
 type builder struct {
 	report  Report
 	objects map[objectKey]*Object
@@ -22,7 +22,7 @@ type builder struct {
 	plans map[planreport.Domain]*Domain
 }
 
-// builders make a report for each cluster.
+// builders has the builder of each cluster.
 type builders map[string]*builder
 
 func (all builders) of(cluster string) *builder {
@@ -43,7 +43,7 @@ func (b *builder) object(d planreport.Domain, name string) *Object {
 	return b.objects[k]
 }
 
-// stateIn is the state of a row for a word of a domain. A word that this release does not know has another one.
+// stateIn returns the state of a row for a word of a domain. A word that this release does not know is Unknown.
 func stateIn[W comparable](states map[W]planreport.State, word W, unknown planreport.State) planreport.State {
 	if s, known := states[word]; known {
 		return s
@@ -51,7 +51,7 @@ func stateIn[W comparable](states map[W]planreport.State, word W, unknown planre
 	return unknown
 }
 
-// setPlan is what a plan says about an object.
+// setPlan records the plan of an object.
 func (o *Object) setPlan(s planreport.State, blockers []render.ObjectProblem) {
 	if o.Before == "" && o.Result == "" {
 		o.Before = s
@@ -59,15 +59,15 @@ func (o *Object) setPlan(s planreport.State, blockers []render.ObjectProblem) {
 	o.After, o.Blockers = s, render.Present(blockers)
 }
 
-// setRun is what a run says about an object.
+// setRun records the run of an object.
 func (o *Object) setRun(result, detail string, after planreport.State, blockers []render.ObjectProblem) {
 	o.Result, o.Detail, o.After, o.Blockers = result, detail, after, render.Present(blockers)
 }
 
-// notProven is the proof of an object that is not proven.
+// notProven is the value of Proof for an object that is not proven.
 const notProven = "NotProven"
 
-// setVerification is what a verification says about an object.
+// setVerification records the verification of an object.
 func (o *Object) setVerification(proven bool, proof string) {
 	if proven {
 		o.Proof, o.After = proof, cmp.Or(o.After, planreport.Clean)
@@ -116,8 +116,7 @@ func (b *builder) build() Report {
 	return r
 }
 
-// domain adds up a domain: the objects that documents name, and those that a plan of the whole domain
-// only counts.
+// domain returns a domain: the objects that documents name, and those that a plan of the whole domain only counts.
 func (b *builder) domain(d planreport.Domain) (Domain, bool) {
 	all := Domain{Name: d}
 	named := false

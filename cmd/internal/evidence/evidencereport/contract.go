@@ -3,10 +3,9 @@
 //
 // # Reading order
 //
-// contract.go has the report. file.go says what a file contains, and cluster.go adds up what is known
-// of a cluster. crd.go, rescue.go, resource.go, revision.go, externalname.go, hub.go and plan.go say what
-// each kind of document adds, and gather.go reads all files. table.go has the columns.
-// page.go writes a page in HTML, and text.go text. A file uses only files before it.
+// contract.go has the report. file.go decodes a file, and cluster.go builds the report of a cluster. crd.go, rescue.go,
+// resource.go, revision.go, externalname.go, hub.go and plan.go each add one kind of document, and gather.go reads all
+// files. table.go has the columns. page.go writes a page in HTML, and text.go text. A file uses only files before it.
 package evidencereport
 
 import (
@@ -108,10 +107,10 @@ var (
 	})
 )
 
-// ResourceName names the report.
+// ResourceName returns the name of the report.
 func (r Report) ResourceName() string { return "report/" + r.Cluster }
 
-// List makes the list of the reports.
+// List returns the list of the reports.
 func List(reports []Report) render.List[Report] {
 	return render.NewList("MigrationReportList", reports)
 }

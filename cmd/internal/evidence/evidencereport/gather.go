@@ -92,7 +92,7 @@ func (all builders) add(f File) {
 	}
 }
 
-// reportsOf are the reports to which a document belongs. A plan of several clusters belongs to each.
+// reportsOf returns the reports to which a document belongs. A plan of several clusters belongs to each.
 func (all builders) reportsOf(f File, kind string) []*builder {
 	if kind != planreport.Kind || f.Folder {
 		return []*builder{all.of(f.Cluster)}
@@ -110,7 +110,7 @@ func (all builders) reportsOf(f File, kind string) []*builder {
 	return of
 }
 
-// addVersions names the version of the command line. That of a manager or of an API server wrote no document.
+// addVersions adds the version of the command line: a manager or an API server wrote no document.
 func addVersions(all builders, f File) (int, error) {
 	l, err := decode[render.List[struct{ Role, Version string }]](f)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
-// decisionStates are the states that a preflight of managed clusters is about. What is at risk moves.
+// decisionStates are the states for the decisions of a preflight of managed clusters. A cluster at risk moves.
 var decisionStates = map[preflight.Decision]planreport.State{
 	preflight.Ready: planreport.Ready, preflight.AtRisk: planreport.Ready, preflight.Blocked: planreport.Blocked, preflight.NotChecked: planreport.NotChecked,
 }
 
-// addPreflight adds the state before a migration, which has no name yet: the two hubs name it.
+// addPreflight adds the state before a migration. The migration has no name yet, so the two hubs identify it.
 func addPreflight(all builders, f File) (int, error) {
 	p, err := decode[clusterreport.Preflight](f)
 	if err != nil {
@@ -36,7 +36,7 @@ func addPreflight(all builders, f File) (int, error) {
 	return len(p.Clusters), nil
 }
 
-// betweenHubs names a migration before it has a name.
+// betweenHubs returns the name of a migration that is not created yet.
 func betweenHubs(from, to string) string { return fmt.Sprintf("from %s to %s", from, to) }
 
 func addMigration(all builders, f File) (int, error) {
@@ -48,8 +48,7 @@ func addMigration(all builders, f File) (int, error) {
 	return len(m.Clusters), nil
 }
 
-// migration is what a report says about a migration of managed clusters. The document of one migration
-// has its clusters.
+// migration adds a migration of managed clusters. Only the document of a single migration has its clusters.
 func (b *builder) migration(m clusterreport.Migration) {
 	row := planreport.HubRow([]planreport.Migration{{Migration: m}}, noCommands)
 	o := b.object(planreport.Hubs, m.Namespace+"/"+m.Name)

@@ -1,4 +1,4 @@
-// Package externalnamepermission lists what RBAC has to allow for each command of `godwit externalname`.
+// Package externalnamepermission lists the permissions for each command of `godwit externalname`.
 package externalnamepermission
 
 import "github.com/godwit-dev/godwit/cmd/internal/permission"

@@ -57,7 +57,7 @@ const (
 	runKind  = "ExternalNameRunList"
 )
 
-// PlanList makes the list of a plan.
+// PlanList returns the list of a plan.
 func PlanList(kind fleet.Kind, items []fleet.Item, w remedy.Writer) render.List[Plan] {
 	all, resource := make([]Plan, len(items)), kind.Resource.GroupResource().String()
 	for i, one := range items {
@@ -70,7 +70,7 @@ func PlanList(kind fleet.Kind, items []fleet.Item, w remedy.Writer) render.List[
 	return render.NewList(planKind, all)
 }
 
-// RunList makes the list of a run.
+// RunList returns the list of a run.
 func RunList(kind fleet.Kind, results []fleet.Result, w remedy.Writer) render.List[Run] {
 	all, resource := make([]Run, len(results)), kind.Resource.GroupResource().String()
 	for i, one := range results {
@@ -82,7 +82,7 @@ func RunList(kind fleet.Kind, results []fleet.Result, w remedy.Writer) render.Li
 	return render.NewList(runKind, all)
 }
 
-// after is the name that the run has left.
+// after returns the name after the run.
 func after(one fleet.Result) string {
 	switch one.Phase {
 	case fleet.PhaseRenamed, fleet.PhaseRolledBack, fleet.PhaseRestored:
@@ -91,7 +91,7 @@ func after(one fleet.Result) string {
 	return one.Current
 }
 
-// problemOf has the fix of the library, or that of the reason.
+// problemOf returns the problem of a finding, with the fix of the library or that of the reason.
 func problemOf(i fleet.Item, w remedy.Writer) render.Problem {
 	f := godwit.Finding{Reason: i.Reason, Message: i.Message, Fix: i.Fix}
 	if len(i.Fix) == 0 && i.Reason != nil && i.Reason.UserAction {

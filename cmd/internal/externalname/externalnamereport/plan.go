@@ -21,7 +21,7 @@ var actions = map[fleet.Action]render.Cell{
 // actionOrder is the order of the table: what needs the user comes first.
 var actionOrder = []fleet.Action{fleet.Skip, fleet.Resume, fleet.Rename, fleet.None}
 
-// columnBytes bounds what a column shows of a name.
+// columnBytes bounds a name in a column.
 const columnBytes = 60
 
 var planTable = render.Table[Plan]{

@@ -18,7 +18,7 @@ type Readiness struct {
 	resource string
 }
 
-// NewReadiness makes an item. Its command is one for the cluster of the user.
+// NewReadiness returns an item. Its command has the flags for the user's cluster.
 func NewReadiness(kind fleet.Kind, d ready.Decision) Readiness {
 	return Readiness{Kind: kind.Kind, Decision: d, resource: kind.Resource.GroupResource().String()}
 }
@@ -26,7 +26,7 @@ func NewReadiness(kind fleet.Kind, d ready.Decision) Readiness {
 // ResourceName names the managed resource.
 func (r Readiness) ResourceName() string { return r.resource + "/" + r.Name }
 
-// ReadyList makes the list of `externalname ready`.
+// ReadyList returns the list of `externalname ready`.
 func ReadyList(items []Readiness) render.List[Readiness] {
 	return render.NewList("ExternalNameReadyList", items)
 }

@@ -41,8 +41,8 @@ var runTable = render.Table[Run]{
 	{Name: "Reason", Cell: func(r Run) render.Cell { return render.TextCell(r.Reason) }},
 }
 
-// WriteRun writes the managed resources that are not as they were to be and why, and a sum of all. A wide
-// table has a row for each.
+// WriteRun writes the managed resources without their intended name and the reasons, and a sum of all. A wide table has
+// a row for each.
 func WriteRun(w io.Writer, s render.Style, items []Run) error {
 	stopped := 0
 	shown := slices.DeleteFunc(slices.Clone(items), func(r Run) bool {

@@ -1,4 +1,4 @@
-// Package process has the flags of the commands that run in a cluster until told to stop, which are `godwit manager` and
+// Package process has the flags of the commands that run in a cluster until a signal stops them: `godwit manager` and
 // `godwit agent`.
 //
 // broker.go has those for Kafka, and process.go the others.
@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/serving"
 )
 
-// Flags are those of the commands that run in a cluster until told to stop.
+// Flags are the flags of the commands that run in a cluster until a signal stops them.
 type Flags struct {
 	serving.Options
 	verbose int
@@ -38,7 +38,7 @@ func (f *Flags) AddVerboseTo(c *cobra.Command) {
 	c.Flags().CountVarP(&f.verbose, "verbose", "v", "log more; twice for still more")
 }
 
-// Start returns the context of the process, which has its log, and the cluster that it is in.
+// Start returns the context of the process, which has its log, and the configuration of its cluster.
 func (f *Flags) Start(a *frame.App, c *cobra.Command, name string) (context.Context, *rest.Config, error) {
 	if err := f.Validate(); err != nil {
 		return nil, nil, err

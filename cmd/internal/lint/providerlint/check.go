@@ -26,8 +26,8 @@ import (
 // was checked.
 var ErrNothing = errors.New("no CRD of managed resources and no kind of externalname/crossplane was found")
 
-// Check reads the CRDs and the Go files of folders, which are written as for the go command. Findings are in the order
-// of files.
+// Check checks the CRDs and the Go files of folders, which have the patterns of the go command. Findings are in the
+// order of files.
 func Check(ctx context.Context, patterns ...string) ([]Finding, error) {
 	folders := map[string]bool{}
 	for _, pattern := range patterns {
@@ -87,7 +87,7 @@ func checkManifests(ctx context.Context, folder string) ([]Finding, int, error) 
 	return all, n, nil
 }
 
-// managedCRD finds the CRD of managed resources in a text that is no YAML.
+// managedCRD matches the CRD of managed resources in a text that is not valid YAML.
 var managedCRD = regexp.MustCompile(`(?s)\bkind: CustomResourceDefinition\b.*(\b` + managedCategory + `\b|` + regexp.QuoteMeta(fieldmigration.AnnotationKeyFields) + `)`)
 
 // readCRDs reads the CRDs of a file, and counts those of managed resources that are templates and can't be read.

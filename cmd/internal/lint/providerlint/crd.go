@@ -19,7 +19,7 @@ import (
 // managedCategory is the category that Crossplane's providers give the CRDs of managed resources.
 const managedCategory = "managed"
 
-// isManaged reports whether a CRD is one of managed resources, or says that it is.
+// isManaged reports whether a CRD defines managed resources, by its schema or by its category.
 func isManaged(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	_, declares := crd.Annotations[fieldmigration.AnnotationKeyFields]
 	return declares || slices.Contains(crd.Spec.Names.Categories, managedCategory)
@@ -85,7 +85,7 @@ func (f Finding) inVersion(ctx context.Context, v apiextensionsv1.CustomResource
 	return all
 }
 
-// advice names the rule to write on what the field is in.
+// advice returns the rule to write on the parent of the field.
 func advice(path []string) string {
 	name := path[len(path)-1]
 	shape := externalname.Shape{Segments: []externalname.SegmentShape{{Name: name}}, MaxBytes: externalname.DefaultMaxBytes}
@@ -110,7 +110,7 @@ func parent(path []string) string {
 	return strings.Join(path[:len(path)-1], ".")
 }
 
-// fromJSON reads JSON of a schema, which the API server has checked; what can't be read is null.
+// fromJSON parses JSON of a schema, which the API server has checked. It returns nil for invalid JSON.
 func fromJSON(raw []byte) any {
 	var value any
 	if !json.Valid(raw) {

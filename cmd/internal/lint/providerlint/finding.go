@@ -58,7 +58,7 @@ var (
 	})
 )
 
-// Finding is one thing to correct.
+// Finding is a problem in a CRD or in Go source.
 type Finding struct {
 	File string
 	// Line is 0 for a CRD.
@@ -71,7 +71,7 @@ type Finding struct {
 	Message string
 }
 
-// String is the finding as compilers write theirs.
+// String returns the finding in the format of compilers.
 func (f Finding) String() string {
 	at := f.File
 	if f.Line > 0 {

@@ -18,7 +18,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// version is the schema of one version of a CRD, and the rules of it as the API server evaluates them.
+// version is the schema of one version of a CRD, with its rules compiled as in the API server.
 type version struct {
 	schema *apiextensionsv1.JSONSchemaProps
 	rules  *cel.Validator // nil without rules
@@ -49,7 +49,7 @@ func (v version) has(path []string) bool {
 	return true
 }
 
-// refusesChange reports whether a rule refuses each change of the field that was tried.
+// refusesChange reports whether a rule refuses every tried change of the field.
 func (v version) refusesChange(ctx context.Context, path []string) bool {
 	values := v.accepted(ctx, path)
 	for i := range values[1:] { // none for an enumeration of one value
@@ -61,8 +61,8 @@ func (v version) refusesChange(ctx context.Context, path []string) bool {
 	return true
 }
 
-// removable returns the part of the path that a user can remove, or nil. What is required can't be removed, as long as
-// what it is in stays.
+// removable returns the part of the path that a user can remove, or nil. A required field can only be removed with its
+// parent.
 func (v version) removable(ctx context.Context, path []string) []string {
 	at := v.schema
 	for i, name := range path {
@@ -87,7 +87,7 @@ func (v version) refusesRemoval(ctx context.Context, path, removed []string) boo
 	return true
 }
 
-// refuses reports whether a rule refuses the step from one object to another, and neither object by itself.
+// refuses reports whether a rule refuses the update from one object to another, and accepts each object by itself.
 func (v version) refuses(ctx context.Context, before, after map[string]any) bool {
 	usual := v.errors(ctx, before, before)
 	maps.Copy(usual, v.errors(ctx, after, after))
@@ -99,7 +99,7 @@ func (v version) refuses(ctx context.Context, before, after map[string]any) bool
 	return false
 }
 
-// errors are those of an update. The value of an error is left out, since it differs between objects.
+// errors returns the errors of an update. They omit the value, because it differs between objects.
 func (v version) errors(ctx context.Context, before, after map[string]any) map[string]bool {
 	found := map[string]bool{}
 	if v.rules == nil {
@@ -115,8 +115,8 @@ func (v version) errors(ctx context.Context, before, after map[string]any) map[s
 // guids are values that rules for the format of a key accept.
 var guids = []any{"0b4b3a1c-6a5d-4f0e-8d2c-9d8f2f8d1a11", "5c2e1f60-3b7a-4c1d-9e8f-0a1b2c3d4e5f"}
 
-// accepted are the values to try of which rules refuse the least: a rule for the format refuses the others, before and
-// after a change alike. They are all values if one alone is left, which could not change.
+// accepted returns the values with the fewest errors: a rule for the format refuses the other values both before and
+// after a change. It returns all values if only one is left, because one value can't change.
 func (v version) accepted(ctx context.Context, path []string) []any {
 	all, fewest := v.values(path), math.MaxInt
 	var best []any
@@ -135,7 +135,7 @@ func (v version) accepted(ctx context.Context, path []string) []any {
 	return best
 }
 
-// values are those to try for the field.
+// values returns the values to try for the field.
 func (v version) values(path []string) []any {
 	at := *v.schema
 	for _, name := range path {
@@ -159,14 +159,14 @@ func (v version) values(path []string) []any {
 	return append([]any{"aaa", "aab"}, guids...)
 }
 
-// sample is an object that has all fields, so that rules which read others can be evaluated.
+// sample returns an object with all fields, so that rules that read other fields can be evaluated.
 func (v version) sample(path []string, value any) map[string]any {
 	object, _ := example(*v.schema).(map[string]any)
 	_ = unstructured.SetNestedField(object, value, path...) // the schema has the path, so that what it is in is an object
 	return object
 }
 
-// example is a value of a schema.
+// example returns a value of a schema.
 func example(s apiextensionsv1.JSONSchemaProps) any {
 	switch {
 	case s.Default != nil:
@@ -206,7 +206,7 @@ func example(s apiextensionsv1.JSONSchemaProps) any {
 	return "aaa"
 }
 
-// declared reads the annotation: paths, and whether each may change.
+// declared reads the paths in the annotation, and whether each may change.
 func declared(text string) (map[string]bool, error) {
 	mutable := map[string]bool{}
 	for word := range strings.SplitSeq(text, ",") {

@@ -113,7 +113,7 @@ func (p goPackage) checkException(literal *ast.CompositeLit, report func(ast.Nod
 // constantDepth bounds how many constants refer to each other: a file that does not compile may have a cycle.
 const constantDepth = 20
 
-// text evaluates a constant expression.
+// text returns the value of a constant string expression.
 func (p goPackage) text(e ast.Expr, depth int) (string, bool) {
 	if depth > constantDepth {
 		return "", false
@@ -139,7 +139,7 @@ func (p goPackage) text(e ast.Expr, depth int) (string, bool) {
 	return "", false
 }
 
-// importName is the name by which a file uses the adapter, empty if it does not.
+// importName returns the name with which a file imports the adapter, or empty if it does not.
 func importName(file *ast.File) string {
 	for _, i := range file.Imports {
 		path, err := strconv.Unquote(i.Path.Value)
@@ -175,7 +175,7 @@ func isListOf(e ast.Expr, adapter, name string) bool {
 	return ok && isType(list.Elt, adapter, name)
 }
 
-// valueOf is the value of a key in a literal, or nil.
+// valueOf returns the value of a key in a literal, or nil.
 func valueOf(literal *ast.CompositeLit, name string) ast.Expr {
 	for _, element := range literal.Elts {
 		if pair, ok := element.(*ast.KeyValueExpr); ok {

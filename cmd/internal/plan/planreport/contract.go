@@ -1,8 +1,8 @@
 // Package planreport is the output of `godwit plan`: a row for each cluster and domain. It is pure:
 // values in, text out.
 //
-// The plan of each domain decides the states of its objects. This package maps them to the states of
-// a row, and adds them up.
+// The plan of each domain decides the states of its objects. This package maps them to the states of a row, and counts
+// them.
 //
 // # Reading order
 //

@@ -9,10 +9,10 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
-// Hint returns a command of godwit for the cluster of a row.
+// Hint is a function that returns a command of godwit for the cluster of a row.
 type Hint func(words string) string
 
-// CRDRow is the row of all CRDs.
+// CRDRow returns the row of all CRDs.
 func CRDRow(plans []crdreport.Plan, hint Hint) Row {
 	objects := make([]Object, len(plans))
 	for i, p := range plans {
@@ -64,15 +64,15 @@ func crdObject(p crdreport.Plan, hint Hint) Object {
 	return o
 }
 
-// needsRescue reports whether `godwit crd rescue` ends a blocker: objects are stored at a version that the
-// CRD lacks, or a rescue was interrupted.
+// needsRescue reports whether `godwit crd rescue` fixes a blocker: objects are stored at a version that the CRD lacks,
+// or a rescue was interrupted.
 func needsRescue(b render.Problem) bool {
 	return slices.Contains([]string{
 		decision.ReasonStoredVersionNotInSpec.Name, decision.ReasonUnreadableObjects.Name, decision.ReasonRescueInterrupted.Name,
 	}, b.Reason)
 }
 
-// crdDetail is the versions and the number of objects.
+// crdDetail returns the versions and the number of objects.
 func crdDetail(p crdreport.Plan) string {
 	var parts []string
 	if p.StorageVersion != "" {
@@ -87,7 +87,7 @@ func crdDetail(p crdreport.Plan) string {
 	return strings.Join(parts, "; ")
 }
 
-// oldVersions are the stored versions without the storage version.
+// oldVersions returns the stored versions except the storage version.
 func oldVersions(p crdreport.Plan) []string {
 	var old []string
 	for _, v := range p.StoredVersions {

@@ -12,9 +12,9 @@ type NamesOfKind struct {
 	Plans []externalnamereport.Plan
 }
 
-// ExternalNameRow is the row of all kinds of managed resources. Managed resources without anything to
-// do are only counted. Which names are to change is not known without an expression: the row says
-// which names can't be managed as they are, and which renamings were interrupted.
+// ExternalNameRow returns the row of all kinds of managed resources. It only counts managed resources without work.
+// Without an expression, the names to change are not known: the row shows names that can't be managed, and interrupted
+// renamings.
 func ExternalNameRow(kinds []NamesOfKind, hint Hint) Row {
 	var objects []Object
 	var clean int64

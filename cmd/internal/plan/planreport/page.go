@@ -42,7 +42,7 @@ func WriteHTML(w io.Writer, l PlanList) error {
 	return html.Write(w, p)
 }
 
-// tiles count the rows of each state that has some, and say first how many clusters are clean.
+// tiles returns the number of clean clusters, and the number of rows by state.
 func tiles(rows []Row) []html.Tile {
 	counts := map[State]int64{}
 	dirty := map[string]bool{}

@@ -2,10 +2,10 @@ package planreport
 
 import "github.com/godwit-dev/godwit"
 
-// Reasons are those that only a plan of all domains has.
+// Reasons has the reasons that only a plan of all domains reports.
 var Reasons godwit.Catalog
 
-// ReasonInterruptedRun is of a run whose work the API does not show.
+// ReasonInterruptedRun is the reason of an interrupted run whose work the API does not show.
 var ReasonInterruptedRun = Reasons.Declare(godwit.Reason{
 	Name: "InterruptedRun", UserAction: true,
 	Meaning: "`godwit resource run` was interrupted. The API does not show which objects it has not written.",

@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
-// ReferenceRow is the row of what names versions that CRDs do not serve. grant has an administrator let the user
-// read everything.
+// ReferenceRow returns the row of references to versions that CRDs do not serve. grant is the fix with which an
+// administrator permits the user to read everything.
 func ReferenceRow(d crdreport.DoctorReport, hint Hint, grant string) Row {
 	unread, lacking := unreadBlocker(d.Unread, grant)
 	objects := make([]Object, len(d.Items))
@@ -33,7 +33,8 @@ func ReferenceRow(d crdreport.DoctorReport, hint Hint, grant string) Row {
 	return r
 }
 
-// referenceObject is a CRD. What is broken blocks, and of a leftover the next command shows the remedy.
+// referenceObject returns the object of a CRD. A broken reference is a blocker; for a leftover, the next command shows
+// the remedy.
 func referenceObject(d crdreport.Diagnosis, lacking State, hint Hint) Object {
 	o := Object{Name: d.Name, State: Clean, Detail: "serves " + render.Words(d.ServedVersions)}
 	for _, f := range d.Findings {
@@ -53,7 +54,8 @@ func referenceObject(d crdreport.Diagnosis, lacking State, hint Hint) Object {
 	return o
 }
 
-// unreadBlocker is one blocker for all resources that could not be read, and the state of what they may name.
+// unreadBlocker returns one blocker for all resources that could not be read, and the state of the CRDs that they may
+// reference.
 func unreadBlocker(unread []crdreport.Unread, grant string) (*render.Problem, State) {
 	if len(unread) == 0 {
 		return nil, Unknown

@@ -7,15 +7,14 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
-// Left is a resource that an interrupted run has begun with.
+// Left is a resource of an interrupted run.
 type Left struct {
 	Name, Namespace string
 	// Complete means that the run has written every object.
 	Complete bool
 }
 
-// ResourceRow is the row of an interrupted run. A run without an end leaves all that no API shows: which objects
-// it has not written.
+// ResourceRow returns the row of an interrupted run. No API shows which objects such a run has not written.
 func ResourceRow(left []Left, hint Hint) Row {
 	objects := make([]Object, len(left))
 	var names []string

@@ -6,8 +6,8 @@ import (
 	"github.com/godwit-dev/godwit/revision/decision"
 )
 
-// RevisionRow is the row of a scan of the whole cluster. Revisions without anything to do are only
-// counted: a cluster may have one for each VirtualMachine.
+// RevisionRow returns the row of a scan of the whole cluster. It only counts revisions without work: a cluster may have
+// one for each VirtualMachine.
 func RevisionRow(l revisionreport.PlanList, hint Hint) Row {
 	var objects []Object
 	var clean int64

@@ -13,7 +13,7 @@ const maxObjects = 500
 // Severity orders states: the most severe one is 0.
 func Severity(s State) int { return slices.Index(States, s) }
 
-// rowOf adds up the objects of a domain. The state of a row without objects is Clean.
+// rowOf returns the row of a domain's objects. The state of a row without objects is Clean.
 func rowOf(d Domain, objects []Object) Row {
 	r := Row{Domain: d, State: Clean}
 	for _, o := range objects {
@@ -39,7 +39,7 @@ func FailedRow(d Domain, s State, why render.Problem) Row {
 	return Row{Domain: d, State: s, Blockers: render.Of("", why)}
 }
 
-// Lacking is the row with one blocker for all missing permissions, in place of one for each object.
+// Lacking returns the row with one blocker for all missing permissions, instead of one for each object.
 func (r Row) Lacking(one render.Problem) Row {
 	forbidden := func(b render.ObjectProblem) bool { return b.Reason == render.ReasonForbidden.Name }
 	r.Blockers = append(render.Of("", one), slices.DeleteFunc(r.Blockers, forbidden)...)
@@ -57,16 +57,14 @@ func reasonsOf(blockers []render.ObjectProblem) []string {
 	return all
 }
 
-// After is what the next command leaves if it succeeds: it does the work of every object that is
-// Ready, and nothing about the others.
+// After returns the counts after a successful next command, which does the work of every Ready object and nothing else.
 func (r Row) After() Counts {
 	c := r.Counts
 	c.Clean, c.Ready = c.Clean+c.Ready, 0
 	return c
 }
 
-// commandFor is the command for some objects by name, for all of them if they are many, and nothing
-// for none.
+// commandFor returns the command for some objects by name, for all objects if they are many, and empty for none.
 func commandFor(names []string, some func(names string) string, all string) string {
 	const most = 3
 	switch {

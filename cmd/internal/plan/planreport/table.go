@@ -37,7 +37,7 @@ var rowTable = render.Table[Row]{
 	{Name: "Next", Cell: func(r Row) render.Cell { return render.CodeCell(r.Next) }},
 }
 
-// count is a number of objects, and empty where they were not read.
+// count returns a number of objects, or empty if they were not read.
 func (r Row) count(n int64) render.Cell {
 	if r.Counts.Total() == 0 && slices.Contains([]State{Unknown, NotChecked, Unreachable}, r.State) {
 		return render.Cell{}
@@ -63,7 +63,8 @@ func placed(rows []Row) []placedObject {
 	return all
 }
 
-// objectTable has a row for each object. A page has a section for each domain, and text has the blockers below its tables.
+// objectTable has a row for each object. It omits columns that a page has as sections, and those that text has below
+// its tables.
 var objectTable = render.Table[placedObject]{
 	{Name: "Cluster", Cell: func(o placedObject) render.Cell { return render.TextCell(o.Cluster) }},
 	{Name: "Domain", Except: render.HTML, Cell: func(o placedObject) render.Cell { return render.TextCell(o.Domain) }},

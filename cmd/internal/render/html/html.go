@@ -78,7 +78,7 @@ var script string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{"text": textOf, "segments": segments}).Parse(pageTemplate))
 
-// hash allows an inline element in a content security policy.
+// hash returns the source that allows an inline element in a content security policy.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -97,7 +97,7 @@ func Write(w io.Writer, p Page) error {
 	})
 }
 
-// textOf is a bar in words, for readers who do not see it.
+// textOf returns a bar in words, for screen readers.
 func textOf(s Stack) string {
 	var parts []string
 	for _, p := range s.Parts {
@@ -120,7 +120,7 @@ type segment struct {
 	Tone     render.Tone
 }
 
-// segments draws a bar. A part of few things among many is still seen.
+// segments returns the segments of a bar. A small part has a least width, so that it is visible.
 func segments(s Stack) []segment {
 	var total int64
 	for _, p := range s.Parts {

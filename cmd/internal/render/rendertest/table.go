@@ -9,7 +9,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
-// Columns fails the test where a column of a table shows what the JSON of its row does not have, or nothing of the sample.
+// Columns fails the test if a column of a table shows a value that the JSON of its row does not have, or is empty for
+// all rows of the sample.
 func Columns[T any](t *testing.T, table render.Table[T], sample T) {
 	t.Helper()
 	text, err := json.Marshal(sample)

@@ -1,4 +1,4 @@
-// Package rendertest compares what a report writes with the text that a user is to see.
+// Package rendertest compares the output of a report with the expected text.
 package rendertest
 
 import (
@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files in testdata")
 
-// Compare fails the test where write does not write the text, which begins on a line of its own.
+// Compare fails the test if write does not write the text, which begins on a new line.
 func Compare(t *testing.T, reason, want string, write func(io.Writer) error) {
 	t.Helper()
 	out := bytes.NewBufferString("\n")
@@ -26,7 +26,7 @@ func Compare(t *testing.T, reason, want string, write func(io.Writer) error) {
 	}
 }
 
-// Golden fails the test where the text is not that of a file in testdata. With -update, it writes the file.
+// Golden fails the test if the text differs from a file in testdata. With -update, it writes the file.
 func Golden(t *testing.T, file string, write func(io.Writer) error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -52,7 +52,7 @@ func Golden(t *testing.T, file string, write func(io.Writer) error) {
 	}
 }
 
-// Body writes a page without its style and its script, which say nothing about the report.
+// Body writes a page without its style and its script.
 func Body(write func(io.Writer) error) func(io.Writer) error {
 	return func(w io.Writer) error {
 		var page bytes.Buffer

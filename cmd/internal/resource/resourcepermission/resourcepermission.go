@@ -1,4 +1,4 @@
-// Package resourcepermission lists what RBAC has to allow for each command of `godwit resource`.
+// Package resourcepermission lists the permissions for each command of `godwit resource`.
 package resourcepermission
 
 import (
@@ -46,7 +46,7 @@ func forRun(s permission.Scope) []permission.Permission {
 	return append(all, permission.OfGrants(resource.JournalPermissions(s.Installation), permission.Required)...)
 }
 
-// forVerify also reads the namespace kube-system, by which it knows the etcd of the cluster.
+// forVerify also reads the namespace kube-system, to recognize the etcd of the cluster.
 func forVerify(s permission.Scope) []permission.Permission {
 	return append(forPlan(s), permission.Permission{
 		Resource: schema.GroupResource{Resource: "namespaces"}, Verbs: []string{"get"}, Names: []string{"kube-system"},

@@ -52,7 +52,7 @@ func WritePlans(w io.Writer, s render.Style, plans []Plan) error {
 	return err
 }
 
-// planSum adds up the plans, and never says a number of objects of which some were not counted.
+// planSum returns the sum of the plans. It has no number of objects if some were not counted.
 func planSum(plans []Plan) string {
 	counts := map[string]int64{}
 	objects, uncounted := int64(0), false

@@ -1,4 +1,4 @@
-// Package revisionpermission lists what RBAC has to allow for each command of `godwit revision`.
+// Package revisionpermission lists the permissions for each command of `godwit revision`.
 package revisionpermission
 
 import (
@@ -22,15 +22,14 @@ var (
 
 var controllerRevisions = schema.GroupResource{Group: appsv1.GroupName, Resource: "controllerrevisions"}
 
-// forPlan reads. A list that is refused leaves nothing to say: a reference that
-// was not looked for can be lost.
+// forPlan has the permissions to read. All lists are required: a reference in an unread list could be lost.
 func forPlan(s permission.Scope) []permission.Permission {
 	all := []permission.Permission{permission.CRDPermission(permission.Required, "get")}
 	for _, r := range slices.Concat(s.Family.Referrers, s.Family.Readers) {
 		all = append(all, s.In(r.Resource, permission.Required, "list"))
 	}
-	// To tell a typo from a namespace without revisions, and a namespace that is being
-	// deleted from one that lost a revision.
+	// To distinguish a typo from a namespace without revisions, and a namespace that is being deleted from one that
+	// lost a revision.
 	namespaces := permission.Permission{Resource: schema.GroupResource{Resource: "namespaces"}, Verbs: []string{"get"}, Need: permission.Optional}
 	if s.Namespace != "" {
 		namespaces.Names = []string{s.Namespace}
@@ -49,10 +48,9 @@ func forRun(s permission.Scope) []permission.Permission {
 	return all
 }
 
-// forRollback looks for upgrades that the manager has under way. It makes a revision
-// only where a restore of a snapshot would look up one that is gone, and where an object
-// names one while it is removed. Where it may not, it leaves the snapshot as it is, and
-// reports the reference.
+// forRollback lists unfinished upgrades of the manager. It creates a revision only if a restore of a snapshot would
+// look up a missing one, or if an object references a revision while it is removed. Without the permission, it does not
+// change the snapshot, and reports the reference.
 func forRollback(s permission.Scope) []permission.Permission {
 	all := append(forPlan(s), references(s)...)
 	for _, o := range s.Family.Owners {

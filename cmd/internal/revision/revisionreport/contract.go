@@ -53,7 +53,7 @@ type Plan struct {
 	References []decision.ReferenceStatus `json:"references"`
 	Losses     []string                   `json:"losses"`
 	render.Problem
-	// Replacement is the new revision, and empty before it is created.
+	// Replacement is the new revision; empty before it is created.
 	Replacement string `json:"replacement"`
 	// RetainedUntil is null if no revision is retained, or if it is retained without a limit.
 	RetainedUntil *time.Time `json:"retainedUntil"`
@@ -100,13 +100,12 @@ func problemOf(i decision.Item, w remedy.Writer) render.Problem {
 	return render.NewProblem(godwit.Finding{Reason: i.Reason, Message: i.Message, Fix: i.Fix()}, w)
 }
 
-// remedied reports whether the text has the message and the remedy of a revision.
+// remedied reports whether text output shows the message and the remedy of a revision.
 func (r Run) remedied() bool {
 	return r.Message != "" && (r.overdue() || r.RetainedUntil == nil && r.Phase != StateRetained)
 }
 
-// overdue reports whether an old revision that no object refers to is kept for another reason than
-// its retention or the policy.
+// overdue reports whether an unreferenced old revision is kept for another reason than its retention or the policy.
 func (r Run) overdue() bool {
 	switch r.Reason {
 	case "", decision.ReasonRetained.Name, decision.ReasonKept.Name, decision.ReasonRolledBack.Name:
@@ -115,7 +114,7 @@ func (r Run) overdue() bool {
 	return r.Phase == StateRetained || r.Phase == StateRolledBack
 }
 
-// NewPlanList makes the list of a plan. Without an inventory, it says nothing about versions.
+// NewPlanList returns the list of a plan. Without an inventory, it has no versions.
 func NewPlanList(items []decision.Item, inventory *revision.Inventory, w remedy.Writer) PlanList {
 	l := PlanList{APIVersion: render.APIVersion, Kind: "RevisionPlanList", Items: []Plan{}, VersionCounts: versionCounts(items)}
 	for _, i := range items {
@@ -131,7 +130,8 @@ func NewPlanList(items []decision.Item, inventory *revision.Inventory, w remedy.
 	return l
 }
 
-// Runs are the results of revisions; nil is none. Each is made when it is read: a cluster has tens of thousands.
+// Runs is a sequence of results; nil means none. Each result is created when it is read: a cluster has tens of
+// thousands.
 type Runs iter.Seq[Run]
 
 // All yields each result.
@@ -160,7 +160,7 @@ func (r *Runs) UnmarshalJSON(text []byte) error {
 // Names returns the resource name of each revision.
 func (r Runs) Names() []string { return render.NamesOf(slices.Collect(r.All())) }
 
-// NewRunReport makes the report of a run; nil has no results.
+// NewRunReport returns the report of a run; nil means no results.
 func NewRunReport(items iter.Seq[Run]) RunReport {
 	return RunReport{APIVersion: render.APIVersion, Kind: "RevisionRunReport", Items: Runs(items)}
 }

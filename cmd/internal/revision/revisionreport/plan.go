@@ -73,7 +73,7 @@ func writePlans(text *strings.Builder, s render.Style, items []Plan) {
 	}
 }
 
-// writeVersions writes which versions can be dropped, and who uses the others.
+// writeVersions writes which versions can be dropped, and the users of the others.
 func writeVersions(text *strings.Builder, s render.Style, l PlanList) {
 	if len(l.DroppableVersions)+len(l.VersionsInUse) > 0 {
 		text.WriteString("\n")

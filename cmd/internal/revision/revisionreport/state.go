@@ -15,7 +15,7 @@ const (
 	StateUpgrade State = "Upgrade"
 	// StateRelabel means that the data is at the target version, and that a run writes labels.
 	StateRelabel State = "Relabel"
-	// StateInUse means that there is a new revision, and still a reference to the old one.
+	// StateInUse means that the new revision exists, and that a reference to the old one is left.
 	StateInUse State = "InUse"
 	// StateRetained means that no reference to the old revision is left.
 	StateRetained State = "Retained"
@@ -52,7 +52,7 @@ var revisionStates = map[State]render.Cell{
 	StateUnreferenced: {Text: "· Unreferenced", Tone: render.Faint},
 }
 
-// problem reports whether the user must see each revision in this state.
+// problem reports whether output must list each revision in this state.
 func (s State) problem() bool {
 	switch s {
 	case StateRetained, StateSucceeded, StateRolledBack, StateSkipped, StateUpToDate, StateUnreferenced:

@@ -1,10 +1,13 @@
 package bridge
 
 import (
+	"slices"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
 
 // Result says whether steps are needed between a live CRD and the next one.
@@ -27,7 +30,7 @@ var (
 	ReasonConverterNeeded = Reasons.Declare(godwit.Reason{
 		Name: "ConverterNeeded", UserAction: true,
 		Meaning: "The conversion webhook is that of the live release, and does not know any version of the next release.",
-		Fix:     godwit.Do("install a release in between, whose CRD has both versions, with its controller. Migrate, and make the bridge again"),
+		Fix:     godwit.Do("install a release in between, whose CRD has both versions, with its controller. Migrate, and check again"),
 	})
 	ReasonFieldsLost = Reasons.Declare(godwit.Reason{
 		Name: "FieldsLost", UserAction: true,
@@ -49,9 +52,14 @@ var (
 		Meaning: "The next release drops fields of a version that it keeps. A skipped release may have moved their values.",
 		Fix:     godwit.Do("read the release notes of the skipped releases. Install the one that moves the values first"),
 	})
+	ReasonStepsReady = Reasons.Declare(godwit.Reason{
+		Name:    "StepsReady",
+		Meaning: "The API server accepts the CRD after the steps that the message names. They end what a check says of versions that the release removes.",
+		Fix:     godwit.Do("write the steps with `godwit crd check --steps=DIR`, and run them"),
+	})
 	ReasonMigrateAfterNext = Reasons.Declare(godwit.Reason{
 		Name:    "MigrateAfterNext",
-		Meaning: "The next release stores another version than the bridge.",
+		Meaning: "The next release stores another version than the one at which objects are stored before it.",
 		Fix:     godwit.Do("run `godwit crd run` once the controller of the next release is up"),
 	})
 )
@@ -113,6 +121,13 @@ type Facts struct {
 	Between []Release
 	// Answers say which values are needed, by path, as for package advise.
 	Answers map[string]advise.Answer
+}
+
+// Ends reports whether the steps end what a check of the release has found by this reason.
+func (b Bridge) Ends(reason *godwit.Reason) bool {
+	return b.Result == Ready && slices.Contains([]*godwit.Reason{
+		releasecheck.ReasonStoredVersionRemoved, releasecheck.ReasonStoredAtRemovedVersion, releasecheck.ReasonManagedFieldsRemovedVersion,
+	}, reason)
 }
 
 func (b *Bridge) add(f godwit.Finding) {

@@ -114,12 +114,12 @@ func (f Facts) installBetween(from []string) godwit.Fix {
 		common := shared(r.CRD, f.Next)
 		if hasAll(r.CRD, from) && kube.Converts(r.CRD) && len(common) > 0 {
 			return godwit.Do(fmt.Sprintf("install the release of %s, with its controller, which converts %s to %s", r.Name, strings.Join(from, ", "), common[0])).
-				Then("migrate", godwit.RunMigration{CRD: f.Next.Name}).Then("make the bridge again")
+				Then("migrate", godwit.RunMigration{CRD: f.Next.Name}).Then("check again")
 		}
 	}
 	return godwit.Do(fmt.Sprintf("install a release between the live one%s and the next one%s, with its controller, whose CRD has %s and one of %s and converts by a webhook",
 		labelled(f.Live), labelled(f.Next), strings.Join(from, ", "), strings.Join(names(f.Next), ", "))).
-		Then("migrate", godwit.RunMigration{CRD: f.Next.Name}).Then("make the bridge again")
+		Then("migrate", godwit.RunMigration{CRD: f.Next.Name}).Then("check again")
 }
 
 func hasAll(crd *apiextensionsv1.CustomResourceDefinition, versions []string) bool {

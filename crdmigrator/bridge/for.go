@@ -3,6 +3,7 @@ package bridge
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
@@ -30,7 +31,9 @@ func For(f Facts) (Bridge, error) {
 		return b, err
 	}
 	b.Steps = b.steps(f)
-	b.refuseAfter(f)
+	if b.refuseAfter(f); b.Result == Ready {
+		b.noteSteps()
+	}
 	b.noteTarget(f, b.Target)
 	return b, nil
 }
@@ -48,6 +51,16 @@ func (b *Bridge) refuse(f Facts) {
 // unreadable reports whether objects may be stored at a version that the live CRD does not have.
 func (f Facts) unreadable() bool {
 	return f.Live != nil && slices.ContainsFunc(f.Live.Status.StoredVersions, func(v string) bool { return !kube.HasVersion(f.Live, v) })
+}
+
+// noteSteps names the steps.
+func (b *Bridge) noteSteps() {
+	kinds := make([]string, len(b.Steps))
+	for i, s := range b.Steps {
+		kinds[i] = string(s.Kind)
+	}
+	b.add(note(ReasonStepsReady, fmt.Sprintf("the API server accepts the next release of %s after the steps %s, with objects stored at %s",
+		b.CRD, strings.Join(kinds, ", "), b.Target), ReasonStepsReady.Fix))
 }
 
 // refuseAfter checks the last step: what the API server would refuse then is a fault of the steps.

@@ -37,7 +37,7 @@ const (
 var ordered = []string{
 	"api/v1alpha1",
 	"bench/hub", "bench/internal/frame", "bench/manager", "bench/peers", "bench/revision",
-	"cmd/internal/cluster", "cmd/internal/crd", "cmd/internal/crd/crdreport", "cmd/internal/evidence/evidencereport", "cmd/internal/externalname", "cmd/internal/frame",
+	"cmd/internal/cluster", "cmd/internal/crd", "cmd/internal/crd/check", "cmd/internal/crd/crdreport", "cmd/internal/evidence/evidencereport", "cmd/internal/externalname", "cmd/internal/frame",
 	"cmd/internal/plan", "cmd/internal/plan/planreport", "cmd/internal/resource", "cmd/internal/revision",
 	"cmd/internal/root", "cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
 	"cmd/internal/permission", "cmd/internal/reference", "cmd/internal/render",

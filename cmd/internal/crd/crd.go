@@ -3,12 +3,11 @@ package crd
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/godwit-dev/godwit/cmd/internal/crd/bridge"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/rescue"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
-// Command is `godwit crd`.
+// Command is `godwit crd`, without check and doctor, which use this package.
 func Command(a *frame.App) *cobra.Command {
 	crd := &cobra.Command{
 		Use:   "crd",
@@ -18,11 +17,10 @@ func Command(a *frame.App) *cobra.Command {
 			"before stay in etcd at an old version, and status.storedVersions lists that version. Do not\n" +
 			"remove such a version from the CRD: its objects would become unreadable.\n\n" +
 			"Use plan to find old objects, run to migrate them, verify to prove from etcd that all are\n" +
-			"migrated, and check to test the CRDs of your next release. Use bridge to skip releases, and rescue\n" +
-			"if objects are unreadable already.",
+			"migrated, and check to test the CRDs of your next release, also of one that skips others. Use rescue if\n" +
+			"objects are unreadable already.",
 	}
 	frame.Parent(crd)
-	crd.AddCommand(planCommand(a), runCommand(a), verifyCommand(a), checkCommand(a), adviseCommand(a),
-		rescue.Command(a, CompleteNames(a)), bridge.Command(a))
+	crd.AddCommand(planCommand(a), runCommand(a), verifyCommand(a), rescue.Command(a, CompleteNames(a)))
 	return crd
 }

@@ -13,27 +13,6 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-func TestCheckCode(t *testing.T) {
-	cases := map[string]struct {
-		results []string
-		want    frame.Code
-	}{
-		"all safe":                  {[]string{"Safe", "Safe"}, frame.OK},
-		"one unknown":               {[]string{"Safe", "Unknown"}, frame.Pending},
-		"refused outweighs unknown": {[]string{"Refused", "Unknown"}, frame.Refused},
-		"unsafe, as bad as that":    {[]string{"Unknown", "Unsafe"}, frame.Refused},
-	}
-	for name, tc := range cases {
-		var items []crdreport.Check
-		for _, v := range tc.results {
-			items = append(items, crdreport.Check{Result: v})
-		}
-		if got := checkCode(items); got != tc.want {
-			t.Errorf("%s: checkCode = %d, want %d", name, got, tc.want)
-		}
-	}
-}
-
 func TestCodesOfWhatIsUnknown(t *testing.T) {
 	unknown := finding{name: "a.example.com", plan: decision.Plan{State: decision.StateUnknown}}
 	clean := finding{name: "b.example.com", plan: decision.Plan{State: decision.Clean}}

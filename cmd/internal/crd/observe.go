@@ -76,7 +76,7 @@ func (s *session) find(ctx context.Context, f *finding) error {
 	if f.migrator, err = s.migratorOf(); err != nil {
 		return err
 	}
-	return retryRead(ctx, func() error {
+	return RetryRead(ctx, func() error {
 		if f.facts, err = f.migrator.Observe(ctx, f.name); err == nil {
 			f.plan = decision.PlanFor(f.facts, s.policy)
 		}
@@ -102,8 +102,8 @@ func (s *session) suggestNames(ctx context.Context, findings []finding) {
 	}
 }
 
-// retryRead retries a read that a loaded API server answered with a transient error.
-func retryRead(ctx context.Context, read func() error) error {
+// RetryRead retries a read that a loaded API server answered with a transient error.
+func RetryRead(ctx context.Context, read func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := read()
 		if err == nil {

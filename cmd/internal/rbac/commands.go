@@ -16,7 +16,7 @@ import (
 // commands are the values of --for beside the manager, in the order of the help.
 var commands = []permission.Command{
 	plan.Permissions,
-	crdpermission.Plan, crdpermission.Run, crdpermission.Verify, crdpermission.Check, crdpermission.Doctor, crdpermission.Rescue, crdpermission.Bridge,
+	crdpermission.Plan, crdpermission.Run, crdpermission.Verify, crdpermission.Check, crdpermission.Doctor, crdpermission.Rescue,
 	resourcepermission.Plan, resourcepermission.Run, resourcepermission.Verify,
 	revisionpermission.Plan, revisionpermission.Status, revisionpermission.Run, revisionpermission.Rollback, revisionpermission.Fix,
 	externalnamepermission.Plan, externalnamepermission.Apply,

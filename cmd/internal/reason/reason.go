@@ -41,8 +41,6 @@ const (
 	CRD Subject = "CRD"
 	// Rescue is a CRD whose objects are stored at a version that it lacks.
 	Rescue Subject = "Rescue"
-	// Bridge is a CRD of a release that skips others.
-	Bridge Subject = "Bridge"
 	// Release is a CRD of the next release.
 	Release Subject = "Release"
 	// Leftover is a reference to a version that is not served.
@@ -112,9 +110,8 @@ func (g Group) shownBy(occurrences func(*godwit.Reason) []status.Occurrence) Gro
 func Groups() []Group {
 	return []Group{
 		group(CRD, "godwit crd plan, godwit crd run, status.blockers of a CRDMigration", &storagedecision.Reasons, &listing.Reasons),
-		group(Release, "godwit crd check", &releasecheck.Reasons),
+		group(Release, "godwit crd check", &releasecheck.Reasons, &bridge.Reasons),
 		group(Rescue, "godwit crd rescue", &rescue.Reasons),
-		group(Bridge, "godwit crd bridge", &bridge.Reasons),
 		group(Leftover, "godwit crd doctor, godwit crd check", &doctor.Reasons),
 		group(Resource, "godwit resource", &resource.Reasons),
 		group(Migration, "conditions and events of a CRDMigration, godwit crd run", &storagedecision.StepReasons, &crdmigration.Reasons).

@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/agent"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster"
 	"github.com/godwit-dev/godwit/cmd/internal/crd"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/check"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/doctor"
 	"github.com/godwit-dev/godwit/cmd/internal/evidence"
 	"github.com/godwit-dev/godwit/cmd/internal/explain"
@@ -55,6 +56,7 @@ func rootCommand(a *frame.App) *cobra.Command {
 	a.Cluster.AddFlags(root.PersistentFlags())
 	root.CompletionOptions.DisableDefaultCmd = true
 	crds := crd.Command(a)
+	crds.AddCommand(check.Commands(a)...)
 	crds.AddCommand(doctor.Command(a))
 	root.AddCommand(plan.Command(a), crds, resource.Command(a), revision.Command(a), externalname.Command(a), cluster.Command(a), evidence.Command(a), lint.Command(a))
 	root.AddCommand(manager.Command(a), agent.Command(a), rbac.Command(a), explain.Command(a), version.Command(a), completionCommand(a), optionsCommand(a))

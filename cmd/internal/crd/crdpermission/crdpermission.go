@@ -20,7 +20,6 @@ var (
 	Verify = permission.Command{Name: "crd-verify", Of: permission.CRDs, List: permission.Scope.ReadCRDs}
 	Check  = permission.Command{Name: "crd-check", Of: permission.CRDs, List: forCheck}
 	Rescue = permission.Command{Name: "crd-rescue", Of: permission.CRDs, List: forRescue}
-	Bridge = permission.Command{Name: "crd-bridge", Of: permission.CRDs, List: permission.Scope.ReadCRDs}
 	Doctor = permission.Command{Name: "crd-doctor", Of: permission.CRDs, List: forDoctor}
 )
 

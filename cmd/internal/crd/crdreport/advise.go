@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
 )
 
-// Advice is an item of `crd advise`.
+// Advice is an item of `crd check --previous`.
 type Advice struct{ advise.Advice }
 
 // ResourceName names the CRD.
@@ -18,7 +18,7 @@ func (a Advice) ResourceName() string {
 	return "customresourcedefinition.apiextensions.k8s.io/" + a.CRD
 }
 
-// AdviceList makes the list of `crd advise`.
+// AdviceList makes the list of `crd check --previous`.
 func AdviceList(all []advise.Advice) render.List[Advice] {
 	items := make([]Advice, len(all))
 	for i, one := range all {

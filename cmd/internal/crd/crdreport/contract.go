@@ -6,6 +6,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/crdmigrator/bridge"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
@@ -170,8 +171,21 @@ type Check struct {
 	// Reasons are sorted by severity. The result of the CRD is the most severe one. Reasons
 	// that are Safe are notes.
 	Reasons []Finding `json:"reasons"`
+	// Steps lead from the CRD of the cluster to that of the next release; null if none are needed, or if the CRD could not
+	// be read.
+	Steps *Steps `json:"steps"`
 	// Source is the file or URL that has the CRD; empty for stdin. It is for formats of pipelines.
 	Source string `json:"-"`
+}
+
+// Steps are the steps to one CRD of the next release.
+type Steps struct {
+	// Result is Ready, or Blocked if no steps lead to the release, or they would lose fields. The reasons of the check say why.
+	Result bridge.Result `json:"result"`
+	// Target is the version at which the steps store the objects; empty if the release has to be corrected first.
+	Target string `json:"target"`
+	// Kinds are the steps in their order; empty if they are Blocked.
+	Kinds []bridge.Kind `json:"kinds"`
 }
 
 // ResourceName implements [render.Item].
@@ -215,6 +229,19 @@ func VerificationList(items []Verification) render.List[Verification] {
 		}
 	}
 	return render.NewList("CRDVerifyReportList", items)
+}
+
+// NewCheck is a check without its reasons.
+func NewCheck(c releasecheck.Check, b bridge.Bridge) Check {
+	item := Check{Name: c.Name, Result: string(c.Result), RemovedVersions: c.RemovedVersions}
+	if b.Result != bridge.Ready && b.Result != bridge.Blocked {
+		return item
+	}
+	item.Steps = &Steps{Result: b.Result, Target: b.Target, Kinds: []bridge.Kind{}}
+	for _, s := range b.Steps {
+		item.Steps.Kinds = append(item.Steps.Kinds, s.Kind)
+	}
+	return item
 }
 
 // CheckList makes the list that `crd check` prints.

@@ -62,13 +62,13 @@ func TestArraysAreNeverNull(t *testing.T) {
 			reason: "no reason is an empty list",
 			list:   CheckList([]Check{{}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[{"name":"","result":"",` +
-				`"removedVersions":[],"reasons":[]}]}`,
+				`"removedVersions":[],"reasons":[],"steps":null}]}`,
 		},
 		"a check with a reason": {
 			reason: "each reason has a result of its own",
 			list:   CheckList([]Check{{Result: "Safe", Reasons: []Finding{{"Safe", render.Problem{Reason: "NotDryRun"}}}}}),
 			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDCheckList","items":[{"name":"","result":"Safe",` +
-				`"removedVersions":[],"reasons":[{"result":"Safe","reason":"NotDryRun","message":"","remedy":""}]}]}`,
+				`"removedVersions":[],"reasons":[{"result":"Safe","reason":"NotDryRun","message":"","remedy":""}],"steps":null}]}`,
 		},
 		"no results": {
 			reason: "a command that failed early prints a list as well",

@@ -3,7 +3,7 @@
 //
 // # Reading order
 //
-// contract.go has the types of the JSON output. plan.go, run.go, verify.go, check.go, advise.go, doctor.go, rescue.go
-// and bridge.go print the results of the command of the same name, and pipeline.go those of check for pipelines. A file uses
+// contract.go has the types of the JSON output. plan.go, run.go, verify.go, check.go, advise.go, doctor.go
+// and rescue.go print the results of the commands, and pipeline.go those of check for pipelines. A file uses
 // only files before it.
 package crdreport

@@ -8,7 +8,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/render/rendertest"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
-	"github.com/godwit-dev/godwit/crdmigrator/bridge"
 	"github.com/godwit-dev/godwit/crdmigrator/rescue"
 )
 
@@ -31,10 +30,6 @@ var (
 		Name: "widgets.example.com", StorageVersion: "v2", Result: Rescued, AddedVersions: []string{"v1"}, Objects: fullRun.Objects, Verified: true, Restored: true,
 		Changes: []rescue.Change{{Path: "spec.a", Lost: true, Objects: 2, Example: "shop/a"}}, ChangedBy: []string{"helm"}, Failures: fullRun.Failures,
 	}
-	fullBridge = Bridge{
-		Name: "widgets.example.com", Result: bridge.Ready, Target: "v2", RemovedVersions: []string{"v1"}, Steps: []bridge.Kind{bridge.Serve, bridge.Store},
-		Findings: []BridgeFinding{{Blocks: false, Problem: fullProblem}, {Blocks: true, Problem: fullProblem}},
-	}
 	fullAdvice = Advice{advise.Advice{CRD: "widgets.example.com", Version: "v2", Path: "spec.a", Change: advise.FormatChanged, Approach: advise.Undecided, Options: []advise.Approach{advise.Webhook, advise.Validation}, Rationale: "it is\nnarrower | now"}}
 	fullDoctor = DoctorReport{
 		APIVersion: render.APIVersion, Kind: "CRDDoctorReportList", Objects: 12, Unread: []Unread{{"secrets", fullProblem}},
@@ -48,7 +43,7 @@ var (
 func TestContract(t *testing.T) {
 	for file, document := range map[string]any{
 		"plan.json": PlanList([]Plan{fullPlan}), "run.json": RunList([]Run{fullRun}), "verify.json": VerificationList([]Verification{fullVerification}),
-		"check.json": CheckList(checked), "rescue.json": RescueList([]Rescue{fullRescue}), "bridge.json": BridgeList([]Bridge{fullBridge}),
+		"check.json": CheckList(checked), "rescue.json": RescueList([]Rescue{fullRescue}),
 		"advise.json": AdviceList([]advise.Advice{fullAdvice.Advice}), "doctor.json": fullDoctor,
 	} {
 		rendertest.Golden(t, file, func(w io.Writer) error { return render.Encode(w, document) })
@@ -67,7 +62,6 @@ func TestFormats(t *testing.T) {
 		"check.sarif": func(w io.Writer) error { return WriteSARIF(w, checked, "v1.2.3") },
 		"check.xml":   func(w io.Writer) error { return WriteJUnit(w, checked) },
 		"rescue.txt":  func(w io.Writer) error { return WriteRescue(w, wide, fullRescue) },
-		"bridge.txt":  func(w io.Writer) error { return WriteBridges(w, wide, []Bridge{fullBridge}) },
 		"advise.txt":  func(w io.Writer) error { return WriteAdvice(w, wide, []Advice{fullAdvice}) },
 		"advise.md":   func(w io.Writer) error { return WriteAdvicePages(w, []Advice{fullAdvice}) },
 		"doctor.txt":  func(w io.Writer) error { return WriteDoctorReport(w, wide, fullDoctor, true, "") },
@@ -83,7 +77,6 @@ func TestColumns(t *testing.T) {
 	rendertest.Columns(t, verifyTable, fullVerification)
 	rendertest.Columns(t, checkTable, checked[0])
 	rendertest.Columns(t, rescueTable, fullRescue)
-	rendertest.Columns(t, bridgeTable, fullBridge)
 	rendertest.Columns(t, adviceTable, fullAdvice)
 	rendertest.Columns(t, pageTable(userText), fullAdvice)
 	rendertest.Columns(t, doctorTable, fullDoctor.Items[0])

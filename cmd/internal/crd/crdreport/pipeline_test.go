@@ -16,6 +16,7 @@ import (
 	"github.com/xeipuuv/gojsonschema"
 
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/crdmigrator/bridge"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/test/gomodule"
@@ -23,7 +24,7 @@ import (
 
 // checked is a check with each result, and with text that must be escaped.
 var checked = []Check{
-	{Name: "widgets.example.com", Result: "Refused", RemovedVersions: []string{"v1"}, Source: "config/crd bases/widgets.yaml", Reasons: []Finding{
+	{Name: "widgets.example.com", Result: "Refused", RemovedVersions: []string{"v1"}, Steps: &Steps{Result: bridge.Ready, Target: "v2", Kinds: []bridge.Kind{bridge.Migrate, bridge.Remove}}, Source: "config/crd bases/widgets.yaml", Reasons: []Finding{
 		{Result: releasecheck.Safe, Problem: render.Problem{Reason: "NoteOfTest", Message: "a note", Remedy: "read it"}},
 		{Result: releasecheck.Refused, Problem: render.Problem{Reason: releasecheck.ReasonStoredVersionRemoved.Name, Message: `status.storedVersions has "v1" <&|>`, Remedy: "godwit crd run widgets.example.com"}},
 	}},

@@ -21,7 +21,7 @@ import (
 // Input is the flag -f of kubectl.
 type Input struct {
 	Files     []string
-	recursive bool
+	Recursive bool
 }
 
 // Stdin is the source of CRDs that are read from there.
@@ -38,7 +38,7 @@ type Release struct {
 // AddTo registers the flags. what says what is in the files.
 func (i *Input) AddTo(c *cobra.Command, what string) {
 	frame.AddFilenames(c, &i.Files, what)
-	c.Flags().BoolVarP(&i.recursive, "recursive", "R", false, "also read the subdirectories of a directory")
+	c.Flags().BoolVarP(&i.Recursive, "recursive", "R", false, "also read the subdirectories of a directory")
 	extensions := make([]string, len(resource.FileExtensions))
 	for n, e := range resource.FileExtensions {
 		extensions[n] = strings.TrimPrefix(e, ".")
@@ -71,7 +71,7 @@ func (i *Input) Read(in io.Reader) ([]Release, error) {
 		}
 	}
 	if len(paths) > 0 {
-		builder.FilenameParam(false, &resource.FilenameOptions{Filenames: paths, Recursive: i.recursive})
+		builder.FilenameParam(false, &resource.FilenameOptions{Filenames: paths, Recursive: i.Recursive})
 	}
 	infos, err := builder.Do().Infos()
 	if err != nil {

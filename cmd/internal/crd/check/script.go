@@ -1,4 +1,4 @@
-package bridge
+package check
 
 import (
 	"encoding/json"
@@ -30,6 +30,9 @@ func folderOf(k bridge.Kind) string {
 
 // checkEmpty refuses a directory with files, before anything is read or written.
 func checkEmpty(directory string) error {
+	if directory == "" {
+		return nil
+	}
 	entries, err := os.ReadDir(directory)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -37,38 +40,30 @@ func checkEmpty(directory string) error {
 	case err != nil:
 		return fmt.Errorf("the steps can't be written: %w", err)
 	case len(entries) > 0:
-		return fmt.Errorf("%s is not empty: give a directory that does not exist yet with --directory", directory)
+		return fmt.Errorf("%s is not empty: specify a directory that does not exist yet", directory)
 	}
 	return nil
 }
 
-// write writes the manifests and the script. It writes nothing if a CRD is Blocked, or no CRD needs a step. It returns the
-// script's path.
-func (o *options) write(bridges []bridge.Bridge, facts []bridge.Facts) (string, error) {
-	is := func(r bridge.Result) func(bridge.Bridge) bool {
-		return func(b bridge.Bridge) bool { return b.Result == r }
-	}
-	if o.directory == "" || slices.ContainsFunc(bridges, is(bridge.Blocked)) || !slices.ContainsFunc(bridges, is(bridge.Ready)) {
-		return "", nil
-	}
-	for i, b := range bridges {
-		for _, s := range b.Steps {
+// writeFiles writes the manifests of the steps, the CRDs of the next release, and the script.
+func writeFiles(directory string, all []release, program, cluster string) error {
+	for _, r := range all {
+		for _, s := range r.steps.Steps {
 			if s.Manifest == nil {
 				continue
 			}
-			if err := writeCRD(filepath.Join(o.directory, folderOf(s.Kind)), s.Manifest); err != nil {
-				return "", err
+			if err := writeCRD(filepath.Join(directory, folderOf(s.Kind)), s.Manifest); err != nil {
+				return err
 			}
 		}
-		if err := writeCRD(filepath.Join(o.directory, nextFolder), facts[i].Next); err != nil {
-			return "", err
+		if err := writeCRD(filepath.Join(directory, nextFolder), r.CRD); err != nil {
+			return err
 		}
 	}
-	path := filepath.Join(o.directory, script)
-	if err := os.WriteFile(path, []byte(scriptOf(bridges, o.Program, o.Remedies().Cluster)), 0o700); err != nil {
-		return "", fmt.Errorf("write the script: %w", err)
+	if err := os.WriteFile(filepath.Join(directory, script), []byte(scriptOf(all, program, cluster)), 0o700); err != nil {
+		return fmt.Errorf("write the script: %w", err)
 	}
-	return path, nil
+	return nil
 }
 
 func writeCRD(folder string, crd *apiextensionsv1.CustomResourceDefinition) error {
@@ -94,19 +89,19 @@ func writeCRD(folder string, crd *apiextensionsv1.CustomResourceDefinition) erro
 }
 
 // scriptOf is the script that runs the steps. cluster are the flags that choose a cluster, for both programs.
-func scriptOf(bridges []bridge.Bridge, program, cluster string) string {
+func scriptOf(all []release, program, cluster string) string {
 	with := func(k bridge.Kind) []string {
 		var names []string
-		for _, b := range bridges {
-			if slices.ContainsFunc(b.Steps, func(s bridge.Step) bool { return s.Kind == k }) {
-				names = append(names, b.CRD)
+		for _, r := range all {
+			if slices.ContainsFunc(r.steps.Steps, func(s bridge.Step) bool { return s.Kind == k }) {
+				names = append(names, r.Name)
 			}
 		}
 		return names
 	}
 	var text strings.Builder
 	text.WriteString("#!/bin/sh\n" +
-		"# The steps from the CRDs of the cluster to those of the next release, made by `" + program + " crd bridge`.\n" +
+		"# The steps from the CRDs of the cluster to those of the next release, made by `" + program + " crd check --steps`.\n" +
 		"#\n" +
 		"#   sh " + script + "                  runs every step; run it again to resume\n" +
 		"#   sh " + script + " store migrate    runs these steps\n" +
@@ -114,8 +109,8 @@ func scriptOf(bridges []bridge.Bridge, program, cluster string) string {
 		"# RUN_FLAGS are flags for `" + program + " crd run`. If ETCD_FLAGS is set, `" + program + " crd verify` proves the migration with\n" +
 		"# these flags, as in ETCD_FLAGS='--etcd-servers=https://127.0.0.1:2379 --etcd-cafile=ca.crt'.\n" +
 		"#\n")
-	for _, b := range bridges {
-		for _, f := range b.Findings {
+	for _, r := range all {
+		for _, f := range r.steps.Findings {
 			fmt.Fprintf(&text, "# %s: %s\n", f.Reason, quote.Line(f.Message))
 		}
 	}

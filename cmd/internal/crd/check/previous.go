@@ -1,0 +1,81 @@
+package check
+
+import (
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/crdmigrator/advise"
+)
+
+const approachHelp = "  RequiredFieldAdded   WebhookAndLateInitialize   new objects by a webhook, existing ones by writes that pass it\n" +
+	"  FieldMadeImmutable   Validation                 the API server refuses the change\n" +
+	"  FormatChanged        Webhook                    a webhook writes the new format\n" +
+	"  Restructured         Webhook, ControllerLogic   the object, or the external system, has the values\n" +
+	"  StatusOnlyBackfill   LateInitializeStatus       the provider fills the status of existing objects\n" +
+	"  NeedsExternalState   ControllerLogic            the external system has the value\n" +
+	"  Additive             None                       nothing is to be done\n\n" +
+	"What two schemas can't tell is Undecided. --answer decides it, or the annotation\n" +
+	advise.Annotation + " of the next CRD. CRDs of the same name are compared.\n\n"
+
+// advise compares with the previous release, and connects to no cluster.
+func (o *options) advise(c *cobra.Command) error {
+	o.output.Empty = crdreport.AdviceList(nil)
+	for _, flag := range []string{"steps", "between", "references"} {
+		if c.Flags().Changed(flag) {
+			return frame.Usagef("--previous and --%s are mutually exclusive: --previous compares files, and connects to no cluster", flag)
+		}
+	}
+	if o.output.Value == frame.SARIF || o.output.Value == frame.JUnit {
+		return frame.Usagef("--previous and -o %s are mutually exclusive", o.output.Value)
+	}
+	answers, err := o.answers.Parse()
+	if err != nil {
+		return err
+	}
+	before, err := o.read(c, o.previous...)
+	if err != nil {
+		return err
+	}
+	if err := o.next.Parse(c, o.Streams.In); err != nil {
+		return err
+	}
+	after, err := o.next.Read(o.Streams.In)
+	if err != nil {
+		return err
+	}
+	advice := []advise.Advice{}
+	for _, next := range after {
+		old := named(before, next.Name)
+		if old == nil || next.CRD == nil {
+			continue // no object exists, or the API server serves neither
+		}
+		more, err := advise.For(old, next.CRD, answers)
+		if err != nil {
+			return err
+		}
+		advice = append(advice, more...)
+	}
+	return o.printAdvice(advice)
+}
+
+func (o *options) printAdvice(advice []advise.Advice) error {
+	list := crdreport.AdviceList(advice)
+	err := frame.WriteDocument(o.Streams.Out, o.output, list, render.NamesOf(list.Items), func(w io.Writer) error {
+		if o.output.Value == frame.Markdown {
+			return crdreport.WriteAdvicePages(w, list.Items)
+		}
+		return crdreport.WriteAdvice(w, o.Style(o.Streams.Out, o.output), list.Items)
+	})
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(advice, advise.Advice.Needed) {
+		return frame.Exit(frame.Pending)
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package check
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/crd"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/crdmigrator/doctor"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+)
+
+// observeReferences adds what else names versions of the cluster's CRDs that the releases do not serve. One scan is for all releases.
+func (s *session) observeReferences(ctx context.Context, all []release, read bool) error {
+	var subjects []doctor.Subject
+	at := map[string]*release{}
+	for i := range all {
+		r := &all[i]
+		if r.live == nil || r.check.Result == releasecheck.Refused {
+			continue // nothing changes for the objects
+		}
+		if subject := doctor.Release(r.live, r.CRD); subject.Drops() {
+			subjects, at[r.Name] = append(subjects, subject), r
+		}
+	}
+	if len(subjects) == 0 {
+		return nil
+	}
+	facts := doctor.Facts{Subjects: subjects}
+	if read {
+		d, err := doctor.New(s.Config, nil)
+		if err != nil {
+			return frame.BadKubeconfig(err)
+		}
+		show, done := crd.ShowScan(s.console)
+		facts, err = d.Observe(ctx, subjects, show)
+		done()
+		if err != nil {
+			return s.Explain(ctx, err)
+		}
+	}
+	for _, one := range doctor.For(facts) {
+		r := at[one.CRD]
+		r.check = r.check.With(releaseFindings(one)...).With(s.unreadReferences(ctx, facts, read)...)
+	}
+	return nil
+}
+
+// releaseFindings are Unsafe where the release would break something.
+func releaseFindings(d doctor.Diagnosis) []releasecheck.Finding {
+	var all []releasecheck.Finding
+	for _, f := range d.Findings {
+		result := releasecheck.Safe
+		if f.Broken() {
+			result = releasecheck.Unsafe
+		}
+		all = append(all, releasecheck.Finding{Result: result, Finding: f.Finding})
+	}
+	return all
+}
+
+// unreadReferences is a note if the user does not want to know.
+func (s *session) unreadReferences(ctx context.Context, f doctor.Facts, read bool) []releasecheck.Finding {
+	const what = "what else names a version that the release does not serve is not known"
+	switch {
+	case !read:
+		return []releasecheck.Finding{{
+			Result: releasecheck.Safe,
+			Finding: godwit.Finding{Reason: releasecheck.ReasonReferencesUnread, Message: what + ": the check was told not to look",
+				Fix: godwit.Do("check without --references=false")},
+		}}
+	case len(f.Unread) == 0:
+		return nil
+	}
+	u := f.Unread[0]
+	if render.IsForbidden(u.Reason) {
+		p := s.Purpose
+		p.Command, p.Scope = crdpermission.Doctor, nil
+		u.Fix = godwit.Do(p.Remedy(s.WhoAmI(ctx)))
+	}
+	return []releasecheck.Finding{{
+		Result: releasecheck.Unknown,
+		Finding: godwit.Finding{Reason: releasecheck.ReasonReferencesUnread, Fix: u.Fix,
+			Message: fmt.Sprintf("%s: %s can't be read, such as %s: %s", what, render.Count(int64(len(f.Unread)), "resource", "resources"), u.Resource, u.Message)},
+	}}
+}

@@ -1,0 +1,95 @@
+package check
+
+import (
+	"github.com/spf13/cobra"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit/cmd/internal/crd/manifest"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/crdmigrator/advise"
+	"github.com/godwit-dev/godwit/crdmigrator/bridge"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+)
+
+type options struct {
+	*frame.App
+	next       manifest.Input
+	previous   []string
+	between    []string
+	answers    manifest.Answers
+	steps      string // a directory; empty if nothing is to be written
+	references bool
+	output     frame.Output
+}
+
+// addStepsTo registers the flags that decide on the steps.
+func (o *options) addStepsTo(c *cobra.Command) {
+	addFiles(c, &o.between, "between", "`file` with the CRDs of a release that you could install in between; repeat the flag for several")
+	o.answers.AddTo(c)
+}
+
+func addFiles(c *cobra.Command, to *[]string, name, usage string) {
+	c.Flags().StringArrayVar(to, name, nil, usage)
+	_ = c.MarkFlagFilename(name, "yaml", "yml", "json")
+}
+
+// release is a CRD of the next release, and what was found out about it.
+type release struct {
+	manifest.Release
+	between []bridge.Release
+	answers map[string]advise.Answer
+	// live is nil if the cluster has no such CRD, or if it could not be read.
+	live  *apiextensionsv1.CustomResourceDefinition
+	check releasecheck.Check
+	// steps have no result if the live CRD could not be read.
+	steps bridge.Bridge
+}
+
+// releases reads the files.
+func (o *options) releases(c *cobra.Command) ([]release, error) {
+	if err := o.next.Parse(c, o.Streams.In); err != nil {
+		return nil, err
+	}
+	answers, err := o.answers.Parse()
+	if err != nil {
+		return nil, err
+	}
+	next, err := o.next.Read(o.Streams.In)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]release, len(next))
+	for i, r := range next {
+		all[i] = release{Release: r, answers: answers}
+	}
+	for _, file := range o.between {
+		crds, err := o.read(c, file)
+		if err != nil {
+			return nil, err
+		}
+		for i, r := range all {
+			if other := named(crds, r.Name); other != nil {
+				all[i].between = append(r.between, bridge.Release{Name: file, CRD: other})
+			}
+		}
+	}
+	return all, nil
+}
+
+func (o *options) read(c *cobra.Command, files ...string) ([]manifest.Release, error) {
+	in := manifest.Input{Files: files}
+	if err := in.Parse(c, o.Streams.In); err != nil {
+		return nil, err
+	}
+	return in.Read(o.Streams.In)
+}
+
+// named is nil for a CRD that is not in the files, or that API servers no longer serve.
+func named(releases []manifest.Release, name string) *apiextensionsv1.CustomResourceDefinition {
+	for _, r := range releases {
+		if r.Name == name {
+			return r.CRD
+		}
+	}
+	return nil
+}

@@ -45,16 +45,7 @@ func (cp *ControlPlane) tokenFile() string { return filepath.Join(cp.dir, "token
 // Kubeconfig renders a self-contained kubeconfig for the configuration of any user, certificate or token.
 func Kubeconfig(config *rest.Config) ([]byte, error) {
 	const name = "godwit-test"
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{
-		ClientCertificateData: config.CertData,
-		ClientKeyData:         config.KeyData,
-		Token:                 config.BearerToken,
-	}
-	kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	kubeconfig.CurrentContext = name
-	return clientcmd.Write(*kubeconfig)
+	return clientcmd.Write(contexts(name, map[string]*rest.Config{name: config}))
 }
 
 // WriteKubeconfig writes the file that Kubeconfig renders, readable by the owner only, and makes its folder if needed.
@@ -63,6 +54,34 @@ func WriteKubeconfig(path string, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("render kubeconfig for %s: %w", config.Host, err)
 	}
+	return writeKubeconfig(path, content)
+}
+
+// WriteContexts is WriteKubeconfig for several clusters, with a context for each by its name.
+func WriteContexts(path, current string, clusters map[string]*rest.Config) error {
+	content, err := clientcmd.Write(contexts(current, clusters))
+	if err != nil {
+		return fmt.Errorf("render kubeconfig with the contexts of %d clusters: %w", len(clusters), err)
+	}
+	return writeKubeconfig(path, content)
+}
+
+func contexts(current string, clusters map[string]*rest.Config) clientcmdapi.Config {
+	kubeconfig := clientcmdapi.NewConfig()
+	for name, config := range clusters {
+		kubeconfig.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+		kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{
+			ClientCertificateData: config.CertData,
+			ClientKeyData:         config.KeyData,
+			Token:                 config.BearerToken,
+		}
+		kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	}
+	kubeconfig.CurrentContext = current
+	return *kubeconfig
+}
+
+func writeKubeconfig(path string, content []byte) error {
 	if err := keyutil.WriteKey(path, content); err != nil {
 		return fmt.Errorf("write kubeconfig: %w", err)
 	}

@@ -16,12 +16,11 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	ldapv1 "github.com/godwit-dev/godwit/examples/provider-ldap/api/v1"
 	"github.com/godwit-dev/godwit/examples/provider-ldap/provider"
+	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/howto"
 )
 
@@ -136,14 +135,8 @@ func (l *debugLog) contains(text string) bool {
 func reader(t *testing.T) (dir string, env []string) {
 	t.Helper()
 	dir = t.TempDir()
-	cfg := shared.Config()
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters["test"] = &clientcmdapi.Cluster{Server: cfg.Host, CertificateAuthorityData: cfg.CAData, CertificateAuthority: cfg.CAFile}
-	kubeconfig.AuthInfos["test"] = &clientcmdapi.AuthInfo{Token: cfg.BearerToken, ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData}
-	kubeconfig.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
-	kubeconfig.CurrentContext = "test"
 	file := filepath.Join(dir, "kubeconfig")
-	if err := clientcmd.WriteToFile(*kubeconfig, file); err != nil {
+	if err := controlplane.WriteKubeconfig(file, shared.Config()); err != nil {
 		t.Fatal(err)
 	}
 	program, err := os.Executable()

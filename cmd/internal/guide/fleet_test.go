@@ -13,8 +13,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/howto"
@@ -41,7 +39,9 @@ func TestGuideToFleets(t *testing.T) {
 	storedOld(t, c.plane.Config(), "widgets", true)
 	storedOld(t, second.Config(), "sprockets", false)
 	kubeconfig := filepath.Join(t.TempDir(), "fleet")
-	writeContexts(t, kubeconfig, map[string]*rest.Config{"canary": c.plane.Config(), "east": second.Config()})
+	if err := controlplane.WriteContexts(kubeconfig, "canary", map[string]*rest.Config{"canary": c.plane.Config(), "east": second.Config()}); err != nil {
+		t.Fatal(err)
+	}
 	if commands, err := howto.Run(t.Context(), howto.Guide{
 		File: filepath.Join(root, "docs", "guides", "fleet.md"), Dir: c.dir, Env: append(c.env, "KUBECONFIG="+kubeconfig, "RUN_FLAGS=--settle=1s"),
 		Placeholders: map[string]string{"CANARY": "canary", "EAST": "east"},
@@ -138,29 +138,6 @@ func storedOld(t *testing.T, config *rest.Config, plural string, served bool) {
 	if _, err := controlplane.UpdateCRD(ctx, config, crd.Name, func(c *apiextensionsv1.CustomResourceDefinition) {
 		c.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{version("v1", false, true), version("v2", true, served)}
 	}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// writeContexts writes a kubeconfig with a context for each cluster.
-func writeContexts(t *testing.T, path string, clusters map[string]*rest.Config) {
-	t.Helper()
-	all := clientcmdapi.NewConfig()
-	all.CurrentContext = "canary"
-	for name, config := range clusters {
-		content, err := controlplane.Kubeconfig(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		one, err := clientcmd.Load(content)
-		if err != nil {
-			t.Fatal(err)
-		}
-		from := one.Contexts[one.CurrentContext]
-		all.Clusters[name], all.AuthInfos[name] = one.Clusters[from.Cluster], one.AuthInfos[from.AuthInfo]
-		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	}
-	if err := clientcmd.WriteToFile(*all, path); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,9 +11,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/util/keyutil"
 
 	"github.com/godwit-dev/godwit/test/controlplane"
 	programs "github.com/godwit-dev/godwit/test/program"
@@ -111,24 +108,5 @@ func (s *Stage) writeKubeconfig(path string) error {
 	if len(s.Contexts) == 0 {
 		return controlplane.WriteKubeconfig(path, s.Plane.Config())
 	}
-	all := clientcmdapi.NewConfig()
-	for name, config := range s.Contexts {
-		text, err := controlplane.Kubeconfig(config)
-		if err != nil {
-			return fmt.Errorf("render the kubeconfig of %s: %w", name, err)
-		}
-		one, err := clientcmd.Load(text)
-		if err != nil {
-			return fmt.Errorf("read the kubeconfig of %s: %w", name, err)
-		}
-		from := one.Contexts[one.CurrentContext]
-		all.Clusters[name], all.AuthInfos[name] = one.Clusters[from.Cluster], one.AuthInfos[from.AuthInfo]
-		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	}
-	all.CurrentContext = s.Context
-	text, err := clientcmd.Write(*all)
-	if err != nil {
-		return fmt.Errorf("render the kubeconfig: %w", err)
-	}
-	return keyutil.WriteKey(path, text)
+	return controlplane.WriteContexts(path, s.Context, s.Contexts)
 }

@@ -5,11 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/rest"
 
+	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/howto"
-	"github.com/godwit-dev/godwit/test/hub/ocm"
 )
 
 // TestGuide runs each command of docs/guides/move-clusters.md. The harness plays the Deployments of the manager and of the agents.
@@ -50,13 +49,6 @@ func TestGuide(t *testing.T) {
 
 // writeContexts writes a kubeconfig with a context for each hub, and one for the global hub.
 func (in *installation) writeContexts(dir string) (file string, err error) {
-	all := clientcmdapi.NewConfig()
-	for name, h := range map[string]*ocm.Hub{"global": in.hub1, "hub1": in.hub1, "hub2": in.hub2} {
-		config := h.Config()
-		all.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-		all.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: config.BearerToken, ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
-		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	}
 	file = filepath.Join(dir, "kubeconfig")
-	return file, clientcmd.WriteToFile(*all, file)
+	return file, controlplane.WriteContexts(file, "", map[string]*rest.Config{"global": in.hub1.Config(), "hub1": in.hub1.Config(), "hub2": in.hub2.Config()})
 }

@@ -204,8 +204,8 @@ e2e-hub-short: kafka ## Test the part of make e2e-hub that needs no hub: with Ap
 
 .PHONY: test-html
 test-html: ## Open the HTML reports in headless Chromium: search, keyboard, light and dark, axe-core. SCREENSHOTS=DIR keeps pictures.
-	@tools/chromium/install.sh
-	@GODWIT_TEST_HTML=1 GODWIT_SCREENSHOTS="$(SCREENSHOTS)" go test -count=1 -vet=off $(TEST_FLAGS) ./cmd/internal/browser
+	@GODWIT_REPORTS=$(CURDIR)/bin/reports go test -count=1 -vet=off $(TEST_FLAGS) ./cmd/internal/browser
+	@GODWIT_REPORTS=$(CURDIR)/bin/reports SCREENSHOTS="$(abspath $(SCREENSHOTS))" tools/browser/test.sh reports
 
 .PHONY: prometheus
 prometheus: ## Compile prometheus and promtool for make test-monitoring: minutes once, then an instant.
@@ -219,9 +219,8 @@ test-monitoring: controlplane prometheus ## Test the alerts with promtool, and a
 # Tests read the version that is called main.
 .PHONY: test-docs
 test-docs: ## Build the documentation and open it in headless Chromium: search, keyboard, versions, light and dark, axe-core. SCREENSHOTS=DIR keeps pictures.
-	@tools/chromium/install.sh
 	@tools/docs/build.sh main
-	@GODWIT_TEST_DOCS=1 GODWIT_SCREENSHOTS="$(SCREENSHOTS)" go test -count=1 -vet=off -timeout 30m $(TEST_FLAGS) ./test/docs/site
+	@SCREENSHOTS="$(abspath $(SCREENSHOTS))" tools/browser/test.sh site
 
 .PHONY: lint
 lint: ## Lint every module of the workspace; LINT_FLAGS=--fix fixes what it can.
@@ -326,5 +325,5 @@ release-check: ## Use the release in dist as its users do: checksums, a second r
 
 .PHONY: clean
 clean: ## Remove built and measured files, with the control plane.
-	@echo "clean: bin, bench/out, dist and the demo's kubeconfig"
-	@rm -rf bin bench/out dist godwit-demo.kubeconfig
+	@echo "clean: bin, bench/out, dist, test/browser/node_modules and the demo's kubeconfig"
+	@rm -rf bin bench/out dist test/browser/node_modules godwit-demo.kubeconfig

@@ -58,7 +58,7 @@ messages=(
 # text lists what people read besides Go. Help texts are in it by the generated docs/reference/cli.md. A test of `godwit cluster
 # preflight` has the names of other projects and of the JSON contract, in which nothing can be in backticks.
 text() {
-	git ls-files --cached --others --exclude-standard -- '*.md' '*.yaml' '*.yml' '*.txtar' '*.txt' '*.tpl' '*.gotmpl' '*.sh' Makefile Dockerfile |
+	git ls-files --cached --others --exclude-standard -- '*.md' '*.js' '*.yaml' '*.yml' '*.txtar' '*.txt' '*.tpl' '*.gotmpl' '*.sh' Makefile Dockerfile |
 		grep -vxE 'tools/words\.sh|\.golangci\.yml|cmd/godwit/testdata/cluster/preflight\.txtar|test/state/v[0-9.]+/.*'
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,16 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
-	"github.com/godwit-dev/godwit/test/chromium"
 )
-
-// Sizes of windows: of a laptop, and of a telephone.
-const (
-	wide, high   = 1280, 900
-	narrow, tall = 390, 844
-)
-
-var html = chromium.Tests{Target: "make test-html", Switch: "GODWIT_TEST_HTML", Timeout: time.Minute, Width: wide, Height: high}
 
 func hint(words string) string { return "godwit " + words + " --context=east" }
 
@@ -104,10 +94,15 @@ func migration(t *testing.T) evidencereport.Report {
 	return reports[0]
 }
 
-// pages writes both kinds of page.
-func pages(t *testing.T) map[string]string {
-	t.Helper()
-	files := map[string]string{}
+// TestReports writes both kinds of page, for make test-html into a folder that the tests of test/browser read.
+func TestReports(t *testing.T) {
+	folder := os.Getenv("GODWIT_REPORTS")
+	if folder == "" {
+		folder = t.TempDir()
+	}
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		t.Fatal(err)
+	}
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"plan":   func(w *bytes.Buffer) error { return planreport.WriteHTML(w, overview()) },
 		"report": func(w *bytes.Buffer) error { return evidencereport.WriteHTML(w, migration(t)) },
@@ -116,132 +111,8 @@ func pages(t *testing.T) map[string]string {
 		if err := write(&text); err != nil {
 			t.Fatal(err)
 		}
-		files[name] = filepath.Join(t.TempDir(), name+".html")
-		if err := os.WriteFile(files[name], text.Bytes(), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, name+".html"), text.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
-		}
-	}
-	return files
-}
-
-const shownRows = `[...document.querySelectorAll("section[aria-labelledby=crds] tbody tr")].filter(r => r.getClientRects().length > 0).length`
-
-// TestSearch: a reader finds a CRD with the keyboard alone.
-func TestSearch(t *testing.T) {
-	b := html.Start(t)
-	p := html.Open(t, b, pages(t)["plan"], chromium.Options{})
-	all := p.Number(shownRows)
-	if all != 303 {
-		t.Fatalf("the table of CRDs has %d rows, want 303", all)
-	}
-	p.Press("/")
-	if got := p.Text(`document.activeElement.id`); got != "search-clusters" {
-		t.Fatalf("the key / focuses %q, want the first search", got)
-	}
-	p.Evaluate(`document.getElementById("search-crds").focus()`, nil)
-	p.Press(strings.Split("kind007", "")...)
-	if got := p.Number(shownRows); got != 1 {
-		t.Errorf("the search finds %d rows, want 1", got)
-	}
-	if got := p.Text(`document.querySelector("output[for=search-crds]").textContent`); got != "1 of 303 rows" {
-		t.Errorf("a screen reader is told %q, want 1 of 303 rows", got)
-	}
-	p.Press("Tab", "Tab") // the region of the table, and the blocker within it
-	if got := p.Text(`document.activeElement.tagName`); got != "SUMMARY" {
-		t.Fatalf("Tab focuses %s, want the blocker", got)
-	}
-	p.Press("Enter")
-	const remedy = `[...document.querySelectorAll("section[aria-labelledby=crds] details[open] code")].map(c => c.textContent).join("")`
-	if got := p.Text(remedy); !strings.Contains(got, "kubectl patch crd kind007.") {
-		t.Errorf("Enter shows the remedy %q, want a command", got)
-	}
-	p.Evaluate(`document.querySelector("section[aria-labelledby=crds]").scrollIntoView()`, nil)
-	p.Picture("plan-search")
-	p.Evaluate(`document.getElementById("search-crds").focus()`, nil)
-	p.Press("Escape")
-	if got := p.Number(shownRows); got != all {
-		t.Errorf("after Escape %d rows are shown, want %d", got, all)
-	}
-}
-
-// TestKeyboard: the first key leads past the navigation, and each element that can be focused shows it.
-func TestKeyboard(t *testing.T) {
-	b := html.Start(t)
-	p := html.Open(t, b, pages(t)["plan"], chromium.Options{})
-	p.Press("Tab")
-	if got := p.Text(`document.activeElement.className`); got != "skip" {
-		t.Fatalf("the first Tab focuses %q, want the link past the navigation", got)
-	}
-	p.Press("Enter")
-	if got := p.Text(`document.activeElement.id`); got != "main" {
-		t.Errorf("the link leads to %q, want main", got)
-	}
-	for range 10 { // the page has more elements than these
-		p.Press("Tab")
-		if got := p.Text(`getComputedStyle(document.activeElement).outlineStyle`); got == "none" {
-			t.Errorf("the focus is not seen on %s", p.Text(`document.activeElement.outerHTML.slice(0, 200)`))
-		}
-	}
-}
-
-// TestWithoutScript: the page has all of its content, and no search.
-func TestWithoutScript(t *testing.T) {
-	b := html.Start(t)
-	for name, file := range pages(t) {
-		p := html.Open(t, b, file, chromium.Options{NoScript: true})
-		if rows := p.Number(`document.querySelectorAll("tbody tr").length`); rows < 5 {
-			t.Errorf("%s: %d rows without JavaScript", name, rows)
-		}
-		if fields := p.Number(`[...document.querySelectorAll("input")].filter(i => i.getClientRects().length > 0).length`); fields != 0 {
-			t.Errorf("%s: %d fields of a search that does not work", name, fields)
-		}
-	}
-}
-
-// TestPolicy: the browser has no complaint, and runs no script of others.
-func TestPolicy(t *testing.T) {
-	b := html.Start(t)
-	for name, file := range pages(t) {
-		p := html.Open(t, b, file, chromium.Options{})
-		const run = `(() => { const s = document.createElement("script"); s.textContent = "window.foreign = 1"; document.body.append(s); return window.foreign || 0 })()`
-		if got := p.Number(run); got != 0 {
-			t.Errorf("%s: the policy lets a script of others run", name)
-		}
-		if got := p.Number(`getComputedStyle(document.querySelector(".tile")).borderLeftWidth === "6px" ? 1 : 0`); got != 1 {
-			t.Errorf("%s: the policy keeps the style of the page from it", name)
-		}
-		if got := p.Number(`performance.getEntriesByType("resource").length`); got != 0 {
-			t.Errorf("%s: the page makes %d requests", name, got)
-		}
-	}
-}
-
-// TestAxe: axe-core has no finding, in light and dark, with all blockers open, on a wide and on a narrow
-// screen.
-func TestAxe(t *testing.T) {
-	b := html.Start(t)
-	axe := chromium.Axe(t)
-	for name, file := range pages(t) {
-		for look, o := range map[string]chromium.Options{
-			"light": {}, "dark": {Dark: true}, "narrow": {Width: narrow, Height: tall},
-		} {
-			p := html.Open(t, b, file, o)
-			p.Picture(name + "-" + look)
-			if over := p.Number(`document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
-				t.Errorf("%s, %s: the page is %d pixels wider than the window", name, look, over)
-			}
-			if over := p.Text(`[...document.querySelectorAll(".tile")].filter(t => t.scrollWidth > t.clientWidth).map(t => t.textContent).join()`); over != "" {
-				t.Errorf("%s, %s: the text does not fit into the tiles %s", name, look, over)
-			}
-			p.Evaluate(`document.querySelectorAll("details").forEach((d, i) => { d.open = i < 20 })`, nil)
-			p.Picture(name + "-" + look + "-open")
-			violations, err := p.Violations(axe)
-			if err != nil {
-				t.Fatalf("%s, %s: %v", name, look, err)
-			}
-			for _, v := range violations {
-				t.Errorf("%s, %s: %s", name, look, v)
-			}
 		}
 	}
 }

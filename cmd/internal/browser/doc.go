@@ -1,2 +1,3 @@
-// Package browser has tests only: it opens the HTML reports in headless Chromium, by make test-html.
+// Package browser has a test only. It writes HTML reports as a user may have them, which make test-html opens in headless Chromium:
+// test/browser has these tests.
 package browser

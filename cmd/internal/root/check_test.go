@@ -16,9 +16,9 @@ import (
 
 const providerKubernetes = "github.com/crossplane-contrib/provider-kubernetes"
 
-// TestAdviseOnProviderKubernetes compares the CRDs of two releases of a provider: one field is gone, and two others
+// TestCheckOfProviderKubernetes compares the CRDs of two releases of a provider: one field is gone, and two others
 // are new.
-func TestAdviseOnProviderKubernetes(t *testing.T) {
+func TestCheckOfProviderKubernetes(t *testing.T) {
 	var crds []string
 	for _, version := range []string{"v0.17.1", "v1.3.1"} {
 		dir, err := gomodule.Dir(t.Context(), providerKubernetes+"@"+version)
@@ -31,7 +31,7 @@ func TestAdviseOnProviderKubernetes(t *testing.T) {
 		t.Helper()
 		var out, errOut bytes.Buffer
 		streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}
-		args := append([]string{"godwit", "crd", "advise", crds[0], crds[1]}, flags...)
+		args := append([]string{"godwit", "crd", "check", "--previous=" + crds[0], "-f", crds[1]}, flags...)
 		if code := root.Main(t.Context(), args, streams, clock.RealClock{}); code != want {
 			t.Errorf("exit code %d, want %d: %s", code, want, errOut.String())
 		}

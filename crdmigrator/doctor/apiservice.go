@@ -31,7 +31,7 @@ func checkAPIServices(f Facts, s Subject) []Finding {
 			Finding: godwit.Finding{
 				Severity: godwit.Blocks, Reason: ReasonAPIServiceNotServed,
 				Message: fmt.Sprintf("apiservice %s is of a version that no API server serves: discovery names the version, and each request at it fails", a.Name),
-				Fix:     godwit.Do("delete it", godwit.Delete{Object: godwit.Object{Resource: "apiservice", Name: a.Name}}),
+				Fix:     deleteAPIService(a.Name),
 			},
 		})
 	}

@@ -6,6 +6,6 @@
 //
 // # Reading order
 //
-// finding.go has the reasons and the facts. reference.go, rule.go, webhook.go, policy.go, role.go, apiservice.go and conversion.go each decide
+// fix.go has what a user can do, finding.go has the reasons and the facts. reference.go, rule.go, webhook.go, policy.go, role.go, apiservice.go and conversion.go each decide
 // about one kind of fact, diagnosis.go decides about all, and observe.go reads. A file uses only files before it.
 package doctor

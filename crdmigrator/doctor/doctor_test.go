@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit/internal/fixtest"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
 )
@@ -207,10 +208,43 @@ func TestFor(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, words(For(c.facts)[0])); diff != "" {
+			d := For(c.facts)[0]
+			if diff := cmp.Diff(c.want, words(d)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
+			checkFixes(t, d)
 		})
+	}
+}
+
+// checkFixes compares the findings with their reasons.
+func checkFixes(t *testing.T, d Diagnosis) {
+	t.Helper()
+	for _, f := range d.Findings {
+		if err := fixtest.Check(f.Finding); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestFixesWithoutVersion: no version is left to name, or the owners are not known.
+func TestFixesWithoutVersion(t *testing.T) {
+	unserved := SubjectOf(kubetest.Widgets(kubetest.Versions(
+		apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1"}, apiextensionsv1.CustomResourceDefinitionVersion{Name: "v2", Storage: true})))
+	other := Release(served(), kubetest.Widgets(kubetest.Versions(apiextensionsv1.CustomResourceDefinitionVersion{Name: "v3", Served: true, Storage: true})))
+	for _, s := range []Subject{unserved, other} {
+		d := For(Facts{
+			Subjects:   []Subject{s},
+			References: []Reference{reference(ownerreference.NoTarget), reference(ownerreference.OwnersUnread)},
+			Applied:    []Applied{{CRD: "widgets.example.com", Version: "v1", Objects: 2, Example: "ns/w"}},
+			Webhooks:   []WebhookConfiguration{webhook([]string{"example.com"}, []string{"widgets"}, []string{"v1"})},
+			Policies:   []AdmissionPolicy{policy(match("v1"), nil), parameters("v1")},
+			Roles:      []Role{role(rbacv1.PolicyRule{NonResourceURLs: []string{"/apis/example.com/v1"}})},
+		})[0]
+		if len(d.Findings) != 7 {
+			t.Errorf("%d findings, want 7: %v", len(d.Findings), words(d))
+		}
+		checkFixes(t, d)
 	}
 }
 
@@ -221,7 +255,9 @@ func TestRelease(t *testing.T) {
 	if !s.Drops() {
 		t.Error("the release does not serve v1")
 	}
-	got := words(For(Facts{Subjects: []Subject{s}, References: []Reference{reference(ownerreference.Repair)}})[0])
+	d := For(Facts{Subjects: []Subject{s}, References: []Reference{reference(ownerreference.Repair)}})[0]
+	checkFixes(t, d)
+	got := words(d)
 	want := []string{"Stale", "✗ OwnerReferenceNotServed → before this release, repair them: RunMigration{CRD:widgets.example.com Write: DryRun:false AcceptDenials:false OwnerReferences:All}"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

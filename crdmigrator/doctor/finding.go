@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"encoding/json"
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -24,52 +23,53 @@ var (
 	ReasonOwnerReferenceNotServed = Reasons.Declare(godwit.Reason{
 		Name: "OwnerReferenceNotServed", UserAction: true,
 		Meaning: "ownerReferences name a version that the API server does not serve. The garbage collector can't look up the owner: it never deletes the dependents of a deleted owner, and a deletion of the owner in the foreground waits for ever.",
-		Fix:     godwit.Do("repair them with `godwit crd run`"),
+		Fix: repair(placeName, "").Or(repairBefore(placeName), serveAndRepair(serve(placeCRD(), placeVersion), placeName),
+			repairAfter(placeName), seeWhyUnlisted(placeName)),
 	})
 	ReasonOwnerGone = Reasons.Declare(godwit.Reason{
 		Name: "OwnerGone", UserAction: true,
 		Meaning: "ownerReferences name a version that is not served, and an owner that does not exist in the namespace. The garbage collector would delete the objects if the references named a version that is served, so a run leaves them.",
-		Fix:     godwit.Do("delete the objects, or remove the references from the objects that you need. The message has both commands for one of them"),
+		Fix:     keepDependent(placeName, removeAt(placeDependent(), "INDEX", "UID")).Or(deleteDependent(placeDependent())),
 	})
 	ReasonWebhookNotServed = Reasons.Declare(godwit.Reason{
 		Name: "WebhookNotServed", UserAction: true,
 		Meaning: "A rule of a webhook configuration names a version that is not served. A webhook whose rule names no other version is not called any more once the CRD lacks the version.",
-		Fix:     godwit.Do("name the storage version in the rule, if the webhook knows it. The message has the command"),
+		Fix:     ruleFix("/webhooks/INDEX/rules", nameInWebhook),
 	})
 	ReasonPolicyNotServed = Reasons.Declare(godwit.Reason{
 		Name: "PolicyNotServed", UserAction: true,
 		Meaning: "A rule of a ValidatingAdmissionPolicy, a MutatingAdmissionPolicy or one of their bindings names a version that is not served. A policy whose rule names no other version does not apply any more once the CRD lacks the version, and a rule that excludes requests does not exclude them any more.",
-		Fix:     godwit.Do("name the storage version in the rule, if the expressions of the policy fit it. The message has the command"),
+		Fix:     ruleFix("/spec/matchConstraints/resourceRules", nameInPolicy, exclude),
 	})
 	ReasonPolicyParametersNotServed = Reasons.Declare(godwit.Reason{
 		Name: "PolicyParametersNotServed", UserAction: true,
 		Meaning: "The paramKind of an admission policy names a version that is not served. Once the CRD lacks the version, the API server can't read the parameters, and denies every request that the policy matches unless its failurePolicy is Ignore.",
-		Fix:     godwit.Do("name the storage version in the paramKind, if the expressions of the policy fit it. The message has the command"),
+		Fix:     readParameters(placeObject(), "GROUP/OLD", "GROUP/"+placeVersion, placeVersion).Or(nameServed(placeObject())),
 	})
 	ReasonRoleNotServed = Reasons.Declare(godwit.Reason{
 		Name: "RoleNotServed", UserAction: true,
 		Meaning: "A rule of a ClusterRole allows a path of a version that no CRD of the API group serves.",
-		Fix:     godwit.Do("replace the path. The message has the command"),
+		Fix:     allowMeant(placeObject(), "/rules/INDEX/nonResourceURLs", []string{"/apis/GROUP/OLD"}, []string{"/apis/GROUP/" + placeVersion}).Or(removeRule(placeObject())),
 	})
 	ReasonRoleGroupHasVersion = Reasons.Declare(godwit.Reason{
 		Name: "RoleGroupHasVersion", UserAction: true,
 		Meaning: "A rule of a role has an API group with a version, such as example.com/v1. It matches no request: an API group in RBAC has no version.",
-		Fix:     godwit.Do("remove the version from the API group. The message has the command, which gives the subjects the permissions that the rule is meant for"),
+		Fix:     allowMeant(placeObject(), "/rules/INDEX/apiGroups", []string{"GROUP/" + placeVersion}, []string{"GROUP"}),
 	})
 	ReasonAPIServiceNotServed = Reasons.Declare(godwit.Reason{
 		Name: "APIServiceNotServed", UserAction: true,
 		Meaning: "An APIService is of a version that no CRD of the API group serves, and no other API server serves it.",
-		Fix:     godwit.Do("delete the APIService"),
+		Fix:     deleteAPIService("VERSION.GROUP"),
 	})
 	ReasonConversionServiceNotFound = Reasons.Declare(godwit.Reason{
 		Name: "ConversionServiceNotFound", UserAction: true,
 		Meaning: "The Service of the conversion webhook does not exist. The API server can't convert objects.",
-		Fix:     godwit.Do("install again what has the Service. If it is gone for good, rescue the objects with `godwit crd rescue NAME --conversion=none`. If all versions have the same schema, convert without a webhook"),
+		Fix:     convertWithoutWebhook(placeName).Or(installService(), rescueWithoutWebhook(placeName)),
 	})
 	ReasonLastAppliedNotServed = Reasons.Declare(godwit.Reason{
 		Name: "LastAppliedNotServed", UserAction: true,
 		Meaning: "Objects were applied by `kubectl apply` from manifests at a version that is not served. The next apply of these manifests fails.",
-		Fix:     godwit.Do("write the storage version in the manifests, and apply them"),
+		Fix:     applyAt("apiVersion: GROUP/" + placeVersion).Or(applyAt(anyServed)),
 	})
 )
 
@@ -125,7 +125,7 @@ func SubjectOf(crd *apiextensionsv1.CustomResourceDefinition) Subject {
 		s.Conversion = &types.NamespacedName{Namespace: webhook.Service.Namespace, Name: webhook.Service.Name}
 	}
 	if storage := kube.StorageVersion(crd); !kube.Serves(crd, storage) {
-		s.StorageNotServed = godwit.Do("serve version "+storage, kube.SetServed(crd, true, storage))
+		s.StorageNotServed = serve(crd, storage)
 	}
 	return s
 }
@@ -235,23 +235,4 @@ type Facts struct {
 	Objects int64
 	// Unread are the resources that could not be read. What they name is unknown.
 	Unread []ownerreference.Unread
-}
-
-// step is one operation of a JSON patch that a user runs.
-type step struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
-}
-
-func operation(op, path string, value any) step { return step{op, path, value} }
-
-func test(path string, value any) step { return step{"test", path, value} }
-
-func jsonPatch(o godwit.Object, steps ...step) godwit.Patch {
-	body, err := json.Marshal(steps)
-	if err != nil {
-		panic(err) // strings and lists of strings have a JSON form
-	}
-	return godwit.Patch{Object: o, Type: godwit.PatchJSON, Body: string(body)}
 }

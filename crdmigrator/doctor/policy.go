@@ -30,12 +30,12 @@ func (s Subject) checkMatch(p *AdmissionPolicy, at string, match *admissionregis
 	}
 	rules := ruleList{
 		reason: ReasonPolicyNotServed, name: p.Resource + " " + p.Name, object: p.object(), path: at + "/resourceRules",
-		effect: "the API server stops applying it to " + s.Owners.CRD, knows: "if its expressions fit %s, name it in the rule",
+		effect: "the API server stops applying it to " + s.Owners.CRD, knows: nameInPolicy,
 		entries: plain(match.ResourceRules),
 	}
 	excluded := rules
 	excluded.name, excluded.path, excluded.entries = "the exclusion of "+rules.name, at+"/excludeResourceRules", plain(match.ExcludeResourceRules)
-	excluded.effect, excluded.knows = "the API server applies the policy to "+s.Owners.CRD, "exclude %s"
+	excluded.effect, excluded.knows = "the API server applies the policy to "+s.Owners.CRD, exclude
 	return append(s.checkRules(rules), s.checkRules(excluded)...)
 }
 
@@ -72,13 +72,11 @@ func (s Subject) checkParameters(p *AdmissionPolicy) *Finding {
 			Severity: godwit.Blocks, Reason: ReasonPolicyParametersNotServed,
 			Message: fmt.Sprintf("%s %s has its parameters at %s: once the CRD lacks the version, the API server can't read them, and %s",
 				p.Resource, p.Name, s.notServed(gv.Version), effect),
-			Fix: godwit.Do("name a version that is served", godwit.Edit{Object: p.object()}),
+			Fix: nameServed(p.object()),
 		},
 	}
 	if target := s.Owners.Target; target != "" {
-		const path = "/spec/paramKind/apiVersion"
-		f.Fix = godwit.Do("if its expressions fit "+target+", read the parameters at it",
-			jsonPatch(p.object(), test(path, kind.APIVersion), operation("replace", path, gv.Group+"/"+target)))
+		f.Fix = readParameters(p.object(), kind.APIVersion, gv.Group+"/"+target, target)
 	}
 	return f
 }

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -50,11 +51,10 @@ func (s Subject) referenceFinding(l like, example Reference, objects int64) Find
 	case ownerreference.OwnerGone:
 		f.Reason, f.Severity = ReasonOwnerGone, godwit.Warns
 		f.Message = named + ", and no such owner exists in the namespace: the garbage collector would delete the object if the version were served"
-		f.Fix = godwit.Do("to keep "+d.String()+", remove the reference", removeReference(example)).
-			Or(godwit.Do("to delete it", godwit.Delete{Object: object(d)}))
+		f.Fix = keepDependent(d.String(), removeAt(object(d), strconv.Itoa(example.Place), d.OwnerReferences[example.Place].UID)).Or(deleteDependent(object(d)))
 	case ownerreference.OwnersUnread:
 		f.Message = named + "; whether the owners exist is not known, because " + s.Owners.CRD + " can't be listed"
-		f.Fix = godwit.Do("see why", godwit.PlanMigration{CRD: s.Owners.CRD})
+		f.Fix = seeWhyUnlisted(s.Owners.CRD)
 	case ownerreference.NoTarget:
 		f.Message = named + ": the garbage collector does not delete an object with its owner, and a deletion of the owner in the foreground waits for ever"
 		f.Fix = s.fixWithoutTarget()
@@ -65,33 +65,23 @@ func (s Subject) referenceFinding(l like, example Reference, objects int64) Find
 	return f
 }
 
-// repair is the run that repairs the references of a CRD. Without an unserved version in spec.versions, a run does not look
-// for references unless the user asks.
+// repair is the run that repairs the references of a CRD.
 func (s Subject) repair() godwit.Fix {
-	run := godwit.RunMigration{CRD: s.Owners.CRD}
-	if s.Release || len(s.Unserved) == 0 {
-		run.OwnerReferences = "All"
+	switch {
+	case s.Release:
+		return repairBefore(s.Owners.CRD)
+	case len(s.Unserved) == 0:
+		return repair(s.Owners.CRD, all)
 	}
-	if s.Release {
-		return godwit.Do("before this release, repair them", run)
-	}
-	return godwit.Do("repair them", run)
+	return repair(s.Owners.CRD, "")
 }
 
 // fixWithoutTarget is for references that can't name the storage version.
 func (s Subject) fixWithoutTarget() godwit.Fix {
-	run := godwit.RunMigration{CRD: s.Owners.CRD}
 	if s.StorageNotServed != nil {
-		return s.StorageNotServed.Then("repair them", run)
+		return serveAndRepair(s.StorageNotServed, s.Owners.CRD)
 	}
-	run.OwnerReferences = "All"
-	return godwit.Do("after this release, repair them", run)
-}
-
-// removeReference removes one reference of the object as it was read.
-func removeReference(r Reference) godwit.Patch {
-	path := fmt.Sprintf("/metadata/ownerReferences/%d", r.Place)
-	return jsonPatch(object(r.Dependent), test(path+"/uid", r.Dependent.OwnerReferences[r.Place].UID), operation("remove", path, nil))
+	return repairAfter(s.Owners.CRD)
 }
 
 func object(d *ownerreference.Dependent) godwit.Object {
@@ -105,7 +95,7 @@ func checkApplied(f Facts, s Subject) []Finding {
 		if a.CRD != s.Owners.CRD {
 			continue
 		}
-		apiVersion := "a version that is served"
+		apiVersion := anyServed
 		if s.Owners.Target != "" {
 			apiVersion = "apiVersion: " + s.Owners.Kind.Group + "/" + s.Owners.Target
 		}
@@ -115,7 +105,7 @@ func checkApplied(f Facts, s Subject) []Finding {
 				Severity: godwit.Warns, Reason: ReasonLastAppliedNotServed,
 				Message: fmt.Sprintf("kubectl has applied objects of %s from manifests at %s: %d, such as %s; the next apply of these manifests fails",
 					s.Owners.CRD, s.notServed(a.Version), a.Objects, a.Example),
-				Fix: godwit.Do("write " + apiVersion + " in these manifests, and apply them"),
+				Fix: applyAt(apiVersion),
 			},
 		})
 	}

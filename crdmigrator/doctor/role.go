@@ -62,11 +62,10 @@ func (r *Role) replace(path string, before, after []string) godwit.Fix {
 	if r.Namespace != "" {
 		o = godwit.Object{Resource: "role", Namespace: r.Namespace, Name: r.Name}
 	}
-	what := "allow what the rule is meant for"
 	if len(after) == 0 {
-		return godwit.Do(what, godwit.Edit{Object: o})
+		return removeRule(o)
 	}
-	return godwit.Do(what, jsonPatch(o, test(path, before), operation("replace", path, after)))
+	return allowMeant(o, path, before, after)
 }
 
 // replaceURLs names the storage version in the paths of versions that no CRD of the group serves.

@@ -65,7 +65,7 @@ func alone(rule *admissionregistrationv1.RuleWithOperations) bool {
 func (s Subject) ruleFinding(l ruleList, i int, left, stale []string) Finding {
 	f := Finding{Finding: godwit.Finding{Severity: severity(len(left) == 0), Reason: l.reason}, Objects: 1}
 	f.Message = fmt.Sprintf("%s names %s: no request has the version", l.name, s.notServed(strings.Join(stale, ",")))
-	what := "remove the version from the rule"
+	what := removeFromRule
 	rule := &l.entries[i]
 	versions := left
 	if !alone(rule) {
@@ -79,11 +79,10 @@ func (s Subject) ruleFinding(l ruleList, i int, left, stale []string) Finding {
 		what = fmt.Sprintf(l.knows, strings.Join(versions, ","))
 	}
 	if len(versions) == 0 {
-		f.Fix = godwit.Do("name a version that is served", godwit.Edit{Object: l.object})
+		f.Fix = nameServed(l.object)
 		return f
 	}
-	path := fmt.Sprintf("%s/%d/apiVersions", l.path, i)
-	f.Fix = godwit.Do(what, jsonPatch(l.object, append(slices.Clone(l.guards), test(path, rule.APIVersions), operation("replace", path, versions))...))
+	f.Fix = godwit.Do(what, replace(l.object, fmt.Sprintf("%s/%d/apiVersions", l.path, i), rule.APIVersions, versions, slices.Clone(l.guards)...))
 	return f
 }
 

@@ -17,7 +17,7 @@ func checkWebhooks(f Facts, s Subject) []Finding {
 				reason:  ReasonWebhookNotServed,
 				name:    fmt.Sprintf("webhook %s of %s %s", webhook.Name, c.Resource, c.Name),
 				effect:  "the API server stops calling it for " + s.Owners.CRD,
-				knows:   "if the webhook knows %s, name it in the rule",
+				knows:   nameInWebhook,
 				object:  godwit.Object{Resource: c.Resource, Name: c.Name},
 				path:    at + "/rules",
 				guards:  []step{test(at+"/name", webhook.Name)},

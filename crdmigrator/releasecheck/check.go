@@ -34,81 +34,85 @@ const (
 var results = []Result{Refused, Unsafe, Unknown, Safe}
 
 // Reasons are those of a check, beside [decision.ReasonNoStorageVersion], [decision.ReasonForbidden] and
-// [decision.ReasonTerminating].
+// [decision.ReasonStoredVersionsDoubtful].
 var Reasons godwit.Catalog
 
-// Reasons of a check, beside [decision.ReasonNoStorageVersion], [decision.ReasonForbidden] and
-// [decision.ReasonTerminating].
+// Reasons of a check.
 var (
 	ReasonStoredVersionRemoved = Reasons.Declare(godwit.Reason{
 		Name: "StoredVersionRemoved", UserAction: true,
 		Meaning: "The next release removes a version that status.storedVersions names. The API server refuses the CRD.",
-		Fix:     godwit.Do("migrate the objects with `godwit crd run` while the CRD has the version, then release"),
+		Fix:     migrateFirst(placeName).Or(keepVersion(placeName, placeVersion), addVersion(placeName, placeVersion)),
+	})
+	ReasonTerminating = Reasons.Declare(godwit.Reason{
+		Name:    "Terminating",
+		Meaning: "The CRD of the cluster is being deleted, with all its objects.",
+		Fix:     awaitDeletion(),
 	})
 	ReasonSeveralStorageVersions = Reasons.Declare(godwit.Reason{
 		Name: "SeveralStorageVersions", UserAction: true,
 		Meaning: "More than one version has `storage: true`.",
-		Fix:     godwit.Do("mark exactly one version"),
+		Fix:     oneOf(markOneAlone),
 	})
 	ReasonInvalidVersion = Reasons.Declare(godwit.Reason{
 		Name: "InvalidVersion", UserAction: true,
 		Meaning: "A version occurs twice, has a name that is no DNS label, or has no schema.",
-		Fix:     godwit.Do("correct the version that the message names"),
+		Fix:     oneOf(removeOne, callVersion, addSchema),
 	})
 	ReasonImmutableField = Reasons.Declare(godwit.Reason{
 		Name: "ImmutableField", UserAction: true,
 		Meaning: "Group, plural, kind or scope changes, or the name is not PLURAL.GROUP.",
-		Fix:     godwit.Do("keep the field, or release a CRD of another name"),
+		Fix:     oneOf(leaveAs("VALUE"), callIt(placeName)),
 	})
 	ReasonInvalidConversion = Reasons.Declare(godwit.Reason{
 		Name: "InvalidConversion", UserAction: true,
 		Meaning: "spec.conversion contradicts itself.",
-		Fix:     godwit.Do("correct spec.conversion, as the message says"),
+		Fix:     oneOf(webhookOrNone, noneOrWebhook, addClientConfig, setOne, addReviewVersion, pruneUnknown),
 	})
 	ReasonServerRefused = Reasons.Declare(godwit.Reason{
 		Name: "ServerRefused", UserAction: true,
 		Meaning: "The API server refuses the CRD in a dry run, for a reason other than its versions.",
-		Fix:     godwit.Do("correct what the answer of the API server names"),
+		Fix:     fixFile(),
 	})
 	ReasonStoredAtRemovedVersion = Reasons.Declare(godwit.Reason{
 		Name: "StoredAtRemovedVersion", UserAction: true,
 		Meaning: "The storage version is removed, and status.storedVersions does not keep the API server from accepting that. Objects would become unreadable.",
-		Fix:     godwit.Do("keep the version until `godwit crd verify` proves that no object is stored at it"),
+		Fix:     keepVersion(placeName, placeVersion),
 	})
 	ReasonManagedFieldsRemovedVersion = Reasons.Declare(godwit.Reason{
 		Name: "ManagedFieldsRemovedVersion", UserAction: true,
 		Meaning: "metadata.managedFields of objects name a version that is removed. Server-side apply of these objects would fail.",
-		Fix:     godwit.Do("stop serving the version, clean the entries with `godwit crd run`, then remove it"),
+		Fix:     migrateFirst(placeName).Or(unserveFirst(placeCRD(), placeVersion, placeVersion)),
 	})
 	ReasonNoServedVersion = Reasons.Declare(godwit.Reason{
 		Name: "NoServedVersion", UserAction: true,
 		Meaning: "No version is served.",
-		Fix:     godwit.Do("serve a version for as long as the cluster has objects"),
+		Fix:     serveStorage(),
 	})
 	ReasonObjectsUnread = Reasons.Declare(godwit.Reason{
 		Name: "ObjectsUnread", UserAction: true,
 		Meaning: "A version is removed, and the managedFields of the objects could not be read.",
-		Fix:     godwit.Do("remove what keeps the objects from being listed, and check again"),
+		Fix:     listFirst(godwit.Do("do what the reason in the message asks for")),
 	})
 	ReasonStoredVersionsTrusted = Reasons.Declare(godwit.Reason{
 		Name:    "StoredVersionsTrusted",
 		Meaning: "That no object is stored at a removed version is based on status.storedVersions only.",
-		Fix:     godwit.Do("run `godwit crd verify` to check etcd"),
+		Fix:     prove(placeName),
 	})
 	ReasonRemovedWhileServed = Reasons.Declare(godwit.Reason{
 		Name:    "RemovedWhileServed",
 		Meaning: "The version is removed while it is served. No release warned its clients.",
-		Fix:     godwit.Do("release the version with `served: false` first"),
+		Fix:     unserveInRelease(),
 	})
 	ReasonUnservedStorageVersion = Reasons.Declare(godwit.Reason{
 		Name:    "UnservedStorageVersion",
 		Meaning: "The storage version is not served. No migration is possible after the release.",
-		Fix:     godwit.Do("serve the storage version, or migrate before the release"),
+		Fix:     serve(placeVersion),
 	})
 	ReasonFieldsMayBeLost = Reasons.Declare(godwit.Reason{
 		Name:    "FieldsMayBeLost",
 		Meaning: "The schemas of the versions differ, and no webhook converts between them.",
-		Fix:     godwit.Do("configure a conversion webhook, or make the schemas agree"),
+		Fix:     keepConversion().Or(keepFields(placeVersion, placeVersion)),
 	})
 	ReasonReferencesUnread = Reasons.Declare(godwit.Reason{
 		Name: "ReferencesUnread", UserAction: true,
@@ -118,7 +122,7 @@ var (
 	ReasonNotDryRun = Reasons.Declare(godwit.Reason{
 		Name:    "NotDryRun",
 		Meaning: "The API server was not asked for a dry run.",
-		Fix:     godwit.Do("grant the permissions of the check: `godwit rbac --for=crd-check` prints them"),
+		Fix:     tryFile(),
 	})
 )
 
@@ -196,7 +200,7 @@ func For(f Facts) Check {
 	}
 	if f.DryRun.Refusal != "" && !slices.ContainsFunc(c.Reasons, func(r Finding) bool { return r.Result == Refused }) {
 		c.Reasons = append(c.Reasons, finding(Refused, ReasonServerRefused,
-			fmt.Sprintf("the API server refuses %s: %s", f.Next.Name, f.DryRun.Refusal), godwit.Do("fix the file, and check again")))
+			fmt.Sprintf("the API server refuses %s: %s", f.Next.Name, f.DryRun.Refusal), fixFile()))
 	}
 	return c.With()
 }
@@ -248,8 +252,7 @@ func checkStored(f Facts) []Finding {
 			fmt.Sprintf("status.storedVersions of %s names %s, which the next release does not have: objects may be stored at it", name, stored), nil)
 		switch {
 		case !kube.HasVersion(f.Live, stored):
-			r.Fix = godwit.Do(fmt.Sprintf("add version %s with served: false to the next release and to the CRD of the cluster", stored), kube.AddVersions(name, stored)).
-				Then("migrate", godwit.RunMigration{CRD: name})
+			r.Fix = addVersion(name, stored)
 		case stored == target:
 			r.Fix = keepVersion(name, stored)
 		default:
@@ -268,9 +271,9 @@ func checkLive(f Facts) []Finding {
 	var reasons []Finding
 	name, target := f.Live.Name, kube.StorageVersion(f.Live)
 	if f.Live.DeletionTimestamp != nil {
-		reasons = append(reasons, finding(Unknown, decision.ReasonTerminating,
+		reasons = append(reasons, finding(Unknown, ReasonTerminating,
 			fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects, whatever the next release says", name),
-			godwit.Do("wait until it is gone, and check again")))
+			awaitDeletion()))
 	}
 	trusted := slices.Contains(f.Live.Status.StoredVersions, target)
 	switch {
@@ -284,16 +287,16 @@ func checkLive(f Facts) []Finding {
 		reasons = append(reasons, finding(Unknown, decision.ReasonStoredVersionsDoubtful,
 			fmt.Sprintf("status.storedVersions of %s lacks the storage version %s, so another client altered it, and objects may still be stored at %s",
 				name, target, strings.Join(f.removed(), ",")),
-			godwit.Do("count in etcd", godwit.VerifyMigration{CRD: name})))
+			decision.MigrateDoubtful(name).Or(decision.ProveFromEtcd(name))))
 	case kube.FailedMigration(f.Live) >= 0:
 		reasons = append(reasons, finding(Unknown, decision.ReasonStoredVersionsDoubtful,
 			fmt.Sprintf("a StorageVersionMigration of %s failed and status.storedVersions was trimmed all the same, so objects may be stored at %s",
 				name, strings.Join(f.removed(), ",")),
-			godwit.Do("migrate", godwit.RunMigration{CRD: name})))
+			decision.MigrateDoubtful(name).Or(decision.ProveFromEtcd(name))))
 	case f.Objects != nil:
 		reasons = append(reasons, finding(Safe, ReasonStoredVersionsTrusted,
 			fmt.Sprintf("only status.storedVersions says that no object of %s is stored at %s", name, strings.Join(f.removed(), ",")),
-			godwit.Do("prove it from etcd", godwit.VerifyMigration{CRD: name})))
+			prove(name)))
 	}
 	return reasons
 }
@@ -307,16 +310,14 @@ func checkObjects(f Facts) []Finding {
 	case f.Unread != nil:
 		return []Finding{finding(Unknown, ReasonObjectsUnread,
 			fmt.Sprintf("the objects of %s can't be read, to see whether managedFields name %s: %s: %s", f.Next.Name, removed, f.Unread.Reason, f.Unread.Message),
-			f.Unread.Fix.Then("check again"))}
+			listFirst(f.Unread.Fix))}
 	case f.Stale == 0:
 		return nil
 	}
 	stale := f.staleVersions()
 	fix := migrateFirst(f.Next.Name)
 	if served := servedOf(f.Live, stale); len(served) > 0 {
-		run, versions := godwit.RunMigration{CRD: f.Next.Name}, strings.Join(served, ",")
-		fix = godwit.Do(fmt.Sprintf("release first a CRD that does not serve %s, and migrate after that release", versions), run).
-			Or(godwit.Do(fmt.Sprintf("if the releases are not yours, once no client uses %s", versions), kube.SetServed(f.Live, false, served...), run))
+		fix = unserveFirst(f.Live, strings.Join(served, ","), served...)
 	}
 	return []Finding{finding(Unsafe, ReasonManagedFieldsRemovedVersion,
 		fmt.Sprintf("managedFields of %d of %d objects of %s, such as %s, name %s: server-side apply of them fails once it is removed",
@@ -336,16 +337,7 @@ func checkDryRun(f Facts) []Finding {
 	}
 	return []Finding{finding(Safe, ReasonNotDryRun,
 		fmt.Sprintf("the API server was not asked about %s, its schemas above all: %s", f.Next.Name, f.DryRun.Skipped),
-		godwit.Do("have the API server try the file", godwit.TryFile{File: "FILE"}))}
-}
-
-func migrateFirst(crd string) godwit.Fix {
-	return godwit.Do("before this release migrate", godwit.RunMigration{CRD: crd})
-}
-
-func keepVersion(crd, version string) godwit.Fix {
-	return godwit.Do(fmt.Sprintf("keep %s for one more release that stores another version", version)).
-		Then("migrate after that release", godwit.RunMigration{CRD: crd})
+		tryFile())}
 }
 
 // removed are the versions that go with the next release.

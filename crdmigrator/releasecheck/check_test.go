@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/fixtest"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
@@ -246,7 +247,7 @@ func TestFor(t *testing.T) {
 		},
 		"kind and scope": {
 			reason: "each is named",
-			facts: Facts{Live: live(), Next: next(has("v1", "v2*"), func(crd *apiextensionsv1.CustomResourceDefinition) {
+			facts: Facts{Live: live(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Scope = apiextensionsv1.NamespaceScoped }), Next: next(has("v1", "v2*"), func(crd *apiextensionsv1.CustomResourceDefinition) {
 				crd.Spec.Names.Kind, crd.Spec.Scope = "Gadget", apiextensionsv1.ClusterScoped
 			})},
 			want: []string{"Refused removes ", "Refused ImmutableField", "Refused ImmutableField"},
@@ -337,6 +338,9 @@ func TestFor(t *testing.T) {
 				t.Errorf("%s\ncheck (-want +got):\n%s", tc.reason, diff)
 			}
 			for _, r := range got.Reasons {
+				if err := fixtest.Check(r.Finding); err != nil {
+					t.Error(err)
+				}
 				if len(r.Fix) == 0 || !strings.Contains(r.Message, "widgets.example.com") {
 					t.Errorf("reason %+v: it must name the CRD and a remedy", r)
 				}
@@ -386,7 +390,11 @@ func TestCheckRemedies(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			remedy := kubetest.Words(For(tc.facts).Reasons[0].Fix)
+			first := For(tc.facts).Reasons[0]
+			if err := fixtest.Check(first.Finding); err != nil {
+				t.Error(err)
+			}
+			remedy := kubetest.Words(first.Fix)
 			if !strings.Contains(remedy, tc.has) || tc.not != "" && strings.Contains(remedy, tc.not) {
 				t.Errorf("%s\nremedy %q, want it to say %q and not %q", tc.reason, remedy, tc.has, tc.not)
 			}

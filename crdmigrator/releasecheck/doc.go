@@ -5,5 +5,5 @@
 // [Checker.Observe] reads the [Facts], and [For] decides on them, purely. It changes nothing:
 // the API server is asked by a dry run.
 //
-// Read check.go and spec.go, which decide, then facts.go, which reads.
+// Read fix.go, which has what a user can do, check.go and spec.go, which decide, then facts.go, which reads.
 package releasecheck

@@ -26,7 +26,7 @@ func checkNames(f Facts) []Finding {
 	var reasons []Finding
 	if want := next.Spec.Names.Plural + "." + next.Spec.Group; f.Live == nil && next.Name != want {
 		reasons = append(reasons, refusal(ReasonImmutableField,
-			fmt.Sprintf("the name of %s is not plural and group of its spec, %s", next.Name, want), "call it "+want))
+			fmt.Sprintf("the name of %s is not plural and group of its spec, %s", next.Name, want), callIt(want)))
 	}
 	if f.Live == nil {
 		return reasons
@@ -45,7 +45,7 @@ func checkNames(f Facts) []Finding {
 		if field.fixed && field.old != field.next {
 			reasons = append(reasons, refusal(ReasonImmutableField,
 				fmt.Sprintf("%s of %s changes from %s to %q, and is immutable", field.path, next.Name, field.old, field.next),
-				fmt.Sprintf("leave it %s, or make a CRD of another name and move the objects", field.old)))
+				leaveAs(field.old)))
 		}
 	}
 	return reasons
@@ -61,25 +61,25 @@ func checkVersionList(f Facts) []Finding {
 			storage = append(storage, v.Name)
 		}
 		if seen[v.Name] {
-			reasons = append(reasons, refusal(ReasonInvalidVersion, fmt.Sprintf("%s lists version %s twice", next.Name, v.Name), "remove one of them"))
+			reasons = append(reasons, refusal(ReasonInvalidVersion, fmt.Sprintf("%s lists version %s twice", next.Name, v.Name), removeOne))
 		}
 		seen[v.Name] = true
 		if wrong := validation.IsDNS1035Label(v.Name); len(wrong) > 0 {
 			reasons = append(reasons, refusal(ReasonInvalidVersion,
-				fmt.Sprintf("%q of %s is not the name of a version: %s", v.Name, next.Name, wrong[0]), "call it v1 or v1alpha1, for example"))
+				fmt.Sprintf("%q of %s is not the name of a version: %s", v.Name, next.Name, wrong[0]), callVersion))
 		}
 		if !hasSchema(v) && (f.Live == nil || !slices.ContainsFunc(f.Live.Spec.Versions, lacksSchema)) {
 			reasons = append(reasons, refusal(ReasonInvalidVersion,
-				fmt.Sprintf("version %s of %s has no schema.openAPIV3Schema", v.Name, next.Name), "add one, even if the version is not served"))
+				fmt.Sprintf("version %s of %s has no schema.openAPIV3Schema", v.Name, next.Name), addSchema))
 		}
 	}
 	switch {
 	case len(storage) == 0:
 		reasons = append(reasons, refusal(decision.ReasonNoStorageVersion, fmt.Sprintf("no version of %s is marked as the storage version", next.Name),
-			"set storage: true on one entry of spec.versions"))
+			markOne))
 	case len(storage) > 1:
 		reasons = append(reasons, refusal(ReasonSeveralStorageVersions, fmt.Sprintf("%s are all marked as the storage version of %s", strings.Join(storage, ", "), next.Name),
-			"set storage: true on one entry of spec.versions, and false on the others"))
+			markOneAlone))
 	}
 	return reasons
 }
@@ -102,22 +102,22 @@ func checkConversion(f Facts) []Finding {
 	switch {
 	case c.Strategy == apiextensionsv1.NoneConverter:
 		if c.Webhook != nil && (c.Webhook.ClientConfig != nil || len(c.Webhook.ConversionReviewVersions) > 0) {
-			invalid("has strategy None and a webhook", "set strategy: Webhook, or remove the webhook")
+			invalid("has strategy None and a webhook", webhookOrNone)
 		}
 		return reasons
 	case c.Strategy != apiextensionsv1.WebhookConverter:
-		invalid(fmt.Sprintf("has strategy %q", c.Strategy), "set strategy: None, or Webhook")
+		invalid(fmt.Sprintf("has strategy %q", c.Strategy), noneOrWebhook)
 		return reasons
 	case c.Webhook == nil || c.Webhook.ClientConfig == nil:
-		invalid("has strategy Webhook and no webhook.clientConfig", "say where the webhook is, in webhook.clientConfig")
+		invalid("has strategy Webhook and no webhook.clientConfig", addClientConfig)
 	case (c.Webhook.ClientConfig.URL == nil) == (c.Webhook.ClientConfig.Service == nil):
-		invalid("has a webhook.clientConfig without exactly one of url and service", "set exactly one")
+		invalid("has a webhook.clientConfig without exactly one of url and service", setOne)
 	}
 	if c.Webhook == nil || !reviewable(c.Webhook.ConversionReviewVersions) && !oddReviewVersions(f.Live) {
-		invalid("names no review version that the API server supports", "set webhook.conversionReviewVersions: [v1]")
+		invalid("names no review version that the API server supports", addReviewVersion)
 	}
 	if f.Next.Spec.PreserveUnknownFields {
-		invalid("has strategy Webhook, while spec.preserveUnknownFields is true", "set preserveUnknownFields: false")
+		invalid("has strategy Webhook, while spec.preserveUnknownFields is true", pruneUnknown)
 	}
 	return reasons
 }
@@ -149,17 +149,17 @@ func checkNextServing(f Facts) []Finding {
 			result = Safe // no object can become unreadable
 		}
 		reasons = append(reasons, finding(result, ReasonNoServedVersion,
-			fmt.Sprintf("no version of %s is served: its objects can't be read, nor written", next.Name), godwit.Do("set served: true on the storage version")))
+			fmt.Sprintf("no version of %s is served: its objects can't be read, nor written", next.Name), serveStorage()))
 	case target != "" && !kube.Serves(next, target):
 		reasons = append(reasons, finding(Safe, ReasonUnservedStorageVersion,
 			fmt.Sprintf("storage version %s of %s is not served, so that no migration to it is possible", target, next.Name),
-			godwit.Do("set served: true on version "+target)))
+			serve(target)))
 	}
 	// Stale objects have the same remedy, and a better reason for it.
 	if gone := f.removedServed(); len(gone) > 0 && !f.empty() && f.Stale == 0 {
 		reasons = append(reasons, finding(Safe, ReasonRemovedWhileServed,
 			fmt.Sprintf("%s of %s is served today: clients that still use it will get a 404 until another release serves it again", strings.Join(gone, ","), next.Name),
-			godwit.Do("let a release come first that has it with served: false")))
+			unserveInRelease()))
 	}
 	return reasons
 }
@@ -177,11 +177,11 @@ func checkLosses(f Facts) []Finding {
 	case kube.Converts(f.Live) && differ(f.Next.Spec.Versions):
 		return []Finding{finding(Safe, ReasonFieldsMayBeLost,
 			fmt.Sprintf("a webhook converts %s today, and with the next release nothing does, while schemas of its versions differ: fields that one of them lacks are pruned", f.Next.Name),
-			godwit.Do("keep spec.conversion").Or(godwit.Do("see that each version has the fields of all")))}
+			keepConversion())}
 	case from.Name != to.Name && !equality.Semantic.DeepEqual(from.Schema, to.Schema):
 		return []Finding{finding(Safe, ReasonFieldsMayBeLost,
 			fmt.Sprintf("the storage version of %s changes from %s to %s, their schemas differ, and nothing converts: fields that %s lacks are pruned from what is written", f.Next.Name, from.Name, to.Name, to.Name),
-			godwit.Do(fmt.Sprintf("see that %s has all fields of %s", to.Name, from.Name)).Or(godwit.Do("convert by a webhook")))}
+			keepFields(from.Name, to.Name))}
 	}
 	return nil
 }

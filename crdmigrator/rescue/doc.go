@@ -16,8 +16,8 @@
 //
 // # Reading order
 //
-// loss.go compares an object before and after a conversion, and rescue.go has the other words. journal.go has what a rescue changes of a
-// CRD and how it restores it, and ownership.go does the same for managedFields. plan.go decides whether there is something to
-// rescue. client.go sends the requests, measure.go reads what would be lost, and steps.go has the steps. run.go is the table of
-// contents. A file uses only files before it.
+// fix.go has what a user can do. loss.go compares an object before and after a conversion, and rescue.go has the other words.
+// journal.go has what a rescue changes of a CRD and how it restores it, and ownership.go does the same for managedFields. plan.go
+// decides whether there is something to rescue. client.go sends the requests, measure.go reads what would be lost, and steps.go has
+// the steps. run.go is the table of contents. A file uses only files before it.
 package rescue

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/godwit-dev/godwit/internal/fixtest"
 	"github.com/godwit-dev/godwit/internal/format/formattest"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 )
@@ -32,6 +33,9 @@ func TestJournalOfOtherReleases(t *testing.T) {
 	}
 	if !strings.Contains(newer.Error(), "widgets.example.com has format 2, and this release of Godwit reads format 1") {
 		t.Errorf("%v", newer)
+	}
+	if err := fixtest.Check(newer.Blocker); err != nil {
+		t.Error(err)
 	}
 	p := PlanFor(Facts{CRD: crd, Newer: newer}, Options{})
 	if p.State != Blocked || len(p.Blockers) != 1 || p.Blockers[0].Reason != ReasonNewerFormat {

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
@@ -71,7 +70,7 @@ func JournalOf(crd *apiextensionsv1.CustomResourceDefinition) (Journal, error) {
 
 // newerFormat refuses everything: what a newer release has changed of the CRD is not known, so that it can't be restored.
 func newerFormat(crd *apiextensionsv1.CustomResourceDefinition, err error) *BlockedError {
-	e := blocked(ReasonNewerFormat, err.Error(), godwit.Do(format.Do+", and have it finish or undo the rescue", godwit.RescueObjects{CRD: crd.Name}))
+	e := blocked(ReasonNewerFormat, err.Error(), useNewerRelease(crd.Name))
 	e.Begun = true
 	return e
 }

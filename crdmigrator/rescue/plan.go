@@ -125,14 +125,12 @@ func (p Plan) blockers(f Facts, o Options, answer apierror.Answer) []godwit.Find
 	var all []godwit.Finding
 	add := func(e *BlockedError) { all = append(all, e.Blocker) }
 	if crd.DeletionTimestamp != nil {
-		add(blocked(decision.ReasonTerminating, fmt.Sprintf("customresourcedefinition %s is being deleted", crd.Name),
-			godwit.Do("keep its finalizer: without it the objects stay in etcd, where no client can read them", godwit.Show{
-				Object: kube.CRDObject(crd.Name), Output: "jsonpath={.metadata.finalizers}"})))
+		add(blocked(ReasonTerminating, fmt.Sprintf("customresourcedefinition %s is being deleted", crd.Name), keepFinalizer(crd.Name)))
 		return all
 	}
 	if !kube.Serves(crd, p.StorageVersion) {
 		add(blocked(decision.ReasonStorageVersionNotServed, fmt.Sprintf("the storage version of %s, %s, is not served, so that objects can't be rewritten", crd.Name, p.StorageVersion),
-			godwit.Do("serve it for the time of the rescue", kube.SetServed(crd, true, p.StorageVersion))))
+			decision.Serve(crd, p.StorageVersion)))
 	}
 	for _, g := range f.Denied {
 		add(blocked(decision.ReasonForbidden, fmt.Sprintf("%s may not %s", f.user(), g), g.Fix(f.User)))
@@ -159,10 +157,10 @@ func (p Plan) checkManifest(m *apiextensionsv1.CustomResourceDefinition) *Blocke
 	case m == nil:
 		return nil
 	case m.Name != p.Name:
-		return blocked(ReasonOtherManifest, fmt.Sprintf("the manifest is of %s, and the rescue is of %s", m.Name, p.Name), godwit.Do("give the manifest of an old release of "+p.Name))
+		return blocked(ReasonOtherManifest, fmt.Sprintf("the manifest is of %s, and the rescue is of %s", m.Name, p.Name), useManifestOf(p.Name))
 	case len(p.Missing) > 0 && len(p.Permissive) == len(p.Missing):
 		return blocked(ReasonOtherManifest, fmt.Sprintf("the manifest of %s does not have %s", p.Name, strings.Join(p.Missing, ", ")),
-			godwit.Do("give the manifest of a release that has it, or none: the version then keeps every field"))
+			useManifest())
 	}
 	return nil
 }
@@ -174,10 +172,10 @@ func (p Plan) checkAnswer(f Facts, o Options, answer apierror.Answer) *BlockedEr
 	}
 	switch class := answer.Class; {
 	case o.WithoutWebhook && !kube.Converts(f.CRD):
-		return blocked(ReasonConverterAnswers, fmt.Sprintf("no webhook converts %s", f.CRD.Name), godwit.Do("rescue it without --conversion=none"))
+		return blocked(ReasonConverterAnswers, fmt.Sprintf("no webhook converts %s", f.CRD.Name), rescueWithWebhook())
 	case o.WithoutWebhook && f.List == nil && len(p.Missing) == 0:
 		return blocked(ReasonConverterAnswers, fmt.Sprintf("the API server reads every object of %s, so that its conversion webhook is not in the way", f.CRD.Name),
-			godwit.Do("migrate the objects with the webhook", godwit.RunMigration{CRD: f.CRD.Name}))
+			migrateWithWebhook(f.CRD.Name))
 	case class == apierror.ConversionUnavailable, class == apierror.ConversionFailed:
 		if !o.WithoutWebhook {
 			return converterGone(f.CRD, answer)
@@ -192,12 +190,12 @@ func (p Plan) checkAnswer(f Facts, o Options, answer apierror.Answer) *BlockedEr
 
 func converterGone(crd *apiextensionsv1.CustomResourceDefinition, answer apierror.Answer) *BlockedError {
 	return blocked(ReasonConverterGone, fmt.Sprintf("the conversion webhook of %s does not convert objects: %s", crd.Name, quote.Line(answer.Message)),
-		godwit.Do("bring the webhook up").Or(godwit.Do("if it is gone for good, rescue the objects without it", godwit.RescueObjects{CRD: crd.Name, WithoutWebhook: true})))
+		bringUpOrReplace(crd.Name))
 }
 
 func damaged(crd *apiextensionsv1.CustomResourceDefinition, answer apierror.Answer) *BlockedError {
 	return blocked(ReasonDamagedObjects, fmt.Sprintf("the API server can't read objects of %s at any version: %s", crd.Name, quote.Line(answer.Message)),
-		godwit.Do("restore the object that the message names from a backup; etcd shows all objects", godwit.VerifyMigration{CRD: crd.Name}))
+		decision.RestoreObject(crd.Name))
 }
 
 // Grants are the permissions that a rescue needs, beside that to get the CRD: those of a migration.

@@ -29,47 +29,52 @@ const (
 // Reasons are those of a plan and a run of a rescue.
 var Reasons godwit.Catalog
 
-// Reasons of blockers and of errors, beside those of package storageversion.
+// Reasons of blockers and of errors, beside those of a plan of a migration.
 var (
+	ReasonTerminating = Reasons.Declare(godwit.Reason{
+		Name: "Terminating", UserAction: true,
+		Meaning: "The CRD is being deleted, and waits for its objects, which the API server can't read.",
+		Fix:     keepFinalizer(placeName),
+	})
 	ReasonDamagedObjects = Reasons.Declare(godwit.Reason{
 		Name: "DamagedObjects", UserAction: true,
 		Meaning: "Etcd has an object that the API server can't read at any version, because its bytes are damaged.",
-		Fix:     godwit.Do("restore the object that the message names from a backup, or delete its key from etcd"),
+		Fix:     decision.RestoreObject(placeName),
 	})
 	ReasonConverterGone = Reasons.Declare(godwit.Reason{
 		Name: "ConverterGone", UserAction: true,
 		Meaning: "The conversion webhook of the CRD does not convert objects, so that none is readable.",
-		Fix:     godwit.Do("bring the webhook up. If it is gone for good, run `godwit crd rescue --conversion=none`"),
+		Fix:     bringUpOrReplace(placeName),
 	})
 	ReasonConverterAnswers = Reasons.Declare(godwit.Reason{
 		Name: "ConverterAnswers", UserAction: true,
 		Meaning: "The rescue was asked to convert without the webhook. The CRD has none, or the API server reads every object with it.",
-		Fix:     godwit.Do("run without `--conversion=none`, or migrate with the webhook: `godwit crd run`"),
+		Fix:     rescueWithWebhook().Or(migrateWithWebhook(placeName)),
 	})
 	ReasonFieldsWouldBeLost = Reasons.Declare(godwit.Reason{
 		Name: "FieldsWouldBeLost", UserAction: true,
 		Meaning: "No webhook converts, and the storage version lacks fields that objects have. The CRD and the objects are as before.",
-		Fix:     godwit.Do("add the fields to the schema of the storage version for the time of the rescue, or have it keep unknown fields"),
+		Fix:     addFields(placeName, placeVersion),
 	})
 	ReasonReverted = Reasons.Declare(godwit.Reason{
 		Name: "Reverted", UserAction: true,
 		Meaning: "Another client, which the message names, has removed what the rescue has added to the CRD.",
-		Fix:     godwit.Do("pause that client, run the rescue again, and resume the client afterwards"),
+		Fix:     pauseClient(placeName),
 	})
 	ReasonStillUnreadable = Reasons.Declare(godwit.Reason{
 		Name: "StillUnreadable", UserAction: true,
 		Meaning: "A client has stored objects at an old version while the rescue ended.",
-		Fix:     godwit.Do("run the rescue again. If it lasts, see which API server still uses an old spec of the CRD"),
+		Fix:     runAgain(placeName),
 	})
 	ReasonOtherManifest = Reasons.Declare(godwit.Reason{
 		Name: "OtherManifest", UserAction: true,
 		Meaning: "The manifest is of another CRD, or does not have the missing version.",
-		Fix:     godwit.Do("give the manifest of a release that has the version, or none: the version then keeps every field"),
+		Fix:     useManifest().Or(useManifestOf(placeName)),
 	})
 	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
 		Name: "NewerFormat", UserAction: true,
 		Meaning: "A newer release of Godwit has begun a rescue of the CRD, and has stored what it changed in a format that this release does not read. Nothing is written.",
-		Fix:     godwit.Do("have that release, or a newer one, finish the rescue, or undo it with `--undo`"),
+		Fix:     useNewerRelease(placeName),
 	})
 )
 
@@ -144,8 +149,7 @@ func lossError(crd *apiextensionsv1.CustomResourceDefinition, changes []Change, 
 	}
 	e := blocked(ReasonFieldsWouldBeLost,
 		fmt.Sprintf("a rewrite of the objects of %s would lose fields, which %s does not have: %s", crd.Name, storage, strings.Join(lost, ", ")),
-		godwit.Do(fmt.Sprintf("add the fields to the schema of %s, or x-kubernetes-preserve-unknown-fields to the object that has them", storage),
-			godwit.Edit{Object: godwit.Object{Resource: "crd", Name: crd.Name}}))
+		addFields(crd.Name, storage))
 	e.Changes = changes
 	return e
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/godwit-dev/godwit/internal/fixtest"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
@@ -172,12 +173,20 @@ func TestPlanFor(t *testing.T) {
 		var reasons []string
 		for _, b := range p.Blockers {
 			reasons = append(reasons, b.Reason.Name)
+			if err := fixtest.Check(b); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 			if !strings.Contains(b.Message, "widgets.example.com") || len(b.Fix) == 0 {
 				t.Errorf("%s: blocker %+v has no name of the CRD, or no fix", name, b)
 			}
 		}
 		if got := string(p.State) + " " + strings.Join(p.Missing, ",") + " " + strings.Join(reasons, ","); got != c.want {
 			t.Errorf("%s: %s: plan %q, want %q", name, c.reason, got, c.want)
+		}
+	}
+	for _, e := range []*BlockedError{reverted(kubetest.Widgets(), []string{"v0"}), lossError(kubetest.Widgets(), []Change{{Path: ".spec", Lost: true}}, "v2")} {
+		if err := fixtest.Check(e.Blocker); err != nil {
+			t.Error(err)
 		}
 	}
 	denied := PlanFor(Facts{CRD: kubetest.Widgets(), List: unreadable, User: "alice", Denied: []decision.Grant{{Verb: "list", Resource: kubetest.Resource}}}, Options{})

@@ -13,7 +13,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
@@ -291,7 +290,7 @@ func (r *run) checkReverted(ctx context.Context) error {
 func reverted(crd *apiextensionsv1.CustomResourceDefinition, lost []string) *BlockedError {
 	owners := ownersOfVersions(crd)
 	return blocked(ReasonReverted, fmt.Sprintf("another client has removed %s from %s; spec.versions belongs to %s", strings.Join(lost, " and "), crd.Name, ownersText(owners)),
-		godwit.Do("pause that client for the time of the rescue, and run it again", godwit.RescueObjects{CRD: crd.Name}))
+		pauseClient(crd.Name))
 }
 
 func ownersText(owners []string) string {
@@ -330,7 +329,7 @@ func (r *run) verify(ctx context.Context) error {
 		j.change(spec, r.options.Manifest)
 	})
 	e := blocked(ReasonStillUnreadable, fmt.Sprintf("a client has stored objects of %s at an old version again: %s", r.plan.Name, answer.Message),
-		godwit.Do("run the rescue again", godwit.RescueObjects{CRD: r.plan.Name}))
+		runAgain(r.plan.Name))
 	e.Begun = true
 	return errors.Join(e, back)
 }

@@ -98,22 +98,22 @@ var (
 	ReasonSourceOwned = Reasons.Declare(godwit.Reason{
 		Name: "SourceOwned", UserAction: true,
 		Meaning: "A GitOps tool or a Composition applies the name from a source, and would restore the old one.",
-		Fix:     godwit.Do("change the name in the source. The remedy in the message has the patch"),
+		Fix:     changeSource("MANIFEST"),
 	})
 	ReasonPaused = Reasons.Declare(godwit.Reason{
 		Name: "Paused", UserAction: true,
 		Meaning: "A user has paused the managed resource, so that the provider would not prove the new name.",
-		Fix:     godwit.Do("remove the annotation crossplane.io/paused, and plan again"),
+		Fix:     endPause(placeObject()),
 	})
 	ReasonNotObserved = Reasons.Declare(godwit.Reason{
 		Name: "NotObserved", UserAction: true,
 		Meaning: "status.atProvider has no field that identifies the external resource, so that nothing would prove that it is the same.",
-		Fix:     godwit.Do("see in the conditions why the provider does not observe it, and plan again when it does"),
+		Fix:     seeObservation(placeObject()),
 	})
 	ReasonStaleStatus = Reasons.Declare(godwit.Reason{
 		Name: "StaleStatus", UserAction: true,
 		Meaning: "The condition says ReconcilePaused and the managed resource is not paused: the provider has not reconciled it since.",
-		Fix:     godwit.Do("see whether the provider runs, and plan again when the condition is of today"),
+		Fix:     seeObservation(placeObject()),
 	})
 	ReasonAbsenceHidden = Reasons.Declare(godwit.Reason{
 		Name: "AbsenceHidden", UserAction: true,
@@ -123,12 +123,12 @@ var (
 	ReasonJournalUnreadable = Reasons.Declare(godwit.Reason{
 		Name: "JournalUnreadable", UserAction: true,
 		Meaning: "The journal of a renaming can't be read. Another client has changed the annotation.",
-		Fix:     godwit.Do("check the external name, and remove the annotation godwit.dev/renaming"),
+		Fix:     removeJournal(placeObject()),
 	})
 	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
 		Name: "NewerFormat", UserAction: true,
 		Meaning: "A newer release of Godwit wrote annotations of the managed resource, in a format that this release does not read. The managed resource is left alone.",
-		Fix:     godwit.Do("use that release, or a newer one"),
+		Fix:     useNewerRelease(),
 	})
 )
 
@@ -398,19 +398,15 @@ func fixOf(kind Kind, i Item) godwit.Fix {
 	object := godwit.Object{Resource: kind.Resource.GroupResource().String(), Namespace: i.Namespace, Name: i.Name}
 	switch i.Reason {
 	case ReasonPaused:
-		return godwit.Do("end the pause, and plan again", godwit.Patch{
-			Object: object, Type: godwit.PatchMerge, Body: `{"metadata":{"annotations":{"` + annotationPaused + `":null}}}`,
-		})
+		return endPause(object)
 	case ReasonSourceOwned:
-		return godwit.Do("change the name in the source: " + sourcePatch(kind, i))
+		return changeSource(sourcePatch(kind, i))
 	case ReasonNewerFormat:
-		return godwit.Do(format.Do)
+		return useNewerRelease()
 	case ReasonJournalUnreadable:
-		return godwit.Do("remove the journal, after you have checked the external name", godwit.Patch{
-			Object: object, Type: godwit.PatchMerge, Body: `{"metadata":{"annotations":{"` + AnnotationJournal + `":null}}}`,
-		})
+		return removeJournal(object)
 	case ReasonNotObserved, ReasonStaleStatus:
-		return godwit.Do("see why the provider does not observe it", godwit.Show{Object: object, Output: "yaml"})
+		return seeObservation(object)
 	}
 	return nil
 }

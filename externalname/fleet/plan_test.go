@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname"
+	"github.com/godwit-dev/godwit/internal/fixtest"
 )
 
 var testKind = Kind{Resource: schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "persons"}, Kind: "Person"}
@@ -61,7 +62,22 @@ func TestPlanFor(t *testing.T) {
 			if i.Reason != nil && i.Message == "" {
 				t.Error("the reason has no message")
 			}
+			checkFix(t, i)
 		})
+	}
+}
+
+// checkFix compares an item with its reason.
+func checkFix(t *testing.T, i Item) {
+	t.Helper()
+	if i.Reason == nil {
+		if i.Fix != nil {
+			t.Errorf("a fix without a reason: %s", i.Fix)
+		}
+		return
+	}
+	if err := fixtest.Check(i.Finding); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -84,6 +100,7 @@ func TestDuplicates(t *testing.T) {
 			got := map[string]Class{}
 			for _, i := range PlanFor(testKind, test.facts) {
 				got[i.Name] = i.Class
+				checkFix(t, i)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)

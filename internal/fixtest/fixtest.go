@@ -12,10 +12,10 @@ import (
 )
 
 // placeholder is what stands for a name in the fix of a reason.
-var placeholder = regexp.MustCompile(`\b(DURATION|FILE|GROUP|KIND|LABELS|MIGRATION|NAME|NAMESPACE|ORIGIN|OWNER|PATH|RESOURCE|REVISION|SERVER|SERVICE|TARGET|USER|VERB|VERSION)\b`)
+var placeholder = regexp.MustCompile(`\b(DURATION|FILE|GROUP|KIND|LABELS|MANIFEST|MIGRATION|NAME|NAMESPACE|ORIGIN|OWNER|PATH|RESOURCE|REVISION|SERVER|SERVICE|TARGET|USER|VALUE|VERB|VERSION)\b`)
 
 // Check returns an error unless each way of a finding's fix is one of its reason's fix, in the same order. A way may leave out
-// steps, and a step may leave out actions, that only some findings of the reason need.
+// steps, and a step may leave out actions, that only some findings of the reason need. A way may be there for each of several objects.
 func Check(f godwit.Finding) error {
 	if f.Reason == nil {
 		return fmt.Errorf("a finding without a reason: %s", f.Message)
@@ -26,9 +26,14 @@ func Check(f godwit.Finding) error {
 		if i < 0 {
 			return fmt.Errorf("the reason %s does not have the way %q in this place of its fix: %s", f.Reason, godwit.Fix{way}, f.Reason.Fix)
 		}
-		rest = rest[i+1:]
+		rest = rest[i:] // the next way may be the same, for another object
 	}
 	return nil
+}
+
+// ofAnother reports whether a step stands for all steps of all ways of another finding.
+func ofAnother(step godwit.FixStep) bool {
+	return step.Do == "do what the reason in the message asks for"
 }
 
 // All checks several findings.
@@ -48,10 +53,12 @@ func within(way, known godwit.Way) bool {
 			continue
 		}
 		i := slices.IndexFunc(known, func(k godwit.FixStep) bool { return is(step, k) })
-		if i < 0 {
+		switch another := slices.IndexFunc(known, ofAnother); {
+		case i >= 0:
+			known = known[i+1:]
+		case another < 0:
 			return false
 		}
-		known = known[i+1:]
 	}
 	return true
 }

@@ -22,10 +22,16 @@ func TestCheck(t *testing.T) {
 		"another command":  {fix: godwit.Do("serve v1", godwit.Delete{}), wrong: true},
 		"another text":     {fix: godwit.Do("serve v1, then wait", godwit.Edit{}).Then("run"), wrong: true},
 		"steps turned":     {fix: godwit.Do("run again").Then("serve v1"), wrong: true},
+		"other steps":      {fix: godwit.Do("look").Then("check"), wrong: true},
 		"after another":    {fix: godwit.Do("wait").After("first do what Forbidden asks for")},
 	} {
 		if err := fixtest.Check(godwit.Finding{Reason: reason, Fix: c.fix}); (err != nil) != c.wrong {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	// The fix of another finding, which has several ways.
+	reason = &godwit.Reason{Name: "Reason", Fix: godwit.Do("do what the reason in the message asks for").Then("check")}
+	if err := fixtest.Check(godwit.Finding{Reason: reason, Fix: godwit.Do("look").Or(godwit.Do("wait")).Then("check")}); err != nil {
+		t.Error(err)
 	}
 }

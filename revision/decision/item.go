@@ -42,62 +42,62 @@ var (
 	ReasonRunning = Reasons.Declare(godwit.Reason{
 		Name:    "Running",
 		Meaning: "A VirtualMachine is running and uses the revision, and the policy is to wait.",
-		Fix:     godwit.Do("stop the virtual machine when it suits; or upgrade with `onRunning: Hold`, which keeps the old revision until then"),
+		Fix:     stopOrUpgrade(placeItem()).Or(stopOrRollBack(placeItem())),
 	})
 	ReasonReferrerNotReady = Reasons.Declare(godwit.Reason{
 		Name:    "ReferrerNotReady",
 		Meaning: "A referrer must not change now, for example a snapshot that is being taken.",
-		Fix:     godwit.Do("wait until the referrer is ready. If it hangs, see its status"),
+		Fix:     awaitReferrer(placeItem()),
 	})
 	ReasonConflictingTypes = Reasons.Declare(godwit.Reason{
 		Name: "ConflictingTypes", UserAction: true,
 		Meaning: "Referrers expect objects of different kinds in the revision.",
-		Fix:     godwit.Do("see which referrer names the wrong kind, and correct its reference"),
+		Fix:     correctReference(placeItem()),
 	})
 	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
 		Name: "NewerFormat", UserAction: true,
 		Meaning: "A newer release of Godwit wrote the annotations of the revision, or the ControllerRevisionUpgrade, in a format that this release does not read. The revision is left alone.",
-		Fix:     godwit.Do("use that release, or a newer one"),
+		Fix:     useNewerRelease(placeItem()),
 	})
 	ReasonUndecodable = Reasons.Declare(godwit.Reason{
 		Name: "Undecodable", UserAction: true,
 		Meaning: "The data of the revision can't be read.",
-		Fix:     godwit.Do("restore the revision from a backup, or have its referrers name the instance type as it is now"),
+		Fix:     restoreRevision(placeItem()),
 	})
 	ReasonUnknownVersion = Reasons.Declare(godwit.Reason{
 		Name: "UnknownVersion", UserAction: true,
 		Meaning: "The data is at a version that this release does not convert.",
-		Fix:     godwit.Do("use a release of Godwit that converts it, or have its referrers name a ControllerRevision at a version that KubeVirt reads"),
+		Fix:     convertElsewhere(placeItem()),
 	})
 	ReasonLabelsMissing = Reasons.Declare(godwit.Reason{
 		Name: "LabelsMissing", UserAction: true,
 		Meaning: "No label says of which object the data is a copy.",
-		Fix:     godwit.Do("set the labels: name, UID and generation of the object that the data is a copy of"),
+		Fix:     setLabels(placeItem()),
 	})
 	ReasonUnexpectedOwner = Reasons.Declare(godwit.Reason{
 		Name: "UnexpectedOwner", UserAction: true,
 		Meaning: "The controller of the revision is of a kind that owns no such revisions.",
-		Fix:     godwit.Do("give it the controller that it belongs to, or have its referrers name a ControllerRevision of their own"),
+		Fix:     replaceOwner(placeItem()),
 	})
 	ReasonUnconvertible = Reasons.Declare(godwit.Reason{
 		Name: "Unconvertible", UserAction: true,
 		Meaning: "The data can be read, and can't be converted to the target version.",
-		Fix:     godwit.Do("leave `targetVersion` out. If the data is sound, report it"),
+		Fix:     reportUnconvertible(placeItem()),
 	})
 	ReasonLossy = Reasons.Declare(godwit.Reason{
 		Name: "Lossy", UserAction: true,
 		Meaning: "The target version does not have some fields of the data.",
-		Fix:     godwit.Do("see whether the fields matter. If not, `lossPolicy: Allow` keeps them unread"),
+		Fix:     allowLosses(placeItem()),
 	})
 	ReasonTargetNotServed = Reasons.Declare(godwit.Reason{
 		Name: "TargetNotServed", UserAction: true,
 		Meaning: "No data can be converted to the target version, or the API server does not serve it.",
-		Fix:     godwit.Do("leave `targetVersion` out, or choose one that the message names"),
+		Fix:     chooseTarget(placeItem()),
 	})
 	ReasonCRDNotFound = Reasons.Declare(godwit.Reason{
 		Name: "CRDNotFound", UserAction: true,
 		Meaning: "The CRD of the stored object is not installed.",
-		Fix:     godwit.Do("install KubeVirt's CRDs, or choose another cluster"),
+		Fix:     installCRD(placeItem()),
 	})
 	ReasonRetained = Reasons.Declare(godwit.Reason{
 		Name:    "Retained",
@@ -112,12 +112,12 @@ var (
 	ReasonSourceGone = Reasons.Declare(godwit.Reason{
 		Name: "SourceGone", UserAction: true,
 		Meaning: "References name the revision, and it does not exist.",
-		Fix:     godwit.Do("restore the revision from a backup, or have its referrers name another revision"),
+		Fix:     restoreRevision(placeItem()),
 	})
 	ReasonUnconfirmed = Reasons.Declare(godwit.Reason{
 		Name:    "Unconfirmed",
 		Meaning: "References name the revision and a scan did not find it. The scan did not read again whether it is missing, since it reads a bounded number of missing revisions again. The scan is incomplete.",
-		Fix:     godwit.Do("fix the revisions that are `SourceGone`, then scan the namespace of this one alone"),
+		Fix:     scanAlone(placeItem()),
 	})
 	ReasonReplacementGone = Reasons.Declare(godwit.Reason{
 		Name:    "ReplacementGone",
@@ -132,7 +132,7 @@ var (
 	ReasonNameTaken = Reasons.Declare(godwit.Reason{
 		Name: "NameTaken", UserAction: true,
 		Meaning: "A revision that holds something else has the name of the new revision.",
-		Fix:     godwit.Do("see what the other revision is. If no object refers to it, delete it"),
+		Fix:     deleteOther(placeItem()),
 	})
 	ReasonChanged = Reasons.Declare(godwit.Reason{
 		Name:    "Changed",
@@ -142,17 +142,17 @@ var (
 	ReasonDangling = Reasons.Declare(godwit.Reason{
 		Name: "DanglingReference", UserAction: true,
 		Meaning: "A reference names a revision that does not exist, and could not be repointed.",
-		Fix:     godwit.Do("stop the virtual machine, or wait until the operation on it ends: the manager checks again each minute. If the API server refuses the reference, do what its answer says"),
+		Fix:     repointDangling(placeItem()).Or(godwit.Do("wait until the operation on the virtual machine ends: the manager checks again each minute")),
 	})
 	ReasonReferenced = Reasons.Declare(godwit.Reason{
 		Name:    "Referenced",
 		Meaning: "A reference names the old revision.",
-		Fix:     godwit.Do("see `status.references`: the old revision stays for as long as an object refers to it"),
+		Fix:     nameReplacement(placeItem()),
 	})
 	ReasonRefused = Reasons.Declare(godwit.Reason{
 		Name: "Refused", UserAction: true,
 		Meaning: "The API server refuses a write and would refuse it again: an admission policy or a webhook denies it, or a permission is missing.",
-		Fix:     godwit.Do("change what the answer names, as a policy, a webhook, a quota or a missing permission"),
+		Fix:     changeRefusal(placeItem()),
 	})
 	ReasonUnanswered = Reasons.Declare(godwit.Reason{
 		Name:    "Unanswered",
@@ -177,22 +177,22 @@ var (
 	ReasonRolledBack = Reasons.Declare(godwit.Reason{
 		Name:    "RolledBack",
 		Meaning: "A rollback repointed all references to the revision. No trigger upgrades it again.",
-		Fix:     godwit.Do("a trigger does not upgrade it again. To do so set `spec.rollback` of its upgrade to false; if it has none, run `godwit revision run` or make a ControllerRevisionUpgrade that names it"),
+		Fix:     upgradeAgain(placeItem()).Or(godwit.Do("if a ControllerRevisionUpgrade names it, set its `spec.rollback` to false; if there is none, create one")),
 	})
 	ReasonRateLimited = Reasons.Declare(godwit.Reason{
 		Name:    "RateLimited",
 		Meaning: "The old revision is due, and the rate limit let no deletion through in time. A deletion is sent within seconds of the scan that shows that nothing refers to it.",
-		Fix:     godwit.Do("nothing: a later pass deletes it. If it lasts, raise `limits.maxWritesPerSecond` of the manager"),
+		Fix:     raiseRate(placeItem()).Or(godwit.Do("nothing: a later pass of the manager deletes it; if it lasts, raise `limits.maxWritesPerSecond`")),
 	})
 	ReasonRollbackPending = Reasons.Declare(godwit.Reason{
 		Name: "RollbackPending", UserAction: true,
 		Meaning: "A rollback was begun, and references still name the new revision.",
-		Fix:     godwit.Do("stop the virtual machine if it runs, and run the rollback again"),
+		Fix:     rollBackAgain(placeItem()),
 	})
 	ReasonNoController = Reasons.Declare(godwit.Reason{
 		Name: "NoController", UserAction: true,
 		Meaning: "The revision has no controller, so that a new one would have none.",
-		Fix:     godwit.Do("give it the controller that it belongs to"),
+		Fix:     setOwner(placeItem()),
 	})
 	ReasonOwnerGone = Reasons.Declare(godwit.Reason{
 		Name: "OwnerGone", UserAction: true,
@@ -207,7 +207,7 @@ var (
 	ReasonNeededForRestore = Reasons.Declare(godwit.Reason{
 		Name:    "NeededForRestore",
 		Meaning: "A restore needs the revision, by a name that it computes.",
-		Fix:     godwit.Do("nothing: the revision stays until the snapshot's content that is named is upgraded or deleted"),
+		Fix:     endSnapshot(placeItem()),
 	})
 	ReasonRestoreConflict = Reasons.Declare(godwit.Reason{
 		Name: "RestoreConflict", UserAction: true,

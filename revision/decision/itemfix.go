@@ -10,58 +10,55 @@ import (
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
-// stepOf says what to do where the reason alone decides.
-var stepOf = map[*godwit.Reason]string{
-	ReasonReferrerNotReady: "wait until it is ready, and run again",
-	ReasonNewerFormat:      format.Do,
-	ReasonConflictingTypes: "correct the reference that is wrong",
-	ReasonCRDNotFound:      "install the CRD",
-	ReasonRateLimited:      "run again when fewer requests are under way, or with a higher maxWritesPerSecond",
-	ReasonNameTaken:        "see what the other revision is; if no object refers to it, delete it",
-	ReasonReferenced:       "have its referrers name the new revision; the old one stays for as long as an object refers to it",
-	ReasonRefused:          "change what the answer names, as a policy, a webhook, a quota or a missing permission, and run again",
+// Each fix is a function of an item: [Item.Fix] calls it with the item that has the reason, and the reason with placeItem, so that
+// a report and an explanation of the reason say the same.
+
+// placeItem has placeholders for the names in a fix.
+func placeItem() Item {
+	return Item{
+		Namespace: "NAMESPACE", Name: "REVISION",
+		References: []ReferenceStatus{{Kind: "VirtualMachine", Namespace: "NAMESPACE", Name: "NAME", Path: "/spec/PATH", State: ReferenceOld}},
+		candidates: &candidates{owners: []reference.Owner{{Kind: "KIND", Name: "OWNER"}}, labels: []string{"LABEL/VALUE"}, targets: []string{"VERSION"}},
+	}
+}
+
+// fixes are of the reasons of which a report says what to do. A message says so for the others, or waiting is enough.
+var fixes = map[*godwit.Reason]func(Item) godwit.Fix{
+	ReasonRunning:          stopOrUpgrade,
+	ReasonReferrerNotReady: awaitReferrer,
+	ReasonDangling:         repointDangling,
+	ReasonNewerFormat:      useNewerRelease,
+	ReasonConflictingTypes: correctReference,
+	ReasonUndecodable:      restoreRevision,
+	ReasonUnknownVersion:   convertElsewhere,
+	ReasonUnexpectedOwner:  replaceOwner,
+	ReasonNoController:     setOwner,
+	ReasonLabelsMissing:    setLabels,
+	ReasonUnconvertible:    reportUnconvertible,
+	ReasonTargetNotServed:  chooseTarget,
+	ReasonLossy:            allowLosses,
+	ReasonCRDNotFound:      installCRD,
+	ReasonUnconfirmed:      scanAlone,
+	ReasonRateLimited:      raiseRate,
+	ReasonNameTaken:        deleteOther,
+	ReasonReferenced:       nameReplacement,
+	ReasonRefused:          changeRefusal,
+	ReasonRolledBack:       upgradeAgain,
+	ReasonRollbackPending:  rollBackAgain,
+	ReasonNeededForRestore: endSnapshot,
 }
 
 // Fix is what a user can do about the revision. It is nil where the message says so already, and
 // where waiting is enough.
 func (i Item) Fix() godwit.Fix {
-	known := i.candidates
-	if known == nil {
-		known = &candidates{}
+	fix := fixes[i.Reason]
+	if fix == nil {
+		return nil
 	}
-	holding := godwit.UpgradeRevisions{Namespace: i.Namespace, OnRunning: string(Hold)}
-	switch i.Reason {
-	case ReasonRunning:
-		return godwit.Do("stop it").Or(godwit.Do("upgrade while it runs, and keep the old revision until it stops", holding))
-	case ReasonDangling:
-		return godwit.Do("stop the virtual machine that runs and run again").Or(
-			godwit.Do("repoint the reference while it runs", holding), godwit.Do("if the API server refuses the reference, do what its answer says"))
-	case ReasonUndecodable:
-		return godwit.Do("restore the revision from a backup").Or(godwit.Do("have its referrers name another revision"))
-	case ReasonUnknownVersion:
-		return godwit.Do("use a release of Godwit that converts it").Or(
-			godwit.Do("have its referrers name a ControllerRevision at a version that can be read", repointing(i.References)...))
-	case ReasonUnexpectedOwner, ReasonNoController:
-		return i.fixOwner(known.owners)
-	case ReasonLabelsMissing:
-		return godwit.Do("set the labels", godwit.FixRevision{Namespace: i.Namespace, Name: i.Name, Labels: known.labels})
-	case ReasonUnconvertible, ReasonTargetNotServed:
-		return i.fixTarget(known.targets)
-	case ReasonLossy:
-		return godwit.Do("if nothing needs these fields, keep them unread", godwit.UpgradeRevisions{Namespace: i.Namespace, AllowLosses: true})
-	case ReasonUnconfirmed:
-		return godwit.Do("fix the revisions that are SourceGone").Then("scan the namespace alone", godwit.PlanRevisions{Namespace: i.Namespace})
-	case ReasonRolledBack:
-		return godwit.Do("to upgrade it again, run the upgrade; a trigger does not", godwit.UpgradeRevisions{Namespace: i.Namespace})
-	case ReasonRollbackPending:
-		return godwit.Do("stop the virtual machine if it runs, and run the rollback again", godwit.RollBackRevision{Namespace: i.Namespace, Name: i.Name})
-	case ReasonNeededForRestore:
-		return godwit.Do("upgrade the snapshot's content that is named").Or(godwit.Do("delete the snapshot; the revision stays until then"))
+	if i.candidates == nil {
+		i.candidates = &candidates{}
 	}
-	if step := stepOf[i.Reason]; step != "" {
-		return godwit.Do(step)
-	}
-	return nil
+	return fix(i)
 }
 
 // RollbackFix is the fix of a revision that a rollback left for now. [Item.Fix] would upgrade it
@@ -70,18 +67,53 @@ func (i Item) RollbackFix() godwit.Fix {
 	if i.Reason != ReasonRunning {
 		return i.Fix()
 	}
+	return stopOrRollBack(i)
+}
+
+// hold upgrades while objects use a revision.
+func (i Item) hold() godwit.Action {
+	return godwit.UpgradeRevisions{Namespace: i.Namespace, OnRunning: string(Hold)}
+}
+
+func stopOrUpgrade(i Item) godwit.Fix {
+	return godwit.Do("stop it").Or(godwit.Do("upgrade while it runs, and keep the old revision until it stops", i.hold()))
+}
+
+func stopOrRollBack(i Item) godwit.Fix {
 	return godwit.Do("stop it and roll back again").Or(godwit.Do("roll back while it runs, and keep the new revision until it stops",
 		godwit.RollBackRevision{Namespace: i.Namespace, Name: i.Name, OnRunning: string(Hold)}))
+}
+
+func awaitReferrer(Item) godwit.Fix {
+	return godwit.Do("wait until it is ready, and run again; if it is never ready, see its status")
+}
+
+func repointDangling(i Item) godwit.Fix {
+	return godwit.Do("stop the virtual machine that runs and run again").Or(
+		godwit.Do("repoint the reference while it runs", i.hold()), godwit.Do("if the API server refuses the reference, do what its answer says"))
+}
+
+func useNewerRelease(Item) godwit.Fix { return godwit.Do(format.Do) }
+
+func correctReference(Item) godwit.Fix { return godwit.Do("correct the reference that is wrong") }
+
+func restoreRevision(Item) godwit.Fix {
+	return godwit.Do("restore the revision from a backup").Or(godwit.Do("have its referrers name another revision"))
+}
+
+func convertElsewhere(i Item) godwit.Fix {
+	return godwit.Do("use a release of Godwit that converts it").Or(
+		godwit.Do("have its referrers name a ControllerRevision at a version that can be read", repointing(i.References)...))
 }
 
 // maxOwners bounds the choice between owners.
 const maxOwners = 3
 
-func (i Item) fixOwner(owners []reference.Owner) godwit.Fix {
+func setOwner(i Item) godwit.Fix {
 	const step = "give it the controller that it belongs to"
 	var fix godwit.Fix
-	for _, o := range owners[:min(len(owners), maxOwners)] {
-		fix = append(fix, godwit.Do(step, godwit.FixRevision{Namespace: i.Namespace, Name: i.Name, Owner: o.Kind + "/" + o.Name})...)
+	for _, o := range i.candidates.owners[:min(len(i.candidates.owners), maxOwners)] {
+		fix = fix.Or(godwit.Do(step, godwit.FixRevision{Namespace: i.Namespace, Name: i.Name, Owner: o.Kind + "/" + o.Name}))
 	}
 	if fix == nil {
 		return godwit.Do(step)
@@ -89,15 +121,62 @@ func (i Item) fixOwner(owners []reference.Owner) godwit.Fix {
 	return fix
 }
 
-func (i Item) fixTarget(targets []string) godwit.Fix {
+func replaceOwner(i Item) godwit.Fix {
+	return setOwner(i).Or(godwit.Do("have its referrers name a ControllerRevision of their own"))
+}
+
+func setLabels(i Item) godwit.Fix {
+	return godwit.Do("set the labels", godwit.FixRevision{Namespace: i.Namespace, Name: i.Name, Labels: i.candidates.labels})
+}
+
+func chooseTarget(i Item) godwit.Fix {
 	fix := godwit.Do("leave the target version out")
-	if n := len(targets); n > 0 {
-		fix = fix.Or(godwit.Do("choose one that data can be converted to", godwit.UpgradeRevisions{Namespace: i.Namespace, TargetVersion: targets[n-1]}))
-	}
-	if i.Reason == ReasonUnconvertible {
-		fix = fix.Or(godwit.Do("if the data is sound, report it"))
+	if n := len(i.candidates.targets); n > 0 {
+		fix = fix.Or(godwit.Do("choose one that data can be converted to", godwit.UpgradeRevisions{Namespace: i.Namespace, TargetVersion: i.candidates.targets[n-1]}))
 	}
 	return fix
+}
+
+func reportUnconvertible(i Item) godwit.Fix {
+	return chooseTarget(i).Or(godwit.Do("if the data is sound, report it"))
+}
+
+func allowLosses(i Item) godwit.Fix {
+	return godwit.Do("if nothing needs these fields, keep them unread", godwit.UpgradeRevisions{Namespace: i.Namespace, AllowLosses: true})
+}
+
+func installCRD(Item) godwit.Fix { return godwit.Do("install the CRD") }
+
+func scanAlone(i Item) godwit.Fix {
+	return godwit.Do("fix the revisions that are SourceGone").Then("scan the namespace alone", godwit.PlanRevisions{Namespace: i.Namespace})
+}
+
+func raiseRate(Item) godwit.Fix {
+	return godwit.Do("run again when fewer requests are under way, or with a higher maxWritesPerSecond")
+}
+
+func deleteOther(Item) godwit.Fix {
+	return godwit.Do("see what the other revision is; if no object refers to it, delete it")
+}
+
+func nameReplacement(Item) godwit.Fix {
+	return godwit.Do("have its referrers name the new revision; the old one stays for as long as an object refers to it")
+}
+
+func changeRefusal(Item) godwit.Fix {
+	return godwit.Do("change what the answer names, as a policy, a webhook, a quota or a missing permission, and run again")
+}
+
+func upgradeAgain(i Item) godwit.Fix {
+	return godwit.Do("to upgrade it again, run the upgrade; a trigger does not", godwit.UpgradeRevisions{Namespace: i.Namespace})
+}
+
+func rollBackAgain(i Item) godwit.Fix {
+	return godwit.Do("stop the virtual machine if it runs, and run the rollback again", godwit.RollBackRevision{Namespace: i.Namespace, Name: i.Name})
+}
+
+func endSnapshot(Item) godwit.Fix {
+	return godwit.Do("upgrade the snapshot's content that is named").Or(godwit.Do("delete the snapshot; the revision stays until then"))
 }
 
 // repointing writes the first reference that can be written: one of a spec, which the status

@@ -119,7 +119,11 @@ func ways(f godwit.Fix) string {
 			if len(s.Actions) == 0 {
 				return s.Do
 			}
-			return s.Do + ": " + code(remedy.Manager.Commands(s.Actions...))
+			command := remedy.Manager.Commands(s.Actions...)
+			if strings.Contains(command, "`") { // settings of a spec, which are code already
+				return s.Do + ": " + command
+			}
+			return s.Do + ": " + code(command)
 		}))
 	}
 	return strings.Join(lines, "<br>or: ")

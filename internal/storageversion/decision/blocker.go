@@ -67,7 +67,7 @@ func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Find
 	return godwit.Finding{
 		Reason:  ReasonStorageVersionNotServed,
 		Message: fmt.Sprintf("storage version %s of %s is not served, and writing through another version can lose fields", version, crd.Name),
-		Fix:     serve(crd, version),
+		Fix:     Serve(crd, version),
 	}
 }
 

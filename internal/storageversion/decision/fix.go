@@ -57,7 +57,8 @@ func markStorageVersion(crd string) godwit.Fix {
 	return godwit.Do("set storage: true on one entry of spec.versions", godwit.Edit{Object: kube.CRDObject(crd)})
 }
 
-func serve(crd *apiextensionsv1.CustomResourceDefinition, version string) godwit.Fix {
+// Serve is about a version that a run needs.
+func Serve(crd *apiextensionsv1.CustomResourceDefinition, version string) godwit.Fix {
 	return godwit.Do(fmt.Sprintf("serve version %s for the time of the run", version), kube.SetServed(crd, true, version))
 }
 
@@ -112,7 +113,8 @@ func resumeRescue(crd string) godwit.Fix {
 		Or(godwit.Do("restore the CRD as it was before", godwit.RescueObjects{CRD: crd, Undo: true}))
 }
 
-func migrateDoubtful(crd string) godwit.Fix {
+// MigrateDoubtful is about a CRD whose status.storedVersions proves nothing.
+func MigrateDoubtful(crd string) godwit.Fix {
 	return godwit.Do("migrate them, which also removes that doubt", godwit.RunMigration{CRD: crd})
 }
 
@@ -120,8 +122,13 @@ func migrateUntrimmed(crd string) godwit.Fix {
 	return godwit.Do("migrate the objects, which writes only those that are at an old version, and trims", godwit.RunMigration{CRD: crd})
 }
 
+// ProveFromEtcd does without status.storedVersions.
+func ProveFromEtcd(crd string) godwit.Fix {
+	return godwit.Do("prove from etcd that no object is at an old version", godwit.VerifyMigration{CRD: crd})
+}
+
 func proveTrimmed(crd string, versions ...string) godwit.Fix {
-	return godwit.Do("prove from etcd that no object is at an old version", godwit.VerifyMigration{CRD: crd}).
+	return ProveFromEtcd(crd).
 		Or(godwit.Do("without access to etcd, put all versions back and migrate again", kube.SetStoredVersions(crd, versions...), godwit.RunMigration{CRD: crd}))
 }
 
@@ -231,7 +238,8 @@ func FixList(reason *godwit.Reason, r schema.GroupVersionResource) godwit.Fix {
 
 const restore = "restore the object that the message names from a backup; etcd shows all objects"
 
-func restoreObject(crd string) godwit.Fix {
+// RestoreObject is about an object that the API server can't read at any version.
+func RestoreObject(crd string) godwit.Fix {
 	return godwit.Do(restore, godwit.VerifyMigration{CRD: crd})
 }
 

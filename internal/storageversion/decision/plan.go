@@ -295,7 +295,7 @@ func warnings(f Facts, p Policy) []godwit.Finding {
 		list = append(list, godwit.Finding{Severity: godwit.Warns,
 			Reason:  ReasonStoredVersionsDoubtful,
 			Message: fmt.Sprintf("a StorageVersionMigration of %s failed, and status.storedVersions was trimmed all the same: objects may be stored at any version", f.CRD.Name),
-			Fix:     migrateDoubtful(f.CRD.Name),
+			Fix:     MigrateDoubtful(f.CRD.Name),
 		})
 	}
 	list = slices.Concat(list, untrimmed(f), trimmedEarly(f, p), leaseless(f, p))

@@ -28,7 +28,7 @@ var (
 	ReasonStorageVersionNotServed = Reasons.Declare(godwit.Reason{
 		Name: "StorageVersionNotServed", UserAction: true,
 		Meaning: "The storage version is not served. Objects can't be written at it, and a write through another version can lose fields.",
-		Fix:     serve(placeCRD, placeVersion),
+		Fix:     Serve(placeCRD, placeVersion),
 	})
 	ReasonStatusSubresourceMissing = Reasons.Declare(godwit.Reason{
 		Name: "StatusSubresourceMissing", UserAction: true,
@@ -79,7 +79,7 @@ var (
 	ReasonUnreadableObjects = Reasons.Declare(godwit.Reason{
 		Name: "UnreadableObjects", UserAction: true,
 		Meaning: "The API server can't read some object from etcd: its bytes are damaged, or its version is not in spec.versions.",
-		Fix:     putBack(addVersion(placeName, placeVersion), placeName, placeVersion, placeVersion).Or(rescueObjects(placeName), restoreObject(placeName)),
+		Fix:     putBack(addVersion(placeName, placeVersion), placeName, placeVersion, placeVersion).Or(rescueObjects(placeName), RestoreObject(placeName)),
 	})
 	ReasonObjectInvalid = Reasons.Declare(godwit.Reason{
 		Name: "ObjectInvalid", UserAction: true,
@@ -103,7 +103,7 @@ var (
 	ReasonStoredVersionsDoubtful = Reasons.Declare(godwit.Reason{
 		Name: "StoredVersionsDoubtful", UserAction: true,
 		Meaning: "A version is removed, and status.storedVersions proves nothing: it lacks the storage version, or a migration that failed trimmed it.",
-		Fix:     migrateDoubtful(placeName),
+		Fix:     MigrateDoubtful(placeName).Or(ProveFromEtcd(placeName)),
 	})
 	ReasonMigrationDidNotTrim = Reasons.Declare(godwit.Reason{
 		Name:    "MigrationDidNotTrim",

@@ -165,7 +165,7 @@ func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, a apierror
 	b := godwit.Finding{
 		Reason:  ReasonUnreadableObjects,
 		Message: fmt.Sprintf("the API server can't read objects of %s from etcd: %s", crd.Name, words),
-		Fix:     restoreObject(crd.Name),
+		Fix:     RestoreObject(crd.Name),
 	}
 	if v := a.StoredVersion; v != "" && !kube.HasVersion(crd, v) {
 		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd, because spec.versions lacks %s: %s%s", crd.Name, v, words, distrust(crd, v))

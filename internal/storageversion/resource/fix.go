@@ -18,6 +18,11 @@ const (
 	placeUser     = "USER"
 )
 
+// placeObject stands for an object that can't be written.
+func placeObject() godwit.Object {
+	return godwit.Object{Resource: placeResource, Namespace: "NAMESPACE", Name: placeName}
+}
+
 // DidYouMean names resources with similar names.
 func DidYouMean(names ...string) godwit.Fix {
 	return godwit.Do("did you mean " + strings.Join(names, " or ") + "?")

@@ -68,7 +68,7 @@ var (
 		Name: "AdmissionDenied", UserAction: true,
 		Meaning: "A webhook or a policy denies the write of some object, as a dry run shows.",
 		Fix: decision.FindAndExempt(placeUser, "ORIGIN", godwit.Edit{Object: godwit.Object{Resource: placeResource, Name: placeName}}).
-			Or(decision.EditObject(placeObject), keepForm()),
+			Or(decision.EditObject(placeObject()), keepForm()),
 	})
 	ReasonWebhookUnavailable = Reasons.Declare(godwit.Reason{
 		Name: "WebhookUnavailable", UserAction: true,
@@ -78,7 +78,7 @@ var (
 	ReasonObjectInvalid = Reasons.Declare(godwit.Reason{
 		Name: "ObjectInvalid", UserAction: true,
 		Meaning: "The API server refuses some object as it is stored, as a dry run shows.",
-		Fix:     decision.EditObject(placeObject).Or(keepForm()),
+		Fix:     decision.EditObject(placeObject()).Or(keepForm()),
 	})
 	ReasonUnreadableObjects = Reasons.Declare(godwit.Reason{
 		Name: "UnreadableObjects", UserAction: true,
@@ -86,6 +86,3 @@ var (
 		Fix:     distributeKey(),
 	})
 )
-
-// placeObject stands for an object that can't be written.
-var placeObject = godwit.Object{Resource: placeResource, Namespace: "NAMESPACE", Name: placeName}

@@ -1,0 +1,169 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
+)
+
+// Each fix is a function of the names in it: a finding calls it with those of its object, and the reason of the finding with
+// placeholders.
+
+const (
+	placeName    = "NAME"
+	placeVersion = "VERSION"
+)
+
+// placeObject stands for the object that a finding names.
+func placeObject() godwit.Object { return godwit.Object{Resource: "RESOURCE", Name: placeName} }
+
+// placeDependent stands for a dependent of an owner.
+func placeDependent() godwit.Object {
+	return godwit.Object{Resource: "RESOURCE", Namespace: "NAMESPACE", Name: placeName}
+}
+
+// placeCRD stands for a CRD that serves no version to name.
+func placeCRD() *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: placeName},
+		Spec:       apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: placeVersion}}},
+	}
+}
+
+// all has a run look for references that it would not look for by itself.
+const all = "All"
+
+// repair is a run that repairs references. Without an unserved version in spec.versions, a run does not look for them unless the
+// user asks.
+func repair(crd, references string) godwit.Fix {
+	return godwit.Do("repair them", godwit.RunMigration{CRD: crd, OwnerReferences: references})
+}
+
+func repairBefore(crd string) godwit.Fix {
+	return godwit.Do("before this release, repair them", godwit.RunMigration{CRD: crd, OwnerReferences: all})
+}
+
+func repairAfter(crd string) godwit.Fix {
+	return godwit.Do("if the release does not serve the storage version of today, repair them after this release", godwit.RunMigration{CRD: crd, OwnerReferences: all})
+}
+
+func serve(crd *apiextensionsv1.CustomResourceDefinition, version string) godwit.Fix {
+	return godwit.Do("serve version "+version, kube.SetServed(crd, true, version))
+}
+
+// serveAndRepair is for references that can't name the storage version before it is served.
+func serveAndRepair(served godwit.Fix, crd string) godwit.Fix {
+	return served.Then("repair them", godwit.RunMigration{CRD: crd})
+}
+
+func seeWhyUnlisted(crd string) godwit.Fix {
+	return godwit.Do("if the owners can't be listed, see why", godwit.PlanMigration{CRD: crd})
+}
+
+// keepDependent and deleteDependent are the choice about an object whose owner does not exist.
+func keepDependent(dependent string, remove godwit.Action) godwit.Fix {
+	return godwit.Do("to keep "+dependent+", remove the reference", remove)
+}
+
+func deleteDependent(o godwit.Object) godwit.Fix {
+	return godwit.Do("to delete it", godwit.Delete{Object: o})
+}
+
+// removeAt removes a reference of an object, if it is that of a UID.
+func removeAt(o godwit.Object, place string, uid any) godwit.Patch {
+	path := "/metadata/ownerReferences/" + place
+	return jsonPatch(o, test(path+"/uid", uid), operation("remove", path, nil))
+}
+
+// What to do about a rule that names a version. The first three have a place for the versions to name instead.
+const (
+	nameInWebhook  = "if the webhook knows %s, name it in the rule"
+	nameInPolicy   = "if its expressions fit %s, name it in the rule"
+	exclude        = "exclude %s"
+	removeFromRule = "remove the version from the rule"
+)
+
+// replace replaces a list of an object, if it is as it was read.
+func replace(o godwit.Object, path string, before, after []string, guards ...step) godwit.Patch {
+	return jsonPatch(o, append(guards, test(path, before), operation("replace", path, after))...)
+}
+
+// nameServed is for a rule that would name no version.
+func nameServed(o godwit.Object) godwit.Fix {
+	return godwit.Do("name a version that is served", godwit.Edit{Object: o})
+}
+
+// ruleFix are all ways to fix a rule of a list.
+func ruleFix(list string, knows ...string) godwit.Fix {
+	var fix godwit.Fix
+	for _, what := range append(knows, removeFromRule) {
+		if what != removeFromRule {
+			what = fmt.Sprintf(what, placeVersion)
+		}
+		fix = fix.Or(godwit.Do(what, replace(placeObject(), list+"/INDEX/apiVersions", []string{"OLD"}, []string{placeVersion})))
+	}
+	return fix.Or(nameServed(placeObject()))
+}
+
+// readParameters is about a policy. Both versions are an apiVersion.
+func readParameters(o godwit.Object, before, after, version string) godwit.Fix {
+	const path = "/spec/paramKind/apiVersion"
+	return godwit.Do("if its expressions fit "+version+", read the parameters at it", jsonPatch(o, test(path, before), operation("replace", path, after)))
+}
+
+// allowMeant is about a rule of a role.
+func allowMeant(o godwit.Object, path string, before, after []string) godwit.Fix {
+	return godwit.Do("allow what the rule is meant for", replace(o, path, before, after))
+}
+
+// removeRule is about a rule that would be empty.
+func removeRule(o godwit.Object) godwit.Fix {
+	return godwit.Do("remove the rule, or allow paths that are served", godwit.Edit{Object: o})
+}
+
+func deleteAPIService(name string) godwit.Fix {
+	return godwit.Do("delete it", godwit.Delete{Object: godwit.Object{Resource: "apiservice", Name: name}})
+}
+
+func convertWithoutWebhook(crd string) godwit.Fix {
+	return godwit.Do("convert without a webhook, since all versions have the same schema", godwit.Patch{
+		Object: kube.CRDObject(crd), Type: godwit.PatchMerge, Body: `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`,
+	})
+}
+
+func installService() godwit.Fix { return godwit.Do("install again what has this Service") }
+
+func rescueWithoutWebhook(crd string) godwit.Fix {
+	return godwit.Do("if it is gone for good, rescue the objects without it", godwit.RescueObjects{CRD: crd, WithoutWebhook: true})
+}
+
+// anyServed is for a CRD without a version to name.
+const anyServed = "a version that is served"
+
+func applyAt(apiVersion string) godwit.Fix {
+	return godwit.Do("write " + apiVersion + " in these manifests, and apply them")
+}
+
+// step is one operation of a JSON patch that a user runs.
+type step struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+func operation(op, path string, value any) step { return step{op, path, value} }
+
+func test(path string, value any) step { return step{"test", path, value} }
+
+func jsonPatch(o godwit.Object, steps ...step) godwit.Patch {
+	body, err := json.Marshal(steps)
+	if err != nil {
+		panic(err) // strings and lists of strings have a JSON form
+	}
+	return godwit.Patch{Object: o, Type: godwit.PatchJSON, Body: string(body)}
+}

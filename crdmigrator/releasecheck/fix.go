@@ -1,0 +1,110 @@
+package releasecheck
+
+import (
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
+)
+
+// Each fix is a function of the names in it: a finding calls it with those of its CRD, and the reason of the finding with
+// placeholders.
+
+const (
+	placeName    = "NAME"
+	placeVersion = "VERSION"
+)
+
+// placeCRD stands for the CRD of the cluster.
+func placeCRD() *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: placeName},
+		Spec:       apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: placeVersion}}},
+	}
+}
+
+// What the author of the file does about its list of versions, and about its conversion.
+const (
+	markOne          = "set storage: true on one entry of spec.versions"
+	markOneAlone     = markOne + ", and false on the others"
+	removeOne        = "remove one of its entries"
+	callVersion      = "call the version v1 or v1alpha1, for example"
+	addSchema        = "add a schema, even if the version is not served"
+	webhookOrNone    = "set strategy: Webhook, or remove the webhook"
+	noneOrWebhook    = "set strategy: None, or Webhook"
+	addClientConfig  = "say where the webhook is, in webhook.clientConfig"
+	setOne           = "set exactly one of url and service"
+	addReviewVersion = "set webhook.conversionReviewVersions: [v1]"
+	pruneUnknown     = "set preserveUnknownFields: false"
+)
+
+// oneOf has a way for each text.
+func oneOf(ways ...string) godwit.Fix {
+	var fix godwit.Fix
+	for _, do := range ways {
+		fix = fix.Or(godwit.Do(do))
+	}
+	return fix
+}
+
+func callIt(name string) string { return "call the CRD " + name }
+
+func leaveAs(value string) string {
+	return fmt.Sprintf("leave the field %s, or make a CRD of another name and move the objects", value)
+}
+
+func migrateFirst(crd string) godwit.Fix {
+	return godwit.Do("before this release migrate", godwit.RunMigration{CRD: crd})
+}
+
+func keepVersion(crd, version string) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("keep %s for one more release that stores another version", version)).
+		Then("migrate after that release", godwit.RunMigration{CRD: crd})
+}
+
+func addVersion(crd, version string) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("add version %s with served: false to the next release and to the CRD of the cluster", version), kube.AddVersions(crd, version)).
+		Then("migrate", godwit.RunMigration{CRD: crd})
+}
+
+func awaitDeletion() godwit.Fix { return godwit.Do("wait until it is gone, and check again") }
+
+func fixFile() godwit.Fix { return godwit.Do("fix the file, and check again") }
+
+func prove(crd string) godwit.Fix {
+	return godwit.Do("prove it from etcd", godwit.VerifyMigration{CRD: crd})
+}
+
+// unserveFirst is for versions that the CRD of the cluster serves: a run leaves what names one of these. A user who does not make
+// the releases patches the CRD.
+func unserveFirst(live *apiextensionsv1.CustomResourceDefinition, text string, versions ...string) godwit.Fix {
+	run := godwit.RunMigration{CRD: live.Name}
+	return godwit.Do(fmt.Sprintf("release first a CRD that does not serve %s, and migrate after that release", text), run).
+		Or(godwit.Do(fmt.Sprintf("if the releases are not yours, once no client uses %s", text), kube.SetServed(live, false, versions...), run))
+}
+
+// listFirst is what the reason asks for that the list of the objects failed with.
+func listFirst(fix godwit.Fix) godwit.Fix { return fix.Then("check again") }
+
+func serveStorage() godwit.Fix { return godwit.Do("set served: true on the storage version") }
+
+func serve(version string) godwit.Fix { return godwit.Do("set served: true on version " + version) }
+
+func unserveInRelease() godwit.Fix {
+	return godwit.Do("let a release come first that has it with served: false")
+}
+
+func keepConversion() godwit.Fix {
+	return oneOf("keep spec.conversion", "see that each version has the fields of all")
+}
+
+func keepFields(from, to string) godwit.Fix {
+	return oneOf(fmt.Sprintf("see that %s has all fields of %s", to, from), "convert by a webhook")
+}
+
+func tryFile() godwit.Fix {
+	return godwit.Do("have the API server try the file", godwit.TryFile{File: "FILE"})
+}

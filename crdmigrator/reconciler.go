@@ -35,14 +35,14 @@ func (r *CRDMigrator) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	case p == nil || crd.DeletionTimestamp != nil:
 		r.forget(crd.Name)
 		return reconcile.Result{}, nil
-	case r.nothingLeft(p, crd):
+	case r.isMigrated(p, crd):
 		return reconcile.Result{}, nil
 	}
 	plan, report, err := r.migrate(ctx, p, crd)
 	if err != nil && ctx.Err() != nil {
 		return reconcile.Result{}, err
 	}
-	return r.conclude(ctx, p, crd, pass{plan, report, err})
+	return r.resultOf(ctx, p, crd, pass{plan, report, err})
 }
 
 // pass is one attempt at a migration: the plan, and what became of it.
@@ -52,9 +52,9 @@ type pass struct {
 	err    error
 }
 
-// nothingLeft reports whether a CRD, as it was read, needs no work. The annotation alone does
+// isMigrated reports whether a CRD, as it was read, needs no work. The annotation alone does
 // not tell: a CRD that is restored brings old storedVersions back without a new generation.
-func (r *CRDMigrator) nothingLeft(p *profile, crd *apiextensionsv1.CustomResourceDefinition) bool {
+func (r *CRDMigrator) isMigrated(p *profile, crd *apiextensionsv1.CustomResourceDefinition) bool {
 	done := p.observes(crd) || r.remember(crd.Name).clean == kube.GenerationOf(crd)
 	return done && (kube.Trimmed(crd) || r.skips(StorageVersionMigrationPhase))
 }
@@ -78,9 +78,9 @@ func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextension
 	return *m.plan, report, err
 }
 
-// conclude renders what [decision.Next] decides about a pass. A failure is an error: the
+// resultOf renders what [decision.Next] decides about a pass. A failure is an error: the
 // operator's own rate limiter says when to try again.
-func (r *CRDMigrator) conclude(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, now pass) (reconcile.Result, error) {
+func (r *CRDMigrator) resultOf(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, now pass) (reconcile.Result, error) {
 	m := r.remember(crd.Name)
 	step := decision.Next(now.plan, now.report, now.err, m.history)
 	m.history = step.History
@@ -90,7 +90,7 @@ func (r *CRDMigrator) conclude(ctx context.Context, p *profile, crd *apiextensio
 	if step.History.Conflicts == 0 {
 		m.reported = time.Time{}
 	}
-	r.tellTrimmed(ctx, crd, now.report)
+	r.announceTrim(ctx, crd, now.report)
 	switch {
 	case step.Action == decision.ActionDone:
 		return reconcile.Result{}, r.finish(ctx, p, crd, now.report)
@@ -100,9 +100,9 @@ func (r *CRDMigrator) conclude(ctx context.Context, p *profile, crd *apiextensio
 		r.event(crd, corev1.EventTypeWarning, EventFailed, actionMigrate, step.Err.Error())
 		return reconcile.Result{}, step.Err
 	case now.err == nil:
-		r.tellConflicts(ctx, crd, step, now.report)
+		r.announceConflicts(ctx, crd, step, now.report)
 	default:
-		r.tellWaiting(ctx, crd, step, now.err)
+		r.logWaiting(ctx, crd, step, now.err)
 	}
 	return reconcile.Result{RequeueAfter: step.After}, nil
 }

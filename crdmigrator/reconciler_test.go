@@ -39,7 +39,7 @@ func TestWaitingIsReportedOncePerCause(t *testing.T) {
 		&decision.NotSettledError{Wait: 60 * time.Second},
 		others, others,
 	} {
-		if _, err := r.conclude(ctx, &profile{}, crd, pass{err: why}); err != nil {
+		if _, err := r.resultOf(ctx, &profile{}, crd, pass{err: why}); err != nil {
 			t.Errorf("%v is an error: %v", why, err)
 		}
 	}
@@ -68,7 +68,7 @@ func TestMigratedCountsWhatTheCacheOffered(t *testing.T) {
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"}}
 		c := fake.NewClientBuilder().WithScheme(schemeWith(t, apiextensionsv1.AddToScheme)).WithObjects(crd).Build()
 		r := &CRDMigrator{Client: c, clock: clock.RealClock{}, memory: map[string]*memory{}}
-		if _, err := r.conclude(ctx, &profile{observed: ObservedGenerationAnnotation}, crd, pass{report: test.report}); err != nil {
+		if _, err := r.resultOf(ctx, &profile{observed: ObservedGenerationAnnotation}, crd, pass{report: test.report}); err != nil {
 			t.Errorf("%s: %v", reason, err)
 		}
 		if len(said) != 1 || strings.Contains(said[0], "candidates") != test.want {
@@ -88,7 +88,7 @@ func TestEventNamesTheVersionThatWasStored(t *testing.T) {
 		Recorder: recorder, clock: clock.RealClock{}, memory: map[string]*memory{},
 	}
 	report := decision.Report{Trimmed: true, Checkpoint: evidence.Checkpoint{StorageVersion: "v3"}}
-	if _, err := r.conclude(t.Context(), &profile{observed: ObservedGenerationAnnotation}, crd, pass{report: report}); err != nil {
+	if _, err := r.resultOf(t.Context(), &profile{observed: ObservedGenerationAnnotation}, crd, pass{report: report}); err != nil {
 		t.Fatal(err)
 	}
 	if event := <-recorder.Events; !strings.Contains(event, "stored at v3") {
@@ -108,7 +108,7 @@ func TestEachFailureIsLogged(t *testing.T) {
 		ManagedFields: decision.Tally{Counts: godwit.Counts{Failed: 1}, Failures: []godwit.Failure{{Namespace: "shop", Name: "gull", Finding: godwit.Finding{Reason: decision.ReasonObjectTooLarge, Message: "too large"}}}},
 	}
 	r := &CRDMigrator{clock: clock.RealClock{}, memory: map[string]*memory{}}
-	if _, err := r.conclude(ctx, &profile{}, &apiextensionsv1.CustomResourceDefinition{}, pass{report: report}); err == nil {
+	if _, err := r.resultOf(ctx, &profile{}, &apiextensionsv1.CustomResourceDefinition{}, pass{report: report}); err == nil {
 		t.Error("a pass with failures reports success")
 	}
 	for _, want := range []string{
@@ -130,7 +130,7 @@ func TestNotConvergingIsReportedEachHour(t *testing.T) {
 	report := decision.Report{Storage: walk.Report{Counts: godwit.Counts{Deferred: 1}}}
 	const notConverging = 5          // passes, as in package storageversion
 	for range 2*60 + notConverging { // two hours, with a pass each minute
-		if result, err := r.conclude(t.Context(), &profile{}, &apiextensionsv1.CustomResourceDefinition{}, pass{report: report}); err != nil || result.RequeueAfter == 0 {
+		if result, err := r.resultOf(t.Context(), &profile{}, &apiextensionsv1.CustomResourceDefinition{}, pass{report: report}); err != nil || result.RequeueAfter == 0 {
 			t.Fatalf("%+v, %v", result, err)
 		}
 		now.SetTime(now.Now().Add(time.Minute))

@@ -60,7 +60,7 @@ func (r *CRDMigrator) logProgress(ctx context.Context) (progress func(decision.R
 	return func(report decision.Report) { latest.Store(&report) }, func() { cancel(); <-ended }
 }
 
-func (r *CRDMigrator) tellTrimmed(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, report decision.Report) {
+func (r *CRDMigrator) announceTrim(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, report decision.Report) {
 	if !report.Trimmed {
 		return
 	}
@@ -73,9 +73,9 @@ func (r *CRDMigrator) tellTrimmed(ctx context.Context, crd *apiextensionsv1.Cust
 	r.event(crd, corev1.EventTypeNormal, EventSucceeded, actionMigrate, "every object is stored at "+stored)
 }
 
-// tellWaiting logs why nothing happens, unless that is what was logged last. Which
+// logWaiting logs why nothing happens, unless that is what was logged last. Which
 // API server is gone for good only a user knows, who gets an event.
-func (r *CRDMigrator) tellWaiting(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, step decision.Step, why error) {
+func (r *CRDMigrator) logWaiting(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, step decision.Step, why error) {
 	m := r.remember(crd.Name)
 	if m.said == step.Message {
 		return
@@ -87,9 +87,9 @@ func (r *CRDMigrator) tellWaiting(ctx context.Context, crd *apiextensionsv1.Cust
 	}
 }
 
-// tellConflicts reports conflicts that don't end, and again each hour: the event is
+// announceConflicts reports conflicts that don't end, and again each hour: the event is
 // gone by then.
-func (r *CRDMigrator) tellConflicts(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, step decision.Step, report decision.Report) {
+func (r *CRDMigrator) announceConflicts(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, step decision.Step, report decision.Report) {
 	m, now, passes, what := r.remember(crd.Name), r.clock.Now(), step.History.Conflicts, report.Err().Error()
 	if !step.Stalled() || now.Sub(m.reported) < reportAgain {
 		log.FromContext(ctx).V(1).Info("Other clients changed objects during the pass", "passes", passes, "what", what)

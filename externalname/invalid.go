@@ -24,7 +24,7 @@ var (
 	})
 	ReasonNotUTF8 = Reasons.Declare(godwit.Reason{
 		Name: "NotUTF8", UserAction: true,
-		Meaning: "The text is no valid UTF-8, which annotations have to be.",
+		Meaning: "The text is not valid UTF-8, which annotations have to be.",
 		Fix:     godwit.Do("write the name in UTF-8"),
 	})
 	ReasonWrongSegmentCount = Reasons.Declare(godwit.Reason{
@@ -54,7 +54,7 @@ var (
 	})
 	ReasonNotGUID = Reasons.Declare(godwit.Reason{
 		Name: "NotGUID", UserAction: true,
-		Meaning: "A segment is no GUID of the expected form.",
+		Meaning: "A segment is not a GUID of the expected form.",
 		Fix:     godwit.Do("write the GUID as the external system returns it, in the form that the message shows"),
 	})
 	ReasonNotInEnum = Reasons.Declare(godwit.Reason{

@@ -37,7 +37,7 @@ banned=(
 )
 
 # Messages and help, as kubectl would say them: in text, and in the strings of Go, but for those of tests. The pattern is that of
-# banned. A table entry that is missing here, such as "X is no Y", cannot be told from proper use.
+# banned. A table entry that is missing here cannot be told from proper use.
 messages=(
 	'do not ask => skip the confirmation prompt'
 	'which [a-z -]+\? (give|specify) => specify --namespace or --all-namespaces'
@@ -46,14 +46,17 @@ messages=(
 	'(is|are) of no => does not define'
 	'(is|are|was|were) asked for => requested'
 	'is there twice => lists X twice, occurs twice'
-	'is no (name|duration|directory) => is not a valid name, is not a directory'
-	'what is no (?!longer) => what is not an X'
+	'(?<!there )(is|are) no (?!longer|more)\w+ => is not an X, is not a valid X'
 	'what names => references to'
 	'name books? => file of saved names'
 	'give it one => add one'
 	', as where => possibly because'
 	'(?-i:Rights) => Permissions'
 )
+
+# Functions and methods are verbs that say the effect, or predicates. These names say nothing: "look" is a scan or a connection, "say" and "tell"
+# print, log, report or announce, "those" and "at" select, and "move" is an update or a migration.
+functions='[lL]ook([A-Z]\w*)?|[sS]ays?([A-Z]\w*)?|[tT]ells?([A-Z]\w*)?|told|[tT]hose|[aA]t|move([A-Z]\w*)?|nothingLeft|conclude|offer|sightings?'
 
 # text lists what people read besides Go. Help texts are in it by the generated docs/reference/cli.md. A test of `godwit cluster
 # preflight` has the names of other projects and of the JSON contract, in which nothing can be in backticks.
@@ -87,6 +90,10 @@ check() {
 			found=1
 		fi
 	done
+	if git grep -nP "^func (\([^)]*\) )?($functions)[\[(]" -- '*.go' ':!*_test.go'; then
+		echo "words: a function is named after its effect, such as print, log, report, scan, is…, has…, needs…" >&2
+		found=1
+	fi
 	while read -r word; do patterns+=("$(camel "$word")"); done < <(extra_words)
 	if ((${#patterns[@]})) && git grep -nP "$(IFS='|' && echo "${patterns[*]}")" -- '*.go'; then
 		echo "words: .golangci.yml says what to write instead (misspell, extra-words)" >&2

@@ -45,11 +45,11 @@ func (r *result) Measure(ctx context.Context, b *frame.Bench) error {
 		return fmt.Errorf("measure the floor: %w", err)
 	}
 	frame.Logf("the switch takes %.1f s, the removal %.1f s", r.Floor.SwitchSeconds, r.Floor.RemovalSeconds)
-	return r.move(ctx, b, f)
+	return r.migrate(ctx, b, f)
 }
 
-// move creates the clusters and measures how they move.
-func (r *result) move(ctx context.Context, b *frame.Bench, f *fleet) error {
+// migrate creates the clusters and measures how they move.
+func (r *result) migrate(ctx context.Context, b *frame.Bench, f *fleet) error {
 	first, all := frame.Names("first", 1), frame.Names("move", r.Clusters)
 	if err := f.create(ctx, append(first, all...), ""); err != nil {
 		return err

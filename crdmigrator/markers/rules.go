@@ -184,7 +184,7 @@ func (r rules) checkOther(s subject) []Finding {
 		return nil
 	}
 	return []Finding{s.finding(first.line, NotRoot,
-		"this marker does nothing, since the type is no root of an API (a struct marked +%s=true, not a list): move it to the one meant, or remove it", rootMarker)}
+		"this marker does nothing, since the type is not a root of an API (a struct marked +%s=true, not a list): move it to the one meant, or remove it", rootMarker)}
 }
 
 func (s subject) finding(line int, reason *godwit.Reason, format string, args ...any) Finding {

@@ -56,7 +56,7 @@ var (
 	})
 	ReasonInvalidVersion = Reasons.Declare(godwit.Reason{
 		Name: "InvalidVersion", UserAction: true,
-		Meaning: "A version occurs twice, has a name that is no DNS label, or has no schema.",
+		Meaning: "A version occurs twice, has a name that is not a DNS label, or has no schema.",
 		Fix:     oneOf(removeOne, callVersion, addSchema),
 	})
 	ReasonImmutableField = Reasons.Declare(godwit.Reason{

@@ -116,11 +116,11 @@ func (j Journal) change(spec *apiextensionsv1.CustomResourceDefinitionSpec, mani
 		}
 	}
 	for _, name := range j.Added {
-		if at(*spec, name) < 0 {
+		if versionIndex(*spec, name) < 0 {
 			spec.Versions = append(spec.Versions, versionFrom(manifest, name))
 		}
 	}
-	if at(*spec, probeVersion) < 0 {
+	if versionIndex(*spec, probeVersion) < 0 {
 		probe := versionFrom(nil, probeVersion)
 		probe.Served = true
 		spec.Versions = append(spec.Versions, probe)
@@ -159,7 +159,7 @@ func (j Journal) lost(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	return all
 }
 
-func at(spec apiextensionsv1.CustomResourceDefinitionSpec, version string) int {
+func versionIndex(spec apiextensionsv1.CustomResourceDefinitionSpec, version string) int {
 	return slices.IndexFunc(spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
 }
 
@@ -167,7 +167,7 @@ func at(spec apiextensionsv1.CustomResourceDefinitionSpec, version string) int {
 // field.
 func versionFrom(manifest *apiextensionsv1.CustomResourceDefinition, name string) apiextensionsv1.CustomResourceDefinitionVersion {
 	if manifest != nil {
-		if i := at(manifest.Spec, name); i >= 0 && manifest.Spec.Versions[i].Schema != nil {
+		if i := versionIndex(manifest.Spec, name); i >= 0 && manifest.Spec.Versions[i].Schema != nil {
 			return apiextensionsv1.CustomResourceDefinitionVersion{Name: name, Schema: manifest.Spec.Versions[i].Schema.DeepCopy()}
 		}
 	}

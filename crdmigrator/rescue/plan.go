@@ -92,7 +92,7 @@ func PlanFor(f Facts, o Options) Plan {
 		p.WithoutWebhook, p.Unserved = true, otherServed(crd.Spec)
 	}
 	for _, v := range p.Missing {
-		if o.Manifest == nil || at(o.Manifest.Spec, v) < 0 {
+		if o.Manifest == nil || versionIndex(o.Manifest.Spec, v) < 0 {
 			p.Permissive = append(p.Permissive, v)
 		}
 	}

@@ -83,7 +83,7 @@ func (r *run) undo(ctx context.Context) error {
 	before := r.journal.StoredVersions
 	spec := *r.crd.Spec.DeepCopy()
 	r.journal.restore(&spec)
-	allowed := slices.DeleteFunc(slices.Clone(before), func(v string) bool { return at(spec, v) < 0 })
+	allowed := slices.DeleteFunc(slices.Clone(before), func(v string) bool { return versionIndex(spec, v) < 0 })
 	if storage := kube.StorageVersion(r.crd); !slices.Contains(allowed, storage) {
 		allowed = append(allowed, storage)
 	}

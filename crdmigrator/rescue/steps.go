@@ -44,7 +44,7 @@ type run struct {
 	report  Report
 }
 
-func (r *run) say(format string, args ...any) {
+func (r *run) logf(format string, args ...any) {
 	r.options.Progress(Progress{Message: fmt.Sprintf(format, args...)})
 }
 
@@ -110,7 +110,7 @@ func (r *run) begin(ctx context.Context) error {
 		return err
 	}
 	if len(r.journal.Added) > 0 {
-		r.say("added version %s, which is not served", strings.Join(r.journal.Added, ", "))
+		r.logf("added version %s, which is not served", strings.Join(r.journal.Added, ", "))
 	}
 	var all []string
 	for _, v := range r.crd.Spec.Versions {
@@ -175,7 +175,7 @@ func (r *run) readAll(ctx context.Context) error {
 }
 
 func (r *run) replaceConverter(ctx context.Context) error {
-	r.say("the conversion webhook does not convert: the API server converts without it, and serves only %s", kube.StorageVersion(r.crd))
+	r.logf("the conversion webhook does not convert: the API server converts without it, and serves only %s", kube.StorageVersion(r.crd))
 	err := r.write(ctx, func(spec *apiextensionsv1.CustomResourceDefinitionSpec, j *Journal) {
 		if j.Conversion == nil && spec.Conversion != nil {
 			j.replaceConverter(*spec)
@@ -186,7 +186,7 @@ func (r *run) replaceConverter(ctx context.Context) error {
 }
 
 func (r *run) addVersion(ctx context.Context, version string) error {
-	r.say("objects are stored at %s as well", version)
+	r.logf("objects are stored at %s as well", version)
 	err := r.write(ctx, func(spec *apiextensionsv1.CustomResourceDefinitionSpec, j *Journal) {
 		if !slices.Contains(j.Added, version) {
 			j.Added = append(j.Added, version)
@@ -261,7 +261,7 @@ func (r *run) rewrite(ctx context.Context) error {
 		case !again:
 			return errors.Join(r.checkReverted(ctx), cmp.Or(err, ErrIncomplete))
 		case step.History.Conflicts == history.Conflicts:
-			r.say("%s", step.Message)
+			r.logf("%s", step.Message)
 		}
 		history = step.History
 		if err := walk.Wait(ctx, min(step.After, maxPause)); err != nil {

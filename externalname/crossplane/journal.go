@@ -144,7 +144,7 @@ func (j journal) patch(ctx context.Context, o client.Object, metadata map[string
 	}
 	written, ok := o.DeepCopyObject().(client.Object)
 	if !ok {
-		return fmt.Errorf("%T is no object", o)
+		return fmt.Errorf("%T is not an object", o)
 	}
 	if err := j.client.Patch(ctx, written, client.RawPatch(types.MergePatchType, body), fieldOwner); err != nil {
 		return err
@@ -224,7 +224,7 @@ func (j journal) writeOwn(ctx context.Context, o client.Object) error {
 func (j journal) reread(ctx context.Context, mg client.Object, nameBefore string, c changes) error {
 	live, ok := mg.DeepCopyObject().(client.Object)
 	if !ok {
-		return fmt.Errorf("%T is no object", mg)
+		return fmt.Errorf("%T is not an object", mg)
 	}
 	if err := j.live.Get(ctx, client.ObjectKeyFromObject(mg), live); err != nil {
 		return err
@@ -276,7 +276,7 @@ func (f finalizer) RemoveFinalizer(ctx context.Context, o resource.Object) error
 func (f finalizer) write(ctx context.Context, o resource.Object, finalizers []string) error {
 	object, ok := o.(client.Object)
 	if !ok {
-		return fmt.Errorf("%T is no object", o)
+		return fmt.Errorf("%T is not an object", o)
 	}
 	if err := f.journal.patch(ctx, object, map[string]any{"finalizers": finalizers}); err != nil {
 		return fmt.Errorf("write finalizers: %w", err)

@@ -47,7 +47,7 @@ func jsonFields(mg resource.Managed, path ...string) ([]string, error) {
 		kind = kind.Elem()
 	}
 	if kind.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("field %s of %T is no struct", strings.Join(path, "."), mg)
+		return nil, fmt.Errorf("field %s of %T is not a struct", strings.Join(path, "."), mg)
 	}
 	return fieldsOf(kind), nil
 }

@@ -108,7 +108,7 @@ func (r Resource[M, K, X]) Setup(m manager.Manager, o xpcontroller.Options, furt
 	}
 	kind, ok := object.(client.Object)
 	if !ok {
-		return fmt.Errorf("configure %s: %T is no object", r.Kind.Kind, object)
+		return fmt.Errorf("configure %s: %T is not an object", r.Kind.Kind, object)
 	}
 	return ctrl.NewControllerManagedBy(m).
 		Named(name).

@@ -124,7 +124,7 @@ var reserved = []string{
 func (p place) check() error {
 	for _, name := range p.names {
 		if !identifier.MatchString(name) || strings.Contains(name, "__") || slices.Contains(reserved, name) {
-			return fmt.Errorf("field %q of %s is no identifier of CEL: use a webhook", name, p.cel())
+			return fmt.Errorf("field %q of %s is not an identifier of CEL: use a webhook", name, p.cel())
 		}
 	}
 	return nil

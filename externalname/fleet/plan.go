@@ -62,7 +62,7 @@ var Reasons godwit.Catalog
 var (
 	ReasonNotManaged = Reasons.Declare(godwit.Reason{
 		Name:    "NotManaged",
-		Meaning: "The object has no spec.forProvider, so that it is no managed resource.",
+		Meaning: "The object has no spec.forProvider, so that it is not a managed resource.",
 		Fix:     godwit.Do("nothing is left to do: its name does not identify an external resource"),
 	})
 	ReasonUpjet = Reasons.Declare(godwit.Reason{

@@ -62,7 +62,7 @@ var Table = []Row{
 	// No answer.
 	{"a kind that discovery does not list", Confirm, "an API server that starts does not list all CRDs", isNoMatch},
 	{"no connection, or one that ends: DNS, TLS, refused, reset, EOF, timeout", Retry, "a server is about to start, or was stopped", transportFault},
-	{"a body that is no object, any other error", CallerDecides, "it says nothing about the next request", func(failure) bool { return true }},
+	{"a body that is not an object, any other error", CallerDecides, "it says nothing about the next request", func(failure) bool { return true }},
 }
 
 // TreatmentOf returns the treatment of a failed request.

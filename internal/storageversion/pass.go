@@ -72,12 +72,12 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 		OnPage:   beforePage,
 		OnEnd:    r.rewriter.tally.end,
 		OnObject: func(w walk.Report) {
-			r.progress.tell(func(now *decision.Report) {
+			r.progress.report(func(now *decision.Report) {
 				now.Storage, now.Candidates, now.ManagedFields, now.Waiting = w, r.cached, r.rewriter.tally.report(), ""
 			})
 		},
 	})
-	r.moveCursor(r.storage.Cursor)
+	r.advanceCursor(r.storage.Cursor)
 	var list *listing.Error
 	switch {
 	case errors.As(err, &list) && ctx.Err() == nil:
@@ -92,7 +92,7 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 func (r *run) retry(err error) (time.Duration, bool) {
 	wait, again := retry(err)
 	if again {
-		r.progress.tell(func(now *decision.Report) { now.Waiting = quote.Line(apierror.Message(err)) })
+		r.progress.report(func(now *decision.Report) { now.Waiting = quote.Line(apierror.Message(err)) })
 	}
 	return wait, again
 }
@@ -114,7 +114,7 @@ func (r *run) beforePage(ctx context.Context, w walk.Report) error {
 	if err := r.ensureCheckpoint(ctx, w.ResourceVersion); err != nil || r.evidence.IsStored() {
 		return err
 	}
-	r.moveCursor(w.Cursor)
+	r.advanceCursor(w.Cursor)
 	return r.evidence.SaveNowAndThen(ctx)
 }
 
@@ -171,12 +171,12 @@ func (r *run) ensureCheckpoint(ctx context.Context, listed string) error {
 		decision.ErrChanged, r.epoch().gvr.GroupResource(), listed))
 }
 
-// moveCursor moves the checkpoint's cursor forward. Only the API server's own list shows
+// advanceCursor moves the checkpoint's cursor forward. Only the API server's own list shows
 // every object before it: a list of an embedder's reader moves no cursor, and a run that
 // resumes skips what it has rewritten by resourceVersion.
-func (r *run) moveCursor(key string) {
+func (r *run) advanceCursor(key string) {
 	if !r.source.borrowed {
-		r.evidence.MoveCursor(key)
+		r.evidence.AdvanceCursor(key)
 	}
 }
 
@@ -301,7 +301,7 @@ func (r *run) migrateCached(ctx context.Context) error {
 		Limiter: r.options.Limiter, Attempts: r.options.Attempts, Retry: retry, Cause: cause, Reason: FailureReason,
 		OnPage: func(ctx context.Context, w walk.Report) error { return r.ensureCheckpoint(ctx, w.ResourceVersion) },
 		OnObject: func(w walk.Report) {
-			r.progress.tell(func(now *decision.Report) { *now = decision.Report{Candidates: w} })
+			r.progress.report(func(now *decision.Report) { *now = decision.Report{Candidates: w} })
 		},
 	})
 	if err != nil {

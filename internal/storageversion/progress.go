@@ -25,7 +25,7 @@ func (p *progress) begin() {
 	p.now.Storage.Remaining = -1
 }
 
-func (p *progress) tell(update func(*decision.Report)) {
+func (p *progress) report(update func(*decision.Report)) {
 	if p.listener == nil {
 		return
 	}

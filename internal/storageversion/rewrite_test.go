@@ -75,7 +75,7 @@ func TestDoneIgnoresTheCursorOfTheSameRun(t *testing.T) {
 	r.epoch.Store(&epoch{})
 	r.baseline.Store(&evidence.Baseline{Since: "100"})
 	e := evidence.NewRun("widgets.example.com", nil, time.Now, &r.baseline)
-	e.MoveCursor("ns/z")
+	e.AdvanceCursor("ns/z")
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", ResourceVersion: "50"}}
 	if done, err := r.done(o); done || err != nil {
 		t.Errorf("done = %t, %v; a list that started again would be skipped", done, err)

@@ -30,7 +30,7 @@ func parse(data []byte) (any, error) {
 		return nil, errors.New("it is not UTF-8")
 	}
 	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
-		return nil, fmt.Errorf("it is no JSON: %w", err)
+		return nil, fmt.Errorf("it is not JSON: %w", err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -40,7 +40,7 @@ func parse(data []byte) (any, error) {
 func parseValue(decoder *json.Decoder, path string, depth int) (any, error) {
 	token, err := decoder.Token()
 	if err != nil {
-		return nil, fmt.Errorf("it is no JSON at %s: %w", shown(path), err)
+		return nil, fmt.Errorf("it is not JSON at %s: %w", shown(path), err)
 	}
 	switch token := token.(type) {
 	case json.Number:
@@ -63,7 +63,7 @@ func parseObject(decoder *json.Decoder, path string, depth int) (any, error) {
 	for decoder.More() {
 		token, err := decoder.Token()
 		if err != nil {
-			return nil, fmt.Errorf("it is no JSON at %s: %w", shown(path), err)
+			return nil, fmt.Errorf("it is not JSON at %s: %w", shown(path), err)
 		}
 		key, _ := token.(string)
 		at := fieldPath(path, key)

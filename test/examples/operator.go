@@ -44,7 +44,7 @@ func (p *play) startOperator(ctx context.Context) (*operator, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("compile %s: %w\n%s", p.dir, err, out)
 	}
-	p.say("compiled on the libraries of its go.mod, in %s", time.Since(began).Round(time.Second))
+	p.print("compiled on the libraries of its go.mod, in %s", time.Since(began).Round(time.Second))
 	config, err := p.plane.AddUser(p.name)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (p *play) start(ctx context.Context, program string, args ...string) (*oper
 		cancel()
 		return nil, err
 	}
-	p.say("$ %s --settle=%s", p.name, settle)
+	p.print("$ %s --settle=%s", p.name, settle)
 	go func() {
 		defer close(o.ended)
 		p.show(log)
@@ -116,7 +116,7 @@ func (p *play) show(log io.Reader) {
 	for lines.Scan() {
 		var entry map[string]any
 		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
-			p.say("| %s", lines.Text()) // a panic is no JSON
+			p.print("| %s", lines.Text()) // a panic is not JSON
 			continue
 		}
 		if entry["controller"] != "crdmigrator" && entry["level"] != "error" {
@@ -130,7 +130,7 @@ func (p *play) show(log io.Reader) {
 				fmt.Fprintf(&text, " %s=%s", key, value)
 			}
 		}
-		p.say("| %s", text.String())
+		p.print("| %s", text.String())
 	}
 }
 

@@ -64,7 +64,7 @@ func newPlay(e example, plane *controlplane.ControlPlane, dir string, out io.Wri
 	return &play{example: e, plane: plane, dir: filepath.Join(dir, e.name), out: out}
 }
 
-func (p *play) say(format string, args ...any) {
+func (p *play) print(format string, args ...any) {
 	fmt.Fprintf(p.out, "  "+format+"\n", args...)
 }
 
@@ -97,7 +97,7 @@ func (p *play) run(ctx context.Context) (err error) {
 	if err := o.stop(); err != nil {
 		return err
 	}
-	p.say("the operator ended on SIGTERM, with exit code 0")
+	p.print("the operator ended on SIGTERM, with exit code 0")
 	return p.checkLeft(ctx)
 }
 
@@ -140,7 +140,7 @@ func (p *play) installOldRelease(ctx context.Context, release []*apiextensionsv1
 				return fmt.Errorf("create an object of %s: %w", crd.Name, err)
 			}
 		}
-		p.say("%s: %d objects at v1", crd.Name, objects)
+		p.print("%s: %d objects at v1", crd.Name, objects)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (p *play) upgrade(ctx context.Context, release []*apiextensionsv1.CustomRes
 			return err
 		}
 	}
-	p.say("applied crd.yaml: v2 becomes the storage version")
+	p.print("applied crd.yaml: v2 becomes the storage version")
 	return nil
 }
 
@@ -179,7 +179,7 @@ func (p *play) unserve(ctx context.Context, o *operator) error {
 	if err != nil {
 		return err
 	}
-	p.say("stopped serving v1 of %s", p.migrates)
+	p.print("stopped serving v1 of %s", p.migrates)
 	err = o.await(ctx, "managedFields to be cleaned", func() (bool, error) {
 		crd, err := p.crd(ctx, p.migrates)
 		return err == nil && crd.Annotations[p.observed] == strconv.FormatInt(crd.Generation, 10), err
@@ -204,7 +204,7 @@ func (p *play) unserve(ctx context.Context, o *operator) error {
 			return fmt.Errorf("managedFields of %s name %v, want v2", object.GetName(), sets.List(versions))
 		}
 	}
-	p.say("managedFields of %d objects name v2 only: v1 can be removed", len(all.Items))
+	p.print("managedFields of %d objects name v2 only: v1 can be removed", len(all.Items))
 	return nil
 }
 
@@ -229,7 +229,7 @@ func (p *play) checkStored(ctx context.Context, name, version, why string) error
 	if n := counts[group+"/"+version]; n != objects || len(counts) != 1 {
 		return fmt.Errorf("etcd holds %v of %s, want %d at %s", counts, name, objects, version)
 	}
-	p.say("%s: etcd holds all %d objects at %s; %s", name, objects, version, why)
+	p.print("%s: etcd holds all %d objects at %s; %s", name, objects, version, why)
 	return nil
 }
 

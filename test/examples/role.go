@@ -92,7 +92,7 @@ func (p *play) grant(ctx context.Context, config *rest.Config) error {
 			return err
 		}
 	}
-	p.say("user %s has exactly the permissions of the markers in main.go", p.name)
+	p.print("user %s has exactly the permissions of the markers in main.go", p.name)
 	return nil
 }
 

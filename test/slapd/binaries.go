@@ -29,7 +29,7 @@ func find() (installation, error) {
 		candidates = append([]string{program}, candidates...)
 	}
 	for _, program := range candidates {
-		if i, ok := at("/", program); ok {
+		if i, ok := installationAt("/", program); ok {
 			return i, nil
 		}
 	}
@@ -39,7 +39,7 @@ func find() (installation, error) {
 	}
 	for {
 		root := filepath.Join(dir, "bin", "slapd")
-		if i, ok := at(root, filepath.Join(root, "usr", "sbin", "slapd")); ok {
+		if i, ok := installationAt(root, filepath.Join(root, "usr", "sbin", "slapd")); ok {
 			libraries, err := filepath.Glob(filepath.Join(root, "usr", "lib", "*-linux-gnu*"))
 			if err == nil && len(libraries) > 0 {
 				i.libraries = libraries[0]
@@ -53,8 +53,8 @@ func find() (installation, error) {
 	}
 }
 
-// at reports whether the root folder has the program with its schemas.
-func at(root, program string) (installation, bool) {
+// installationAt reports whether the root folder has the program with its schemas.
+func installationAt(root, program string) (installation, bool) {
 	if !exists(program) {
 		return installation{}, false
 	}

@@ -68,7 +68,7 @@ echo "docs: checking the links of all Markdown files"
 
 echo "docs: building version $version"
 export PYTHONDONTWRITEBYTECODE=1 GODWIT_DOCS_VERSION=$version GODWIT_DOCS_OUT=$work/site GODWIT_DOCS_SCRIPTS=$installed/scripts
-# Its banner about another program is no part of the build.
+# Its banner about another program is not a part of the build.
 if ! NO_MKDOCS_2_WARNING=1 "$installed/bin/mkdocs" build --config-file mkdocs.yml >"$work/mkdocs.log" 2>&1; then
 	grep -v '^INFO' "$work/mkdocs.log" >&2
 	fail "nothing was written: correct the lines above"

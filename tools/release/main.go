@@ -59,14 +59,14 @@ func run(ctx context.Context, args []string) error {
 	}}
 	switch args[0] {
 	case "make":
-		return o.makeAndTell(ctx)
+		return o.makeAndReport(ctx)
 	case "check":
 		return o.check(ctx)
 	}
 	return fmt.Errorf("unknown command %s: give make or check", args[0])
 }
 
-func (o options) makeAndTell(ctx context.Context) error {
+func (o options) makeAndReport(ctx context.Context) error {
 	commit, err := o.make(ctx)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ missing() {
 if PATH=$PATH:/usr/sbin:/usr/local/libexec command -v slapd >/dev/null || [[ -x $installed/usr/sbin/slapd ]]; then
 	exit 0
 fi
-command -v apt-get >/dev/null && command -v dpkg >/dev/null || missing "not installed, and this is no Debian"
+command -v apt-get >/dev/null && command -v dpkg >/dev/null || missing "not installed, and this is not Debian"
 
 # One rename installs everything, so that an interrupted download never looks complete.
 mkdir -p "$bin"

@@ -102,7 +102,7 @@ func (a *Agent) readCommand(e message.Envelope) (command, refusal, error) {
 		}
 		c.Command, c.role, c.target = b.Command, hub.Target, &b
 	default:
-		return command{}, refusedNotExpected, fmt.Errorf("a message of type %s is no command", h.Type)
+		return command{}, refusedNotExpected, fmt.Errorf("a message of type %s is not a command", h.Type)
 	}
 	if c.Stage != h.Stage || c.Attempt != h.Attempt {
 		return command{}, refusedMalformed, fmt.Errorf("the header is about stage %s, attempt %d, and the command about stage %s, attempt %d", h.Stage, h.Attempt, c.Stage, c.Attempt)

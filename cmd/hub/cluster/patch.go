@@ -18,7 +18,7 @@ func Patch(ctx context.Context, c client.Writer, o client.Object, edit func() er
 	}
 	before, ok := o.DeepCopyObject().(client.Object)
 	if !ok {
-		return fmt.Errorf("patch %s: the copy of %T is no object", o.GetName(), o)
+		return fmt.Errorf("patch %s: the copy of %T is not an object", o.GetName(), o)
 	}
 	if err := edit(); err != nil {
 		return err

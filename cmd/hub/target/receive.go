@@ -56,7 +56,7 @@ func (h Hub) check(r message.Resources) (objects []cluster.Object, user string, 
 	var references []resource.Reference
 	for i, text := range r.Objects {
 		if err := json.Unmarshal(text, &contents[i]); err != nil {
-			return nil, "", cluster.Fail(cluster.ReasonRefusedObject, "object %d of cluster %s is no JSON object", i, r.Cluster)
+			return nil, "", cluster.Fail(cluster.ReasonRefusedObject, "object %d of cluster %s is not a JSON object", i, r.Cluster)
 		}
 		if _, ok := resource.For(r.Cluster, contents[i], h.MigrationRules()); ok {
 			references = append(references, resource.References(contents[i], h.MigrationRules())...)

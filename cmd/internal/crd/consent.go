@@ -29,8 +29,8 @@ func question(a *frame.App, s *session, findings []finding, also string) (string
 	return fmt.Sprintf("\n%sMigrate them on %s?", also, s.Where()), nil
 }
 
-// sayWarnings prints the warnings of the plan if the command does not ask.
-func sayWarnings(a *frame.App, findings []finding) {
+// printWarnings prints the warnings of the plan if the command does not ask.
+func printWarnings(a *frame.App, findings []finding) {
 	for _, f := range findings {
 		for _, w := range f.plan.Warnings {
 			a.Console.Printf("warning: %s\n", render.NewProblem(w, a.Remedies()).Line())

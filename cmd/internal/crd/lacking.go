@@ -114,9 +114,9 @@ func renamed(u *decision.UnlistedError, lacks *frame.ActionableError) *decision.
 	return &named
 }
 
-// sayLacking prints one line with the missing permissions for all CRDs and with the command
+// printLacking prints one line with the missing permissions for all CRDs and with the command
 // that grants them.
-func sayLacking(ctx context.Context, a *frame.App, s *session, findings []finding) {
+func printLacking(ctx context.Context, a *frame.App, s *session, findings []finding) {
 	var unlistable, unwritable int64
 	unseen := false
 	for _, f := range findings {

@@ -72,7 +72,7 @@ func (o *planOptions) migratorOptions() storageversion.Options {
 }
 
 func (o *planOptions) run(ctx context.Context) error {
-	s, findings, err := look(ctx, o.App, crdpermission.Plan, o.Selection, o.migratorOptions())
+	s, findings, err := connectAndPlan(ctx, o.App, crdpermission.Plan, o.Selection, o.migratorOptions())
 	if err != nil {
 		return err
 	}
@@ -90,13 +90,13 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sayProblems(o.App, findings)
-	sayLacking(ctx, o.App, s, findings)
+	printProblems(o.App, findings)
+	printLacking(ctx, o.App, s, findings)
 	return frame.Exit(planCode(findings))
 }
 
-// look connects and observes the selected CRDs.
-func look(ctx context.Context, a *frame.App, c permission.Command, sel Selection, o storageversion.Options) (*session, []finding, error) {
+// connectAndPlan connects and observes the selected CRDs.
+func connectAndPlan(ctx context.Context, a *frame.App, c permission.Command, sel Selection, o storageversion.Options) (*session, []finding, error) {
 	s, err := connect(ctx, a, frame.Purpose{Command: c, Scope: sel.arguments(o.Write)}, o)
 	if err != nil {
 		return nil, nil, err
@@ -122,7 +122,7 @@ func readable(findings []finding, w remedy.Writer) []crdreport.Plan {
 	return plans
 }
 
-func sayProblems(a *frame.App, findings []finding) {
+func printProblems(a *frame.App, findings []finding) {
 	for _, f := range findings {
 		if f.problem != nil {
 			a.Console.Problem(f.problem)

@@ -117,7 +117,7 @@ func (p *references) scanAndRepair(ctx context.Context, owners []ownerreference.
 		return err
 	}
 	if len(scan.Unread) > 0 {
-		p.sayUnread(scan.Unread)
+		p.printUnread(scan.Unread)
 	}
 	for _, o := range owners {
 		e := end(o.CRD)
@@ -169,13 +169,13 @@ func (p *references) repair(ctx context.Context, o ownerreference.Owners, depend
 	done, err := repairer.Run(ctx, repairable, nil)
 	e.take(done)
 	if slices.ContainsFunc(done.Failures, func(f godwit.Failure) bool { return render.IsForbidden(f.Reason) }) {
-		p.sayLacking(ctx, repairable)
+		p.printLacking(ctx, repairable)
 	}
 	return err
 }
 
-// sayLacking prints the command that grants the permissions to repair dependents.
-func (p *references) sayLacking(ctx context.Context, dependents []*ownerreference.Dependent) {
+// printLacking prints the command that grants the permissions to repair dependents.
+func (p *references) printLacking(ctx context.Context, dependents []*ownerreference.Dependent) {
 	grant, user := p.Purpose, p.WhoAmI(ctx)
 	grant.Scope = slices.Clone(grant.Scope)
 	for _, d := range dependents {
@@ -224,8 +224,8 @@ func (p *references) fail(ctx context.Context, e *ending, err error) {
 	e.addFailure(f)
 }
 
-// sayUnread prints one line for all resources that were not read.
-func (p *references) sayUnread(unread []ownerreference.Unread) {
+// printUnread prints one line for all resources that were not read.
+func (p *references) printUnread(unread []ownerreference.Unread) {
 	p.board.note(fmt.Sprintf("? the ownerReferences of %s were not read, such as %s: %s; see: %s crd doctor",
 		render.Count(int64(len(unread)), "resource", "resources"), unread[0].Resource, unread[0].Message, p.Purpose.Program))
 }

@@ -111,7 +111,7 @@ type run struct {
 
 // plan reads the CRDs, and refuses a run of named CRDs of which one can't be read.
 func (o *runOptions) plan(ctx context.Context) (frame.Change, error) {
-	s, findings, err := look(ctx, o.App, crdpermission.Run, o.Selection, o.migratorOptions())
+	s, findings, err := connectAndPlan(ctx, o.App, crdpermission.Run, o.Selection, o.migratorOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -123,9 +123,9 @@ func (o *runOptions) plan(ctx context.Context) (frame.Change, error) {
 		}
 		return nil, frame.Exit(frame.Error)
 	}
-	sayLacking(ctx, o.App, s, findings)
+	printLacking(ctx, o.App, s, findings)
 	if !r.asks() && o.change.DryRun() != frame.DryRunClient {
-		sayWarnings(o.App, findings) // which the plan before a question has
+		printWarnings(o.App, findings) // which the plan before a question has
 	}
 	return r, nil
 }
@@ -200,7 +200,7 @@ func (r *run) write() error {
 		return crdreport.WriteRuns(w, style, shown, folded)
 	})
 	if err == nil {
-		sayProblems(r.App, r.findings)
+		printProblems(r.App, r.findings)
 	}
 	return err
 }

@@ -70,7 +70,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = kv.Close() }()
-	s, findings, err := look(ctx, o.App, crdpermission.Verify, o.Selection, storageversion.Options{})
+	s, findings, err := connectAndPlan(ctx, o.App, crdpermission.Verify, o.Selection, storageversion.Options{})
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	if err := frame.Print(o.App, o.output, crdreport.VerificationList(items), crdreport.WriteVerifications); err != nil {
 		return err
 	}
-	sayProblems(o.App, findings)
+	printProblems(o.App, findings)
 	return frame.Exit(verifyCode(items, findings))
 }
 

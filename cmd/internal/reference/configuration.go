@@ -35,7 +35,7 @@ func configurationPage() (string, error) {
 	fmt.Fprintf(&page, "\n## Controllers\n\n")
 	controllers := newTable("controller", "switched by", "meaning")
 	controllers.row(code(operator.StorageVersionMigrator), code(operator.EnableVariable),
-		"Migrates the CRDs in scope. It runs unless the variable is false. A value that is no boolean fails the start. `--controllers` takes precedence.")
+		"Migrates the CRDs in scope. It runs unless the variable is false. A value that is not a boolean fails the start. `--controllers` takes precedence.")
 	controllers.row(code(operator.RevisionUpgrader), code(operator.EnableRevisionUpgrader),
 		"Upgrades KubeVirt's ControllerRevisions as triggers ask for it. It runs if the variable is true; the rest is as above.")
 	controllers.row(code(operator.ClusterMigration), code(operator.EnableClusterMigration),

@@ -43,7 +43,7 @@ func constantOf(s ast.Spec) (constant, error) {
 	c := constant{name: value.Names[0].Name}
 	literal, ok := value.Values[0].(*ast.BasicLit)
 	if !ok {
-		return c, fmt.Errorf("%s is no literal", c.name)
+		return c, fmt.Errorf("%s is not a literal", c.name)
 	}
 	var err error
 	if c.value, err = strconv.Unquote(literal.Value); err != nil {

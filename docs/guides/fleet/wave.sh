@@ -21,7 +21,7 @@ while read -r cluster || [[ -n $cluster ]]; do # the last line may have no line 
 	}
 	godwit version --client -o json >"$out/0-version.json"
 	# The first plan is the state before: a wave that is resumed keeps it. Exit code 1 means that there is work, which the
-	# run does, and 3 that something blocks it. A plan of what was not read is no state.
+	# run does, and 3 that something blocks it. A plan of what was not read is not a state.
 	if [[ ! -s $out/1-plan.json ]]; then
 		before=0
 		godwit plan --contexts="$cluster" "${looks[@]}" -o json --file="$out/1-plan.json" 2>/dev/null </dev/null || before=$?

@@ -30,7 +30,7 @@ func Run(ctx context.Context, o stage.Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.closeHubs()) }()
-	if err := stage.Run(ctx, d.begin, d.enroll, d.move, d.partial, d.abort); err != nil {
+	if err := stage.Run(ctx, d.begin, d.enroll, d.migrateClusters, d.partial, d.abort); err != nil {
 		return err
 	}
 	return d.End(ctx, d.sum, "kubectl get managedclustermigrations", "kubectl --context="+targetHub+" get managedclusters", d.Program.CommandLine("cluster", "status", "-A"))
@@ -59,7 +59,7 @@ func (d *demo) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	d.Teller.Say("%s is the global hub as well, and has %d simulated clusters. %s is at %s.", sourceHub, len(d.sites), targetHub, d.Contexts[targetHub].Host)
+	d.Teller.Paragraph("%s is the global hub as well, and has %d simulated clusters. %s is at %s.", sourceHub, len(d.sites), targetHub, d.Contexts[targetHub].Host)
 	return d.awaitSites(ctx)
 }
 
@@ -88,10 +88,10 @@ func hubsFlags() []string {
 	return []string{"--from=" + sourceHub, "--to=" + targetHub, "--to-context=" + targetHub}
 }
 
-// move moves clusters.
-func (d *demo) move(ctx context.Context) error {
+// migrateClusters moves clusters.
+func (d *demo) migrateClusters(ctx context.Context) error {
 	d.Teller.Chapter("A migration moves clusters")
-	d.Teller.Say("The preflight changes nothing. The manager alone knows the heartbeats of the agents.")
+	d.Teller.Paragraph("The preflight changes nothing. The manager alone knows the heartbeats of the agents.")
 	sites, names := d.of(0)
 	if _, err := d.Program.Show(ctx, stage.ExitPending, append(append([]string{"cluster", "preflight"}, hubsFlags()...), names...)...); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (d *demo) partial(ctx context.Context) error {
 	d.Teller.Chapter("The target hub refuses one cluster, which returns")
 	sites, names := d.of(1)
 	refused := sites[perMigration-1]
-	d.Teller.Say("%s: its CertificateSigningRequest is denied.", refused.Denied)
+	d.Teller.Paragraph("%s: its CertificateSigningRequest is denied.", refused.Denied)
 	printed, err := d.start(ctx, stage.ExitPartial, "second", names, "--watch")
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (d *demo) partial(ctx context.Context) error {
 func (d *demo) abort(ctx context.Context) error {
 	d.Teller.Chapter("A migration is aborted, and everything is as before")
 	sites, names := d.of(2)
-	d.Teller.Say("These clusters can't reach %s, so that the migration waits for them.", targetHub)
+	d.Teller.Paragraph("These clusters can't reach %s, so that the migration waits for them.", targetHub)
 	if _, err := d.start(ctx, stage.ExitOK, "third", names); err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func Run(ctx context.Context, o stage.Options) (err error) {
 	if err := d.startProvider(ctx, path); err != nil {
 		return err
 	}
-	d.Teller.Say("The job service at %s makes databases, each with a GUID. Its provider is built on\n"+
+	d.Teller.Paragraph("The job service at %s makes databases, each with a GUID. Its provider is built on\n"+
 		"externalname/crossplane and observes each database every %s.", d.service.URL, observeEvery)
 	if err := stage.Run(ctx, d.importAll, d.compare, d.manage, d.inherit, d.rename, d.rollBack); err != nil {
 		return err
@@ -59,7 +59,7 @@ func Run(ctx context.Context, o stage.Options) (err error) {
 // importAll imports what exists in the job service.
 func (d *demo) importAll(ctx context.Context) error {
 	d.Teller.Chapter("Databases that exist are imported")
-	d.Teller.Say("The provider prints a manifest for each database. It only observes.")
+	d.Teller.Paragraph("The provider prints a manifest for each database. It only observes.")
 	for _, name := range slices.Sorted(maps.Keys(imported)) {
 		if _, err := d.addExternal(ctx, name, imported[name]); err != nil {
 			return err
@@ -69,7 +69,7 @@ func (d *demo) importAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.Teller.Say("The demo creates them, as `kubectl apply -f -` does.")
+	d.Teller.Paragraph("The demo creates them, as `kubectl apply -f -` does.")
 	if err := d.create(ctx, manifests); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (d *demo) importAll(ctx context.Context) error {
 // compare changes a database in the job service, and shows that the status says so.
 func (d *demo) compare(ctx context.Context) error {
 	d.Teller.Chapter("Another client changes a database")
-	d.Teller.Say("A user of the job service changes the size of %s from %d to %d.", drifting, imported[drifting], driftedTo)
+	d.Teller.Paragraph("A user of the job service changes the size of %s from %d to %d.", drifting, imported[drifting], driftedTo)
 	o, err := d.databases().Get(ctx, drifting, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read database %s: %w", drifting, err)
@@ -124,7 +124,7 @@ func (d *demo) compare(ctx context.Context) error {
 // manage gives the provider full management of what does not differ.
 func (d *demo) manage(ctx context.Context) error {
 	d.Teller.Chapter("The imports are managed")
-	d.Teller.Say("The demo writes the new size to the spec of %s. Then full management changes nothing.", drifting)
+	d.Teller.Paragraph("The demo writes the new size to the spec of %s. Then full management changes nothing.", drifting)
 	if err := d.patch(ctx, drifting, fmt.Sprintf(`{"spec":{"forProvider":{"size":%d}}}`, driftedTo)); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (d *demo) manage(ctx context.Context) error {
 	if _, err := d.Program.Show(ctx, stage.ExitOK, d.ready()...); err != nil {
 		return err
 	}
-	d.Teller.Say("The demo runs the commands that `externalname ready` prints.")
+	d.Teller.Paragraph("The demo runs the commands that `externalname ready` prints.")
 	for name := range imported {
 		if err := d.patch(ctx, name, ready.Patch); err != nil {
 			return err
@@ -164,7 +164,7 @@ func (d *demo) plan() []string {
 // inherit creates managed resources as an earlier release of the provider left them.
 func (d *demo) inherit(ctx context.Context) (err error) {
 	d.Teller.Chapter("A fleet with names of an earlier release")
-	d.Teller.Say("An earlier release of the provider wrote GUIDs in upper case. This one reads them, and writes lower case.")
+	d.Teller.Paragraph("An earlier release of the provider wrote GUIDs in upper case. This one reads them, and writes lower case.")
 	for i := range legacyFleet {
 		name := fmt.Sprintf("%s%02d", legacyPrefix, i)
 		id, err := d.addExternal(ctx, name, i)
@@ -224,7 +224,7 @@ func count(of map[string]database, has func(string, database) bool) (n int) {
 // rename renames the fleet with a proof for each managed resource.
 func (d *demo) rename(ctx context.Context) error {
 	d.Teller.Chapter("The renaming")
-	d.Teller.Say("Each managed resource is paused, gets its new name, and is proven to show the same database.")
+	d.Teller.Paragraph("Each managed resource is paused, gets its new name, and is proven to show the same database.")
 	_, err := d.Program.Show(ctx, stage.ExitOK, "externalname", "apply", "--resource="+databaseCRD, "--name="+canonicalName, "-n", namespace, "--yes")
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func (d *demo) begin(ctx context.Context) (err error) {
 // install installs the old release and creates its objects.
 func (d *demo) install(ctx context.Context) (err error) {
 	d.Teller.Chapter("The Gateway API " + before + " and its objects")
-	d.Teller.Say("Its CRDs serve v1 and %[1]s, and store %[1]s.", oldVersion)
+	d.Teller.Paragraph("Its CRDs serve v1 and %[1]s, and store %[1]s.", oldVersion)
 	if err := controlplane.InstallCRDs(ctx, d.Plane.Config(), d.before...); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (d *demo) install(ctx context.Context) (err error) {
 		d.total += d.created[plural]
 		parts = append(parts, stage.Number(d.created[plural])+" "+plural)
 	}
-	d.Teller.Say("%s in %d namespaces.", strings.Join(parts, ", "), len(teams))
+	d.Teller.Paragraph("%s in %d namespaces.", strings.Join(parts, ", "), len(teams))
 	at, _, err := d.storedAt(ctx, oldVersion)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (d *demo) install(ctx context.Context) (err error) {
 // upgrade installs the release that stores the new version.
 func (d *demo) upgrade(ctx context.Context) (err error) {
 	d.Teller.Chapter("The upgrade to " + after)
-	d.Teller.Say("The new CRDs store %s. New writes use it. The objects in etcd stay at the version that they were\nwritten at, as etcd shows.",
+	d.Teller.Paragraph("The new CRDs store %s. New writes use it. The objects in etcd stay at the version that they were\nwritten at, as etcd shows.",
 		newVersion)
 	for _, next := range d.after {
 		if err := d.change(ctx, next.Name, func(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -107,11 +107,11 @@ func (d *demo) upgrade(ctx context.Context) (err error) {
 // planWithPolicy creates a policy that denies one write, and plans.
 func (d *demo) planWithPolicy(ctx context.Context) error {
 	d.Teller.Chapter("A policy denies the write of one route")
-	d.Teller.Say("A ValidatingAdmissionPolicy, %s, denies every change of HTTPRoute %s.", policyName, frozen)
+	d.Teller.Paragraph("A ValidatingAdmissionPolicy, %s, denies every change of HTTPRoute %s.", policyName, frozen)
 	if err := d.deny(ctx); err != nil {
 		return err
 	}
-	d.Teller.Say("The plan shows what to migrate. It only reads.")
+	d.Teller.Paragraph("The plan shows what to migrate. It only reads.")
 	_, err := d.Program.Show(ctx, stage.ExitPending, "crd", "plan")
 	return err
 }
@@ -119,7 +119,7 @@ func (d *demo) planWithPolicy(ctx context.Context) error {
 // migrate migrates all objects but the one whose write is denied.
 func (d *demo) migrate(ctx context.Context) error {
 	d.Teller.Chapter("The migration")
-	d.Teller.Say("By default, a run waits until 75 s after the change: other API servers may not know the change\n" +
+	d.Teller.Paragraph("By default, a run waits until 75 s after the change: other API servers may not know the change\n" +
 		"yet, and may still write older requests. This demo has one API server and no other client:\n" +
 		settle + " is enough. The API server still has to renew its lease.")
 	printed, err := d.Program.Show(ctx, stage.ExitPartial, "crd", "run", "--all", settle, "--yes")
@@ -131,7 +131,7 @@ func (d *demo) migrate(ctx context.Context) error {
 			return stage.Wrong("the report does not name %s", name)
 		}
 	}
-	d.Teller.Say("✓ the report names the route and the policy")
+	d.Teller.Paragraph("✓ the report names the route and the policy")
 	at, _, err := d.storedAt(ctx, oldVersion)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (d *demo) migrate(ctx context.Context) error {
 // finish migrates the remaining object.
 func (d *demo) finish(ctx context.Context) error {
 	d.Teller.Chapter("The policy allows the write")
-	d.Teller.Say("The policy only audits now. The run resumes at its checkpoint. Its output is JSON, for a script.")
+	d.Teller.Paragraph("The policy only audits now. The run resumes at its checkpoint. Its output is JSON, for a script.")
 	if err := d.relax(ctx); err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (d *demo) prove(ctx context.Context) error {
 // drop removes the old version from the CRDs.
 func (d *demo) drop(ctx context.Context) error {
 	d.Teller.Chapter("The end of " + oldVersion)
-	d.Teller.Say("The demo removes it from spec.versions of the three CRDs. The API server accepts that because\nstoredVersions no longer contains it.")
+	d.Teller.Paragraph("The demo removes it from spec.versions of the three CRDs. The API server accepts that because\nstoredVersions no longer contains it.")
 	for _, plural := range plurals {
 		if err := d.change(ctx, crdName(plural), func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {

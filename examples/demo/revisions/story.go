@@ -37,7 +37,7 @@ func Run(ctx context.Context, o stage.Options) (err error) {
 // install installs KubeVirt's CRDs and creates the virtual machines.
 func (d *demo) install(ctx context.Context) error {
 	d.Teller.Chapter("The revisions that KubeVirt left since v0.56")
-	d.Teller.Say("ControllerRevisions have a copy of the instance type and the preference of each virtual machine, from\n" +
+	d.Teller.Paragraph("ControllerRevisions have a copy of the instance type and the preference of each virtual machine, from\n" +
 		"the time of its creation. KubeVirt v1.7 and later cannot read v1alpha1 and v1alpha2.")
 	if err := controlplane.InstallCRDs(ctx, d.Plane.Config(), d.crds...); err != nil {
 		return err
@@ -47,9 +47,9 @@ func (d *demo) install(ctx context.Context) error {
 		return err
 	}
 	for _, m := range machines {
-		d.Teller.Say("%-7s %s", m.name, m.since)
+		d.Teller.Paragraph("%-7s %s", m.name, m.since)
 	}
-	d.Teller.Say("%-7s a clone of %s, which shares its revisions", twin, shares)
+	d.Teller.Paragraph("%-7s a clone of %s, which shares its revisions", twin, shares)
 	current, old, err := d.revisionsAt(ctx)
 	if err != nil {
 		return err
@@ -89,11 +89,11 @@ func (d *demo) run(ctx context.Context) error {
 			return stage.Wrong("the report does not say %q", why)
 		}
 	}
-	d.Teller.Say("✓ the report names the revisions that were not upgraded, and why")
+	d.Teller.Paragraph("✓ the report names the revisions that were not upgraded, and why")
 	if _, err := d.claimReferences(ctx); err != nil {
 		return err
 	}
-	d.Teller.Say("The old revisions still exist, for a rollback:")
+	d.Teller.Paragraph("The old revisions still exist, for a rollback:")
 	_, err = d.Program.Show(ctx, stage.ExitBlocked, "revision", "status")
 	return err
 }
@@ -114,7 +114,7 @@ func (d *demo) decide(ctx context.Context) error {
 // endRetention ends the retention before its time.
 func (d *demo) endRetention(ctx context.Context) error {
 	d.Teller.Chapter("An hour later")
-	d.Teller.Say("The demo does not wait for the retention of one hour: it sets back the annotation with the time since\nwhen each old revision is unreferenced.")
+	d.Teller.Paragraph("The demo does not wait for the retention of one hour: it sets back the annotation with the time since\nwhen each old revision is unreferenced.")
 	revisions, err := d.Clients.AppsV1().ControllerRevisions(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return stage.Wrong("list controllerrevisions: %w", err)
@@ -157,7 +157,7 @@ func (d *demo) drop(ctx context.Context) error {
 			return err
 		}
 	}
-	d.Teller.Say("The demo removes them from the four CRDs.")
+	d.Teller.Paragraph("The demo removes them from the four CRDs.")
 	_, err := d.Program.Show(ctx, stage.ExitOK, "revision", "plan")
 	return err
 }

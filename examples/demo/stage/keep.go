@@ -31,11 +31,11 @@ func (s *Stage) keep(commands []string) (remove func() error, err error) {
 		return nil, err
 	}
 	s.Teller.Chapter("The cluster runs until you press Ctrl-C")
-	s.Teller.Say("$ export KUBECONFIG=%s", path)
+	s.Teller.Paragraph("$ export KUBECONFIG=%s", path)
 	for _, command := range commands {
-		s.Teller.Say("$ %s", command)
+		s.Teller.Paragraph("$ %s", command)
 	}
-	s.Teller.Say("etcd is at %s; logs are in %s", s.Plane.EtcdEndpoint(), s.Plane.Dir())
+	s.Teller.Paragraph("etcd is at %s; logs are in %s", s.Plane.EtcdEndpoint(), s.Plane.Dir())
 	return func() error { return os.Remove(path) }, nil
 }
 

@@ -55,7 +55,7 @@ func (p *Program) ShowForScript(ctx context.Context, code int, args ...string) (
 	if err := p.run(ctx, &stdout, &indented{teller: p.teller}, args); err != nil {
 		return nil, err
 	}
-	p.teller.Say("%s", bytes.TrimSuffix(stdout.Bytes(), []byte("\n")))
+	p.teller.Paragraph("%s", bytes.TrimSuffix(stdout.Bytes(), []byte("\n")))
 	return stdout.Bytes(), Claim(p.teller, "exit code", p.code, code)
 }
 
@@ -72,7 +72,7 @@ func (p *Program) ShowJSON(ctx context.Context, into any, code int, args ...stri
 }
 
 func (p *Program) run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
-	p.teller.Say("$ %s", p.CommandLine(args...))
+	p.teller.Paragraph("$ %s", p.CommandLine(args...))
 	command := exec.CommandContext(ctx, p.path, args...)
 	command.Args[0] = p.Typed
 	command.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig)

@@ -81,7 +81,7 @@ func (s *Stage) Connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask %s for its version: %w", config.Host, err)
 	}
-	s.Teller.Say("Kubernetes %s at %s, etcd at %s", version.GitVersion, config.Host, s.Plane.EtcdEndpoint())
+	s.Teller.Paragraph("Kubernetes %s at %s, etcd at %s", version.GitVersion, config.Host, s.Plane.EtcdEndpoint())
 	return nil
 }
 

@@ -45,8 +45,8 @@ func Number(n int) string {
 	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
 
-// Say writes one or more lines of narration.
-func (t *Teller) Say(format string, args ...any) {
+// Paragraph writes one or more lines of narration.
+func (t *Teller) Paragraph(format string, args ...any) {
 	var text strings.Builder
 	for line := range strings.Lines(fmt.Sprintf(format, args...) + "\n") {
 		if line != "\n" {
@@ -67,7 +67,7 @@ func Claim[T comparable](t *Teller, what string, got, want T) error {
 	if got != want {
 		return Wrong("%s: %v, and it should be %v", what, got, want)
 	}
-	t.Say("✓ %s: %v", what, got)
+	t.Paragraph("✓ %s: %v", what, got)
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (w *indented) Write(p []byte) (int, error) {
 	w.copy.Write(p)
 	w.rest = append(w.rest, p...)
 	if end := bytes.LastIndexByte(w.rest, '\n'); end >= 0 {
-		w.teller.Say("%s", w.rest[:end])
+		w.teller.Paragraph("%s", w.rest[:end])
 		w.rest = append(w.rest[:0], w.rest[end+1:]...)
 	}
 	return len(p), nil

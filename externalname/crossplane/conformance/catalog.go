@@ -61,7 +61,7 @@ var catalog = []check{
 	{EditedNameMakesNoSecond, "An external name that is edited while the external resource exists leads to no second one.", []need{needNames, needUnknown}, editedName},
 	{RestoreFindsTheResource, "An object that is restored without its status finds its external resource.", nil, restored},
 	{DeleteLeavesNothing, "An object that is deleted leaves no external resource behind.", nil, deleteLeavesNothing},
-	{DeleteAcceptsNotFound, "An external resource that is gone when it is to be deleted is no error.", []need{needRemove, needCalls}, deleteAcceptsMissing},
+	{DeleteAcceptsNotFound, "An external resource that is gone when it is to be deleted is not an error.", []need{needRemove, needCalls}, deleteAcceptsMissing},
 	{DeleteOnce, "An external resource that is being deleted is not deleted again.", []need{needDeleting, needCalls}, deleteOnce},
 	{MalformedNameIsNotReleased, "An object with a malformed name keeps its finalizer until the name is corrected.", []need{needNames, needMalformed}, deleteMalformed},
 	{KilledBeforeCreate, "A provider that is killed before a creation is carried out does not create twice.", []need{needCrash, needCalls}, killedBeforeCreate},

@@ -115,7 +115,7 @@ func (e *environment) setUpClient(m manager.Manager) error {
 	}
 	kind, ok := object.(client.Object)
 	if !ok {
-		return fmt.Errorf("%T is no object", object)
+		return fmt.Errorf("%T is not an object", object)
 	}
 	name := managed.ControllerName(gvk.GroupKind().String())
 	recorder := event.NewAPIRecorder(m.GetEventRecorderFor(name))

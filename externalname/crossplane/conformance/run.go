@@ -48,7 +48,7 @@ func Prove(ctx context.Context, k Kind, h Harness) (Report, error) {
 	}
 	for name := range k.Exempt {
 		if !slices.ContainsFunc(catalog, func(c check) bool { return c.name == name }) {
-			return Report{}, fmt.Errorf("prove a provider: Kind.Exempt names %s, which is no check", name)
+			return Report{}, fmt.Errorf("prove a provider: Kind.Exempt names %s, which is not a check", name)
 		}
 	}
 	if err := installCRDs(ctx, h); err != nil {

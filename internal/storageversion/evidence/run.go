@@ -127,8 +127,8 @@ func (e *Run) Begin(ctx context.Context, listed string, terms settle.Terms) erro
 // Void takes the evidence back.
 func (e *Run) Void() { e.checkpoint.ResourceVersion, e.checkpoint.Cursor = "", "" }
 
-// MoveCursor moves the cursor forward.
-func (e *Run) MoveCursor(key string) { e.checkpoint.Cursor = max(e.checkpoint.Cursor, key) }
+// AdvanceCursor moves the cursor forward.
+func (e *Run) AdvanceCursor(key string) { e.checkpoint.Cursor = max(e.checkpoint.Cursor, key) }
 
 // SaveNowAndThen saves the cursor if the last save is long ago.
 func (e *Run) SaveNowAndThen(ctx context.Context) error {

@@ -141,7 +141,7 @@ func (r *Repository) follow(from, to string) string {
 	target, err := url.Parse(to)
 	switch {
 	case err != nil:
-		return "it is no URL: " + err.Error()
+		return "it is not a URL: " + err.Error()
 	case strings.HasPrefix(to, "["):
 		return "no line of the file says what it refers to"
 	case target.Scheme == "mailto" && strings.Contains(target.Opaque, "@"):
@@ -196,7 +196,7 @@ func (r *Repository) line(name, fragment string) string {
 	first, _, _ := strings.Cut(fragment, "-")
 	number, err := strconv.Atoi(strings.TrimPrefix(first, "L"))
 	if err != nil || !strings.HasPrefix(first, "L") {
-		return fmt.Sprintf("%s is no Markdown, so that the anchor must be a line: #L10", name)
+		return fmt.Sprintf("%s is not Markdown, so that the anchor must be a line: #L10", name)
 	}
 	source, err := r.read(name)
 	if err != nil {

@@ -59,7 +59,7 @@ func errorSummary(err error) status.Summary {
 
 // upgrading is the Summary of a trigger whose upgrades are created or under way.
 func (t *Triggers) upgrading(spec v1alpha1.ControllerRevisionUpgradeTriggerSpec) status.Summary {
-	pace := "limits.maxWritesPerSecond of the manager is 0, which is no limit"
+	pace := "limits.maxWritesPerSecond of the manager is 0, which means no limit"
 	if t.MaxWritesPerSecond > 0 {
 		pace = fmt.Sprintf("limits.maxWritesPerSecond of the manager allows %g writes per second", t.MaxWritesPerSecond)
 	}

@@ -59,7 +59,7 @@ func TestUpgradingNamesItsLimits(t *testing.T) {
 	}{
 		"by default":         {20, nil, []string{"limits.maxWritesPerSecond of the manager allows 20 writes per second", "spec.maxConcurrent 10 upgrades at once"}},
 		"by a trigger":       {7.5, new(int32(3)), []string{"allows 7.5 writes per second", "spec.maxConcurrent 3 upgrades at once"}},
-		"no limit of writes": {0, nil, []string{"limits.maxWritesPerSecond of the manager is 0, which is no limit", "10 upgrades at once"}},
+		"no limit of writes": {0, nil, []string{"limits.maxWritesPerSecond of the manager is 0, which means no limit", "10 upgrades at once"}},
 	} {
 		v := (&Triggers{MaxWritesPerSecond: test.writes}).upgrading(v1alpha1.ControllerRevisionUpgradeTriggerSpec{MaxConcurrent: test.concurrent})
 		for _, want := range test.want {

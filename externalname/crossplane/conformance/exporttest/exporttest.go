@@ -149,12 +149,12 @@ func ReadObjects(r io.Reader) ([]*unstructured.Unstructured, error) {
 		}
 		o := &unstructured.Unstructured{Object: fields}
 		if o.GetAPIVersion() == "" || o.GetKind() == "" || o.GetName() == "" {
-			all = append(all, fmt.Errorf("document %d is no object of Kubernetes: %v", i, fields))
+			all = append(all, fmt.Errorf("document %d is not an object of Kubernetes: %v", i, fields))
 			continue
 		}
 		for key := range fields {
 			if !slices.Contains([]string{"apiVersion", "kind", "metadata", "spec", "status"}, key) && o.GetObjectKind().GroupVersionKind().Group != "" {
-				all = append(all, fmt.Errorf("document %d has the field %q, which is no part of a managed resource", i, key))
+				all = append(all, fmt.Errorf("document %d has the field %q, which is not a part of a managed resource", i, key))
 			}
 		}
 		objects = append(objects, o)

@@ -142,7 +142,7 @@ func ReadTar(from io.Reader) ([]File, error) {
 			continue
 		}
 		if h.Typeflag != tar.TypeReg {
-			return nil, fmt.Errorf("%s is no regular file", h.Name)
+			return nil, fmt.Errorf("%s is not a regular file", h.Name)
 		}
 		content, err := io.ReadAll(r)
 		if err != nil {

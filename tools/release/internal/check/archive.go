@@ -61,7 +61,7 @@ func (c *Check) archives(ctx context.Context) (string, error) {
 		if err := bundle.Unpack(files, dir); err != nil {
 			return "", err
 		}
-		if _, err := c.says(ctx, filepath.Join(dir, host().Executable(name)), fmt.Sprintf("godwit %s (commit %s), ", c.Version, c.commit)); err != nil {
+		if _, err := c.checkOutput(ctx, filepath.Join(dir, host().Executable(name)), fmt.Sprintf("godwit %s (commit %s), ", c.Version, c.commit)); err != nil {
 			return "", err
 		}
 	}
@@ -192,7 +192,7 @@ func (c *Check) krew(ctx context.Context) (string, error) {
 	if _, err := in.Run(ctx, krew, "install", "--manifest="+filepath.Join(dir, artifact.Krew), "--archive="+filepath.Join(dir, host().Archive(artifact.Plugin, c.Version))); err != nil {
 		return "", err
 	}
-	if _, err := c.says(ctx, filepath.Join(root, "bin", "kubectl-godwit"), "godwit "+c.Version+" "); err != nil {
+	if _, err := c.checkOutput(ctx, filepath.Join(root, "bin", "kubectl-godwit"), "godwit "+c.Version+" "); err != nil {
 		return "", err
 	}
 	return "krew installs the plugin", nil

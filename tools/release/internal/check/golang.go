@@ -85,11 +85,11 @@ func (c *Check) install(ctx context.Context) (string, error) {
 	if _, err := (command.Command{Dir: c.temp, Env: env}).Run(ctx, "go", "install", build.Package+"@"+c.Version); err != nil {
 		return "", err
 	}
-	return c.says(ctx, filepath.Join(dir, "gopath", "bin", "godwit"), "godwit "+c.Version+", ")
+	return c.checkOutput(ctx, filepath.Join(dir, "gopath", "bin", "godwit"), "godwit "+c.Version+", ")
 }
 
-// says runs `godwit version --client`.
-func (c *Check) says(ctx context.Context, program, want string) (string, error) {
+// checkOutput runs `godwit version --client`.
+func (c *Check) checkOutput(ctx context.Context, program, want string) (string, error) {
 	line, err := command.Command{Dir: c.temp, Env: []string{"KUBECONFIG=" + os.DevNull}}.Line(ctx, program, "version", "--client")
 	if err == nil && !strings.HasPrefix(line, want) {
 		err = fmt.Errorf("%s says %q, want %q", filepath.Base(program), line, want)

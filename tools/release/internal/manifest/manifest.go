@@ -53,7 +53,7 @@ func ReadKrew(text []byte) (index.Plugin, error) {
 	var plugin index.Plugin
 	err := yaml.UnmarshalStrict(text, &plugin)
 	if err == nil && (plugin.APIVersion != constants.CurrentAPIVersion || plugin.Kind != constants.PluginKind) {
-		err = fmt.Errorf("%s %s is no manifest of a plugin", plugin.APIVersion, plugin.Kind)
+		err = fmt.Errorf("%s %s is not a manifest of a plugin", plugin.APIVersion, plugin.Kind)
 	}
 	return plugin, err
 }

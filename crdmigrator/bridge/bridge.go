@@ -30,27 +30,27 @@ var (
 	ReasonConverterNeeded = Reasons.Declare(godwit.Reason{
 		Name: "ConverterNeeded", UserAction: true,
 		Meaning: "The conversion webhook is that of the live release, and does not know any version of the next release.",
-		Fix:     godwit.Do("install a release in between, whose CRD has both versions, with its controller. Migrate, and check again"),
+		Fix:     installAny(),
 	})
 	ReasonFieldsLost = Reasons.Declare(godwit.Reason{
 		Name: "FieldsLost", UserAction: true,
 		Meaning: "No webhook converts, and the target version lacks fields of the old version. A migration would lose their values.",
-		Fix:     godwit.Do("install a release in between that converts by a webhook; or say with `--answer=PATH=Unused` that no value is needed"),
+		Fix:     installAny().Or(needNoValue()),
 	})
 	ReasonControllerNeeded = Reasons.Declare(godwit.Reason{
 		Name:    "ControllerNeeded",
 		Meaning: "The conversion webhook of the live release converts the objects.",
-		Fix:     godwit.Do("run the controller of the live release until the migration has ended. Stop it before a version that it uses is no longer served"),
+		Fix:     keepController(),
 	})
 	ReasonObjectsMayBeInvalid = Reasons.Declare(godwit.Reason{
 		Name:    "ObjectsMayBeInvalid",
 		Meaning: "The target version is stricter than the old one, and no webhook converts. The API server may refuse to write objects.",
-		Fix:     godwit.Do("see which objects it refuses: `godwit crd run --dry-run=server`. Correct them, or run a release in between that converts"),
+		Fix:     tryEveryObject(placeName),
 	})
 	ReasonNextDropsFields = Reasons.Declare(godwit.Reason{
 		Name:    "NextDropsFields",
 		Meaning: "The next release drops fields of a version that it keeps. A skipped release may have moved their values.",
-		Fix:     godwit.Do("read the release notes of the skipped releases. Install the one that moves the values first"),
+		Fix:     readReleaseNotes().Or(needNoValue()),
 	})
 	ReasonStepsReady = Reasons.Declare(godwit.Reason{
 		Name:    "StepsReady",
@@ -60,7 +60,7 @@ var (
 	ReasonMigrateAfterNext = Reasons.Declare(godwit.Reason{
 		Name:    "MigrateAfterNext",
 		Meaning: "The next release stores another version than the one at which objects are stored before it.",
-		Fix:     godwit.Do("run `godwit crd run` once the controller of the next release is up"),
+		Fix:     migrateAfterNext(placeName),
 	})
 )
 

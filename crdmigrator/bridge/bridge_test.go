@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
 	"github.com/godwit-dev/godwit/crdmigrator/bridge"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+	"github.com/godwit-dev/godwit/internal/fixtest"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 )
 
@@ -149,6 +150,9 @@ func TestFor(t *testing.T) {
 			if diff := cmp.Diff(c.want, lines(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
+			if err := fixtest.All(got.Findings); err != nil {
+				t.Error(err)
+			}
 			for _, one := range got.Findings {
 				if !strings.Contains(one.Message, "widgets.example.com") || len(one.Fix) == 0 {
 					t.Errorf("finding %+v has no name of the CRD, or no fix", one)
@@ -182,6 +186,9 @@ func TestConverter(t *testing.T) {
 		b, err := bridge.For(bridge.Facts{Live: live, Next: next, Between: c.between})
 		if err != nil || len(b.Findings) != 1 || !strings.Contains(b.Findings[0].Fix.String(), c.want) {
 			t.Errorf("%s: %s: findings %+v, %v, want a fix with %q", name, c.reason, b.Findings, err, c.want)
+		}
+		if err := fixtest.All(b.Findings); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

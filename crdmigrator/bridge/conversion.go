@@ -32,7 +32,7 @@ func (b *Bridge) checkConversions(f Facts) error {
 		b.add(note(ReasonControllerNeeded,
 			fmt.Sprintf("the conversion webhook of %s, %s, converts %s to %s: the controller of the live release%s has to run until step %s has ended, and to stop before step %s if it uses %s",
 				f.Live.Name, webhookName(f.Live), strings.Join(from, ", "), b.Target, labelled(f.Live), Migrate, Unserve, strings.Join(b.RemovedVersions, ", ")),
-			godwit.Do("do not install the controller of the next release before step "+string(Migrate)+" has ended")))
+			keepController()))
 		return nil
 	}
 	return b.checkSchemas(f, from)
@@ -71,12 +71,12 @@ func (b *Bridge) checkSchemas(f Facts, from []string) error {
 			b.add(blocker(ReasonFieldsLost,
 				fmt.Sprintf("no webhook converts %s, and %s lacks fields of %s, whose values a migration would lose: %s",
 					f.Live.Name, b.Target, name, paths(lost)),
-				f.installBetween([]string{name}).Or(godwit.Do("if no value of a field is needed, say so with --answer=PATH="+string(advise.Unused)))))
+				f.installBetween([]string{name}).Or(needNoValue())))
 		}
 		if len(strict) > 0 {
 			b.add(note(ReasonObjectsMayBeInvalid,
 				fmt.Sprintf("%s of %s is stricter than %s, so that the API server may refuse to write objects: %s", b.Target, f.Live.Name, name, paths(strict)),
-				godwit.Do("before step "+string(Migrate)+" see which objects it refuses", godwit.RunMigration{CRD: f.Live.Name, DryRun: true})))
+				tryEveryObject(f.Live.Name)))
 		}
 	}
 	return nil
@@ -113,13 +113,10 @@ func (f Facts) installBetween(from []string) godwit.Fix {
 	for _, r := range f.Between {
 		common := shared(r.CRD, f.Next)
 		if hasAll(r.CRD, from) && kube.Converts(r.CRD) && len(common) > 0 {
-			return godwit.Do(fmt.Sprintf("install the release of %s, with its controller, which converts %s to %s", r.Name, strings.Join(from, ", "), common[0])).
-				Then("migrate", godwit.RunMigration{CRD: f.Next.Name}).Then("check again")
+			return installKnown(f.Next.Name, r.Name, strings.Join(from, ", "), common[0])
 		}
 	}
-	return godwit.Do(fmt.Sprintf("install a release between the live one%s and the next one%s, with its controller, whose CRD has %s and one of %s and converts by a webhook",
-		labelled(f.Live), labelled(f.Next), strings.Join(from, ", "), strings.Join(names(f.Next), ", "))).
-		Then("migrate", godwit.RunMigration{CRD: f.Next.Name}).Then("check again")
+	return installUnknown(f.Next.Name, "the live one"+labelled(f.Live), "the next one"+labelled(f.Next), versions{strings.Join(from, ", "), strings.Join(names(f.Next), ", ")})
 }
 
 func hasAll(crd *apiextensionsv1.CustomResourceDefinition, versions []string) bool {

@@ -15,6 +15,6 @@
 //
 // # Reading order
 //
-// bridge.go has the words. conversion.go decides who converts, and what would be lost. step.go makes the specs, and for.go
-// decides. A file uses only files before it.
+// fix.go has what a user can do, and bridge.go the other words. conversion.go decides who converts, and what would be lost. step.go
+// makes the specs, and for.go decides. A file uses only files before it.
 package bridge

@@ -105,8 +105,7 @@ func (b *Bridge) checkNext(f Facts) error {
 		if len(lost) > 0 {
 			b.add(note(ReasonNextDropsFields,
 				fmt.Sprintf("%s of the next release of %s drops fields, whose values the API server then drops: %s", name, f.Next.Name, paths(lost)),
-				godwit.Do("see in the release notes whether a release in between moves their values, and install it first").
-					Or(godwit.Do("if no value is needed, say so with --answer=PATH="+string(advise.Unused)))))
+				readReleaseNotes().Or(needNoValue())))
 		}
 	}
 	return nil
@@ -117,6 +116,6 @@ func (b *Bridge) noteTarget(f Facts, target string) {
 	if next := kube.StorageVersion(f.Next); target != next {
 		b.add(note(ReasonMigrateAfterNext,
 			fmt.Sprintf("the next release of %s stores %s, and objects are stored at %s until they are migrated", f.Next.Name, next, target),
-			godwit.Do("with the controller of the next release migrate", godwit.RunMigration{CRD: f.Next.Name})))
+			migrateAfterNext(f.Next.Name)))
 	}
 }

@@ -117,7 +117,7 @@ var (
 	ReasonReferencesUnread = Reasons.Declare(godwit.Reason{
 		Name: "ReferencesUnread", UserAction: true,
 		Meaning: "The release stops serving a version, and some resources could not be read, to see whether they name it.",
-		Fix:     godwit.Do("grant the permissions of `godwit crd doctor`, as the message says, or check with `--references=false`"),
+		Fix:     godwit.Do("do what the reason in the message asks for").Or(CheckReferences()),
 	})
 	ReasonNotDryRun = Reasons.Declare(godwit.Reason{
 		Name:    "NotDryRun",

@@ -108,3 +108,6 @@ func keepFields(from, to string) godwit.Fix {
 func tryFile() godwit.Fix {
 	return godwit.Do("have the API server try the file", godwit.TryFile{File: "FILE"})
 }
+
+// CheckReferences is about a check that was told not to look for references.
+func CheckReferences() godwit.Fix { return godwit.Do("check without --references=false") }

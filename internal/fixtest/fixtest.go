@@ -12,7 +12,7 @@ import (
 )
 
 // placeholder is what stands for a name in the fix of a reason.
-var placeholder = regexp.MustCompile(`\b(DURATION|FILE|GROUP|KIND|LABELS|MANIFEST|MIGRATION|NAME|NAMESPACE|ORIGIN|OWNER|PATH|RESOURCE|REVISION|SERVER|SERVICE|TARGET|USER|VALUE|VERB|VERSION)\b`)
+var placeholder = regexp.MustCompile(`\b(DURATION|FILE|GROUP|KIND|LABELS|MANIFEST|MIGRATION|NAME|NAMESPACE|ORIGIN|OWNER|PATH|RELEASE|RESOURCE|REVISION|SERVER|SERVICE|TARGET|USER|VALUE|VERB|VERSION)\b`)
 
 // Check returns an error unless each way of a finding's fix is one of its reason's fix, in the same order. A way may leave out
 // steps, and a step may leave out actions, that only some findings of the reason need. A way may be there for each of several objects.

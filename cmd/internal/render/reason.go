@@ -20,7 +20,7 @@ var (
 	ReasonAPIVersionRemoved = Reasons.Declare(godwit.Reason{
 		Name: "APIVersionRemoved", UserAction: true,
 		Meaning: "A file has a CRD at apiextensions.k8s.io/v1beta1, which API servers no longer serve.",
-		Fix:     godwit.Do("write it at apiextensions.k8s.io/v1: move the schema into each version"),
+		Fix:     godwit.Do("write it in apiextensions.k8s.io/v1: the schema moves into each version"),
 	})
 	ReasonUnreadable = Reasons.Declare(godwit.Reason{
 		Name: "Unreadable", UserAction: true,

@@ -75,7 +75,7 @@ func versionRemoved(name string) releasecheck.Check {
 		Finding: godwit.Finding{
 			Reason:  render.ReasonAPIVersionRemoved,
 			Message: name + " is written in apiextensions.k8s.io/v1beta1, which Kubernetes 1.22 has removed",
-			Fix:     godwit.Do("write it in apiextensions.k8s.io/v1: the schema moves into each version"),
+			Fix:     render.ReasonAPIVersionRemoved.Fix,
 		},
 	})
 }

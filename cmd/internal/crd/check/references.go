@@ -70,7 +70,7 @@ func (s *session) unreadReferences(ctx context.Context, f doctor.Facts, read boo
 		return []releasecheck.Finding{{
 			Result: releasecheck.Safe,
 			Finding: godwit.Finding{Reason: releasecheck.ReasonReferencesUnread, Message: what + ": the check was told not to look",
-				Fix: godwit.Do("check without --references=false")},
+				Fix: releasecheck.CheckReferences()},
 		}}
 	case len(f.Unread) == 0:
 		return nil
@@ -84,6 +84,6 @@ func (s *session) unreadReferences(ctx context.Context, f doctor.Facts, read boo
 	return []releasecheck.Finding{{
 		Result: releasecheck.Unknown,
 		Finding: godwit.Finding{Reason: releasecheck.ReasonReferencesUnread, Fix: u.Fix,
-			Message: fmt.Sprintf("%s: %s can't be read, such as %s: %s", what, render.Count(int64(len(f.Unread)), "resource", "resources"), u.Resource, u.Message)},
+			Message: fmt.Sprintf("%s: %s can't be read, such as %s: %s", what, render.Count(int64(len(f.Unread)), "resource", "resources"), u.Resource, u.Line())},
 	}}
 }

@@ -9,5 +9,10 @@ var Reasons godwit.Catalog
 var ReasonInterruptedRun = Reasons.Declare(godwit.Reason{
 	Name: "InterruptedRun", UserAction: true,
 	Meaning: "`godwit resource run` was interrupted. The API does not show which objects it has not written.",
-	Fix:     godwit.Do("run the same command again. It writes only what etcd does not have in the current form"),
+	Fix:     runAgain("godwit resource run RESOURCE"),
 })
+
+// runAgain is one fix for all interrupted runs: the command line of the run is not known.
+func runAgain(command string) godwit.Fix {
+	return godwit.Do("run the same command again, which writes only what etcd does not have in the current form, as in: " + command)
+}

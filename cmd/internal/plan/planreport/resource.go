@@ -41,7 +41,7 @@ func ResourceRow(left []Left, hint Hint) Row {
 	r.Blockers = render.Of("", render.Problem{
 		Reason:  ReasonInterruptedRun.Name,
 		Message: "a run over " + strings.Join(names, ", ") + ", and perhaps others that its command line named, was interrupted: objects are left as they were",
-		Remedy:  "run the same command again, as in: " + next,
+		Remedy:  runAgain(next).String(),
 	})
 	return r
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator/advise"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 	"github.com/godwit-dev/godwit/internal/kube"
 )

@@ -22,54 +22,6 @@ func placeItem() Item {
 	}
 }
 
-// fixes are of the reasons of which a report says what to do. A message says so for the others, or waiting is enough.
-var fixes = map[*godwit.Reason]func(Item) godwit.Fix{
-	ReasonRunning:          stopOrUpgrade,
-	ReasonReferrerNotReady: awaitReferrer,
-	ReasonDangling:         repointDangling,
-	ReasonNewerFormat:      useNewerRelease,
-	ReasonConflictingTypes: correctReference,
-	ReasonUndecodable:      restoreRevision,
-	ReasonUnknownVersion:   convertElsewhere,
-	ReasonUnexpectedOwner:  replaceOwner,
-	ReasonNoController:     setOwner,
-	ReasonLabelsMissing:    setLabels,
-	ReasonUnconvertible:    reportUnconvertible,
-	ReasonTargetNotServed:  chooseTarget,
-	ReasonLossy:            allowLosses,
-	ReasonCRDNotFound:      installCRD,
-	ReasonUnconfirmed:      scanAlone,
-	ReasonRateLimited:      raiseRate,
-	ReasonNameTaken:        deleteOther,
-	ReasonReferenced:       nameReplacement,
-	ReasonRefused:          changeRefusal,
-	ReasonRolledBack:       upgradeAgain,
-	ReasonRollbackPending:  rollBackAgain,
-	ReasonNeededForRestore: endSnapshot,
-}
-
-// Fix is what a user can do about the revision. It is nil where the message says so already, and
-// where waiting is enough.
-func (i Item) Fix() godwit.Fix {
-	fix := fixes[i.Reason]
-	if fix == nil {
-		return nil
-	}
-	if i.candidates == nil {
-		i.candidates = &candidates{}
-	}
-	return fix(i)
-}
-
-// RollbackFix is the fix of a revision that a rollback left for now. [Item.Fix] would upgrade it
-// again.
-func (i Item) RollbackFix() godwit.Fix {
-	if i.Reason != ReasonRunning {
-		return i.Fix()
-	}
-	return stopOrRollBack(i)
-}
-
 // hold upgrades while objects use a revision.
 func (i Item) hold() godwit.Action {
 	return godwit.UpgradeRevisions{Namespace: i.Namespace, OnRunning: string(Hold)}

@@ -158,6 +158,15 @@ func (j Decision) allow(f Facts) Decision {
 	return j
 }
 
+// superseded is one text for all sources: a cluster has tens of thousands, and what replaced each is in Replacement.
+const superseded = "no object refers to it any more, since another revision has replaced it"
+
+// MarkSuperseded is the item of a source that no object refers to, since it was replaced.
+func (i Item) MarkSuperseded(replacement string) Item {
+	i.Action, i.Reason, i.Replacement, i.Message = Upgrade, ReasonRetained, replacement, superseded
+	return i
+}
+
 // upgradeOrRedo is an upgrade, which a user has to ask for again where it was rolled back.
 func (i Item) upgradeOrRedo() Item {
 	i.Action, i.Reason, i.Message = Upgrade, nil, ""

@@ -215,27 +215,6 @@ func seeRefusal(path string) godwit.Fix {
 	return godwit.Do("see which server refuses it", godwit.Request{Path: path, Verbose: true})
 }
 
-// FixList is what to do about a list of any resource, for a reason of the API server's answer. It knows no more of a CRD than its name.
-func FixList(reason *godwit.Reason, r schema.GroupVersionResource) godwit.Fix {
-	switch reason {
-	case ReasonNotServed:
-		return seeAPIService(strings.Trim(r.Version+"."+r.Group, "."))
-	case ReasonThrottled:
-		return awaitLessLoad()
-	case ReasonServerError:
-		return seeReadiness()
-	case ReasonTimeout:
-		return seeLoad()
-	case ReasonWebhookUnavailable:
-		return (*converter)(nil).bringUp(r.GroupResource().String())
-	case ReasonConversionFailed:
-		return (*converter)(nil).fix(r.GroupResource().String())
-	case ReasonUnreadableObjects:
-		return godwit.Do(restore)
-	}
-	return seeRefusal("/" + strings.Join(kube.CollectionPath(r, ""), "/") + "?limit=1")
-}
-
 const restore = "restore the object that the message names from a backup; etcd shows all objects"
 
 // RestoreObject is about an object that the API server can't read at any version.

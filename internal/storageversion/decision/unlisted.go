@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
@@ -15,6 +16,27 @@ import (
 	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 )
+
+// FixList is what to do about a list of any resource, for a reason of the API server's answer. It knows no more of a CRD than its name.
+func FixList(reason *godwit.Reason, r schema.GroupVersionResource) godwit.Fix {
+	switch reason {
+	case ReasonNotServed:
+		return seeAPIService(strings.Trim(r.Version+"."+r.Group, "."))
+	case ReasonThrottled:
+		return awaitLessLoad()
+	case ReasonServerError:
+		return seeReadiness()
+	case ReasonTimeout:
+		return seeLoad()
+	case ReasonWebhookUnavailable:
+		return (*converter)(nil).bringUp(r.GroupResource().String())
+	case ReasonConversionFailed:
+		return (*converter)(nil).fix(r.GroupResource().String())
+	case ReasonUnreadableObjects:
+		return godwit.Do(restore)
+	}
+	return seeRefusal("/" + strings.Join(kube.CollectionPath(r, ""), "/") + "?limit=1")
+}
 
 // UnlistedError says why the API server did not list the objects of a CRD. How many
 // objects there are, at which versions and with which managedFields, is unknown then.

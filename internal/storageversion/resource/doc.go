@@ -16,7 +16,7 @@
 //
 // # Reading order
 //
-// fix.go has what a user can do, reason.go has the other words, discovery.go finds resources by name, and plan.go decides.
+// discovery.go finds resources by name. fix.go has what a user can do, reason.go has the reasons, and plan.go decides.
 // journal.go keeps what an interrupted run has done. rewriter.go is what a caller configures. catalog.go and observe.go are the I/O
 // of a plan, server.go asks the API servers, preflight.go tries the write, and rewrite.go is a run. A file uses only files before it.
 package resource

@@ -62,7 +62,7 @@ func whenReady[T any](m readyMapper, kind schema.GroupKind, find func() (T, erro
 
 // ready returns why the server is not ready. A server that does not report its readiness counts as ready.
 func (m readyMapper) ready() error {
-	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout) //nolint:forbidigo // a RESTMapper gets no context
 	defer cancel()
 	err := Do(ctx, m.server.Get().AbsPath("/readyz")).Error()
 	if apierror.TreatmentOf(err) != apierror.Retry {

@@ -56,12 +56,12 @@ func TestMapper(t *testing.T) {
 		found  bool
 		want   apierror.Treatment
 	}{
-		"listed":           {"readiness does not matter", starting{http.StatusInternalServerError, 0}, true, ""},
-		"starting":         {"the next request may find it", starting{http.StatusInternalServerError, 9}, false, apierror.Retry},
-		"just ready":       {"it became ready after the first look", starting{http.StatusOK, 1}, true, ""},
-		"ready":            {"the kind is not served", starting{http.StatusOK, 9}, false, apierror.Confirm},
-		"tells nobody":     {"a proxy forbids the path", starting{http.StatusForbidden, 9}, false, apierror.Confirm},
-		"has no such path": {"another server than Kubernetes's", starting{http.StatusNotFound, 9}, false, apierror.Confirm},
+		"listed":            {"readiness does not matter", starting{http.StatusInternalServerError, 0}, true, ""},
+		"starting":          {"the next request may find it", starting{http.StatusInternalServerError, 9}, false, apierror.Retry},
+		"just ready":        {"it became ready after the first look", starting{http.StatusOK, 1}, true, ""},
+		"ready":             {"the kind is not served", starting{http.StatusOK, 9}, false, apierror.Confirm},
+		"answers no client": {"a proxy forbids the path", starting{http.StatusForbidden, 9}, false, apierror.Confirm},
+		"has no such path":  {"another server than Kubernetes's", starting{http.StatusNotFound, 9}, false, apierror.Confirm},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -108,12 +108,13 @@ func (r *restarts) findKinds(plane *controlplane.ControlPlane, restarted <-chan 
 		r.t.Error(err)
 		return
 	}
-	for found := false; ; pause(r.t.Context(), 20*time.Millisecond) {
+	for ; ; pause(r.t.Context(), 20*time.Millisecond) {
 		mapper, err := kube.NewMapper(config, clients)
 		if err == nil {
 			_, err = mapper.RESTMapping(schema.GroupKind{Group: clusterv1.GroupName, Kind: "ManagedCluster"})
 		}
-		if found = err == nil; meta.IsNoMatchError(err) {
+		found := err == nil
+		if meta.IsNoMatchError(err) {
 			r.t.Errorf("%v", err)
 		}
 		select {

@@ -103,7 +103,7 @@ func (o *rollback) End(ctx context.Context) error {
 	o.Console.Printf("rollback of managedclustermigration %s requested\n", m.Name)
 	if !o.watch {
 		printWatch(o.App, m)
-		return c.print(o.App, o.output, m)
+		return c.printMigration(o.App, o.output, m)
 	}
 	m, err := c.followRequest(ctx, m)
 	if err != nil {

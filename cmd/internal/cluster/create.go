@@ -78,7 +78,7 @@ func (o *creation) plan(ctx context.Context, a *frame.App, c *connection, m *api
 		return nil, c.explainRefusal(ctx, m, err)
 	}
 	a.Console.Printf("dry run: nothing was written\n")
-	return nil, c.print(a, o.output, migration{m, hub.New(m.Spec)})
+	return nil, c.printMigration(a, o.output, migration{m, hub.New(m.Spec)})
 }
 
 // Question implements frame.Change.
@@ -105,7 +105,7 @@ func (p *planned) End(ctx context.Context) error {
 	p.app.Console.Printf("managedclustermigration %s created in namespace %s\n", created.Name, created.Namespace)
 	if !p.watch {
 		printWatch(p.app, created)
-		return p.connection.print(p.app, p.output, created)
+		return p.connection.printMigration(p.app, p.output, created)
 	}
 	return p.connection.followToEnd(ctx, p.app, p.output, created, statusCode)
 }

@@ -68,8 +68,8 @@ func printWatch(a *frame.App, m migration) {
 	a.Console.Printf("watch it: %s\n", watchCommand(a, m))
 }
 
-// print writes the document of a migration.
-func (c *connection) print(a *frame.App, f frame.Output, m migration) error {
+// printMigration writes the document of a migration.
+func (c *connection) printMigration(a *frame.App, f frame.Output, m migration) error {
 	d := m.report(c)
 	return frame.WriteDocument(a.Streams.Out, f, d, []string{d.ResourceName()}, func(w io.Writer) error {
 		return clusterreport.WriteMigration(w, a.Style(a.Streams.Out, f), d)
@@ -83,7 +83,7 @@ func (c *connection) followToEnd(ctx context.Context, a *frame.App, f frame.Outp
 	if err != nil {
 		return err
 	}
-	if err := c.print(a, f, m); err != nil {
+	if err := c.printMigration(a, f, m); err != nil {
 		return err
 	}
 	end := frame.ContextCode(ctx)

@@ -81,7 +81,7 @@ func (o *statusOptions) run(ctx context.Context, args []string) error {
 	if o.watch {
 		return c.followToEnd(ctx, o.App, o.output, m, statusCode)
 	}
-	if err := c.print(o.App, o.output, m); err != nil {
+	if err := c.printMigration(o.App, o.output, m); err != nil {
 		return err
 	}
 	return frame.Exit(statusCode(m.report(c)))

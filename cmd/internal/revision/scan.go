@@ -20,7 +20,7 @@ import (
 // connect returns an error if the software of the family is not installed, or if no CRD serves the
 // target version.
 func connect(ctx context.Context, a *frame.App, p permission.Command, scope *selection, o revision.Options) (*session, error) {
-	c, err := a.Dial(ctx, purposeOf(a, p, scope))
+	c, err := a.Dial(ctx, purposeOf(p, scope))
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func (o *policyFlags) policy() decision.Policy {
 }
 
 // purposeOf returns the permissions of a revision command, and their scope.
-func purposeOf(a *frame.App, c permission.Command, scope *selection) frame.Purpose {
+func purposeOf(c permission.Command, scope *selection) frame.Purpose {
 	where := []string{"--all-namespaces"}
 	if scope.namespace != "" {
 		where = []string{"--namespace=" + scope.namespace}

@@ -69,7 +69,7 @@ func (o *options) releases(c *cobra.Command) ([]release, error) {
 		}
 		for i, r := range all {
 			if other := named(crds, r.Name); other != nil {
-				all[i].between = append(r.between, bridge.Release{Name: file, CRD: other})
+				all[i].between = append(all[i].between, bridge.Release{Name: file, CRD: other})
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func TestExplain(t *testing.T) {
 		reads []string
 	}{
 		"one":             {[]string{"Partial"}, []string{"Partial (conditions and events of a CRDMigration, godwit crd run)\n", "\n  Condition:  Stalled\n  Event:      Warning\n"}},
-		"in lower case":   {[]string{"lossy"}, []string{"Lossy (godwit revision,", "\n  What to do: See whether"}},
+		"in lower case":   {[]string{"lossy"}, []string{"Lossy (godwit revision,", "\n  What to do: If nothing needs"}},
 		"of two subjects": {[]string{"Forbidden"}, []string{"(godwit crd plan,", "(godwit revision,"}},
 		"all":             {nil, []string{"AdmissionDenied  ", "WrongValue  "}},
 	}

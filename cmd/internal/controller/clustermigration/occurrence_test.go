@@ -123,7 +123,7 @@ func (s source) visit(n ast.Node, values map[string]string) bool {
 			return false
 		}
 	case *ast.CompositeLit:
-		if kind, ok := n.Type.(*ast.Ident); ok && kind.Name == "summary" {
+		if kind, ok := n.Type.(*ast.SelectorExpr); ok && kind.Sel.Name == "Summary" {
 			return false
 		}
 	case *ast.SelectorExpr:

@@ -211,7 +211,7 @@ func TestRefuses(t *testing.T) {
 		"NoKey":       {func(o *Options) { o.ManagerKey = "Zm9v" }, "--manager-key: read the key of an identity: 3 bytes, want 32"},
 		"NoBase64":    {func(o *Options) { o.ManagerKey = "?" }, "--manager-key: "},
 		"NoFile":      {func(o *Options) { o.RulesFile = "/no/such/file" }, "read --rules: "},
-		"NoRules":     {func(o *Options) { o.RulesFile = rulesFile(t, "kind: x") }, "is no list of rules"},
+		"NoRules":     {func(o *Options) { o.RulesFile = rulesFile(t, "kind: x") }, "is not a list of rules"},
 		"UnknownKey":  {func(o *Options) { o.RulesFile = rulesFile(t, "- {kind: x, nane: [y]}") }, `unknown field "nane"`},
 		"NoKind":      {func(o *Options) { o.RulesFile = rulesFile(t, "- {group: x}") }, "rule 0 of"},
 	}

@@ -309,8 +309,8 @@ func TestAgentsRefuseObjects(t *testing.T) {
 	m.start()
 	m.mustEnd(api.PhaseFailed)
 	m.back(m.sites[0], before[m.sites[0].name])
-	if c := m.state.Clusters[0]; c.FailedIn != api.PhaseDeploying || !strings.HasPrefix(c.Message, "ObjectRefused: ConfigMap not-moved") {
-		t.Errorf("the cluster failed in %s with %q, want ObjectRefused in Deploying", c.FailedIn, c.Message)
+	if c := m.state.Clusters[0]; c.FailedIn != api.PhaseDeploying || !strings.HasPrefix(c.Failure.String(), "ObjectRefused: ConfigMap not-moved") {
+		t.Errorf("the cluster failed in %s with %q, want ObjectRefused in Deploying", c.FailedIn, c.Failure)
 	}
 }
 

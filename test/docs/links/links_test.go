@@ -109,7 +109,7 @@ func TestCheck(t *testing.T) {
 		"a bare URL":                     {"https://example.com", ""},
 		"a host without a domain":        {"[a](https://example)", "has no domain"},
 		"a scheme with an error":         {"[a](htps://example.com)", "scheme"},
-		"a URL with an error":            {"[a](https://exa%mple.com)", "no URL"},
+		"a URL with an error":            {"[a](https://exa%mple.com)", "not a URL"},
 		"a link by reference":            {"[a][b]\n\n[b]: there.md", ""},
 		"a link by a reference not here": {"[a][b]", "docs/from.md:3: the link to [b] is broken: no line"},
 	} {

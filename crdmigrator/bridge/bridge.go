@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+	"github.com/godwit-dev/godwit/internal/placeholder"
 )
 
 // Result says whether steps are needed between a live CRD and the next one.
@@ -45,7 +46,7 @@ var (
 	ReasonObjectsMayBeInvalid = Reasons.Declare(godwit.Reason{
 		Name:    "ObjectsMayBeInvalid",
 		Meaning: "The target version is stricter than the old one, and no webhook converts. The API server may refuse to write objects.",
-		Fix:     tryEveryObject(placeName),
+		Fix:     tryEveryObject(placeholder.Name),
 	})
 	ReasonNextDropsFields = Reasons.Declare(godwit.Reason{
 		Name:    "NextDropsFields",
@@ -60,7 +61,7 @@ var (
 	ReasonMigrateAfterNext = Reasons.Declare(godwit.Reason{
 		Name:    "MigrateAfterNext",
 		Meaning: "The next release stores another version than the one at which objects are stored before it.",
-		Fix:     migrateAfterNext(placeName),
+		Fix:     migrateAfterNext(placeholder.Name),
 	})
 )
 

@@ -5,16 +5,13 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
+	"github.com/godwit-dev/godwit/internal/placeholder"
 )
 
 // Each fix is a function of the names in it: a finding calls it with those of its CRD, and the reason of the finding with
 // placeholders.
 
-const (
-	placeName    = "NAME"
-	placeVersion = "VERSION"
-	placeRelease = "RELEASE"
-)
+const placeRelease = "RELEASE"
 
 // installKnown is about a release that the user could install in between.
 func installKnown(crd, release, from, to string) godwit.Fix {
@@ -35,8 +32,8 @@ func thenMigrate(crd string, install godwit.Fix) godwit.Fix {
 
 // installAny are both ways to have a release in between convert.
 func installAny() godwit.Fix {
-	return installKnown(placeName, placeRelease, placeVersion, placeVersion).
-		Or(installUnknown(placeName, placeRelease, placeRelease, versions{placeVersion, placeVersion}))
+	return installKnown(placeholder.Name, placeRelease, placeholder.Version, placeholder.Version).
+		Or(installUnknown(placeholder.Name, placeRelease, placeRelease, versions{placeholder.Version, placeholder.Version}))
 }
 
 func needNoValue() godwit.Fix {

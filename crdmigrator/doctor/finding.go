@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
 )
 
@@ -23,13 +24,13 @@ var (
 	ReasonOwnerReferenceNotServed = Reasons.Declare(godwit.Reason{
 		Name: "OwnerReferenceNotServed", UserAction: true,
 		Meaning: "ownerReferences name a version that the API server does not serve. The garbage collector can't look up the owner: it never deletes the dependents of a deleted owner, and a deletion of the owner in the foreground waits for ever.",
-		Fix: repair(placeName, "").Or(repairBefore(placeName), serveAndRepair(serve(placeCRD(), placeVersion), placeName),
-			repairAfter(placeName), seeWhyUnlisted(placeName)),
+		Fix: repair(placeholder.Name, "").Or(repairBefore(placeholder.Name), serveAndRepair(serve(placeholder.CRD(), placeholder.Version), placeholder.Name),
+			repairAfter(placeholder.Name), seeWhyUnlisted(placeholder.Name)),
 	})
 	ReasonOwnerGone = Reasons.Declare(godwit.Reason{
 		Name: "OwnerGone", UserAction: true,
 		Meaning: "ownerReferences name a version that is not served, and an owner that does not exist in the namespace. The garbage collector would delete the objects if the references named a version that is served, so a run leaves them.",
-		Fix:     keepDependent(placeName, removeAt(placeDependent(), "INDEX", "UID")).Or(deleteDependent(placeDependent())),
+		Fix:     keepDependent(placeholder.Name, removeAt(placeholder.Object(), "INDEX", "UID")).Or(deleteDependent(placeholder.Object())),
 	})
 	ReasonWebhookNotServed = Reasons.Declare(godwit.Reason{
 		Name: "WebhookNotServed", UserAction: true,
@@ -44,17 +45,17 @@ var (
 	ReasonPolicyParametersNotServed = Reasons.Declare(godwit.Reason{
 		Name: "PolicyParametersNotServed", UserAction: true,
 		Meaning: "The paramKind of an admission policy names a version that is not served. Once the CRD lacks the version, the API server can't read the parameters, and denies every request that the policy matches unless its failurePolicy is Ignore.",
-		Fix:     readParameters(placeObject(), "GROUP/OLD", "GROUP/"+placeVersion, placeVersion).Or(nameServed(placeObject())),
+		Fix:     readParameters(placeObject(), "GROUP/OLD", "GROUP/"+placeholder.Version, placeholder.Version).Or(nameServed(placeObject())),
 	})
 	ReasonRoleNotServed = Reasons.Declare(godwit.Reason{
 		Name: "RoleNotServed", UserAction: true,
 		Meaning: "A rule of a ClusterRole allows a path of a version that no CRD of the API group serves.",
-		Fix:     allowMeant(placeObject(), "/rules/INDEX/nonResourceURLs", []string{"/apis/GROUP/OLD"}, []string{"/apis/GROUP/" + placeVersion}).Or(removeRule(placeObject())),
+		Fix:     allowMeant(placeObject(), "/rules/INDEX/nonResourceURLs", []string{"/apis/GROUP/OLD"}, []string{"/apis/GROUP/" + placeholder.Version}).Or(removeRule(placeObject())),
 	})
 	ReasonRoleGroupHasVersion = Reasons.Declare(godwit.Reason{
 		Name: "RoleGroupHasVersion", UserAction: true,
 		Meaning: "A rule of a role has an API group with a version, such as example.com/v1. It matches no request: an API group in RBAC has no version.",
-		Fix:     allowMeant(placeObject(), "/rules/INDEX/apiGroups", []string{"GROUP/" + placeVersion}, []string{"GROUP"}),
+		Fix:     allowMeant(placeObject(), "/rules/INDEX/apiGroups", []string{"GROUP/" + placeholder.Version}, []string{"GROUP"}),
 	})
 	ReasonAPIServiceNotServed = Reasons.Declare(godwit.Reason{
 		Name: "APIServiceNotServed", UserAction: true,
@@ -64,12 +65,12 @@ var (
 	ReasonConversionServiceNotFound = Reasons.Declare(godwit.Reason{
 		Name: "ConversionServiceNotFound", UserAction: true,
 		Meaning: "The Service of the conversion webhook does not exist. The API server can't convert objects.",
-		Fix:     convertWithoutWebhook(placeName).Or(installService(), rescueWithoutWebhook(placeName)),
+		Fix:     convertWithoutWebhook(placeholder.Name).Or(installService(), rescueWithoutWebhook(placeholder.Name)),
 	})
 	ReasonLastAppliedNotServed = Reasons.Declare(godwit.Reason{
 		Name: "LastAppliedNotServed", UserAction: true,
 		Meaning: "Objects were applied by `kubectl apply` from manifests at a version that is not served. The next apply of these manifests fails.",
-		Fix:     applyAt("apiVersion: GROUP/" + placeVersion).Or(applyAt(anyServed)),
+		Fix:     applyAt("apiVersion: GROUP/" + placeholder.Version).Or(applyAt(anyServed)),
 	})
 )
 

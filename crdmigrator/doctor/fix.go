@@ -5,35 +5,17 @@ import (
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/placeholder"
 )
 
 // Each fix is a function of the names in it: a finding calls it with those of its object, and the reason of the finding with
 // placeholders.
 
-const (
-	placeName    = "NAME"
-	placeVersion = "VERSION"
-)
-
 // placeObject stands for the object that a finding names.
-func placeObject() godwit.Object { return godwit.Object{Resource: "RESOURCE", Name: placeName} }
-
-// placeDependent stands for a dependent of an owner.
-func placeDependent() godwit.Object {
-	return godwit.Object{Resource: "RESOURCE", Namespace: "NAMESPACE", Name: placeName}
-}
-
-// placeCRD stands for a CRD that serves no version to name.
-func placeCRD() *apiextensionsv1.CustomResourceDefinition {
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: placeName},
-		Spec:       apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: placeVersion}}},
-	}
-}
+func placeObject() godwit.Object { return godwit.Object{Resource: "RESOURCE", Name: placeholder.Name} }
 
 // all has a run look for references that it would not look for by itself.
 const all = "All"
@@ -103,9 +85,9 @@ func ruleFix(list string, knows ...string) godwit.Fix {
 	var fix godwit.Fix
 	for _, what := range append(knows, removeFromRule) {
 		if what != removeFromRule {
-			what = fmt.Sprintf(what, placeVersion)
+			what = fmt.Sprintf(what, placeholder.Version)
 		}
-		fix = fix.Or(godwit.Do(what, replace(placeObject(), list+"/INDEX/apiVersions", []string{"OLD"}, []string{placeVersion})))
+		fix = fix.Or(godwit.Do(what, replace(placeObject(), list+"/INDEX/apiVersions", []string{"OLD"}, []string{placeholder.Version})))
 	}
 	return fix.Or(nameServed(placeObject()))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
@@ -42,7 +43,7 @@ var (
 	ReasonStoredVersionRemoved = Reasons.Declare(godwit.Reason{
 		Name: "StoredVersionRemoved", UserAction: true,
 		Meaning: "The next release removes a version that status.storedVersions names. The API server refuses the CRD.",
-		Fix:     migrateFirst(placeName).Or(keepVersion(placeName, placeVersion), addVersion(placeName, placeVersion)),
+		Fix:     migrateFirst(placeholder.Name).Or(keepVersion(placeholder.Name, placeholder.Version), addVersion(placeholder.Name, placeholder.Version)),
 	})
 	ReasonTerminating = Reasons.Declare(godwit.Reason{
 		Name:    "Terminating",
@@ -62,7 +63,7 @@ var (
 	ReasonImmutableField = Reasons.Declare(godwit.Reason{
 		Name: "ImmutableField", UserAction: true,
 		Meaning: "Group, plural, kind or scope changes, or the name is not PLURAL.GROUP.",
-		Fix:     oneOf(leaveAs("VALUE"), callIt(placeName)),
+		Fix:     oneOf(leaveAs("VALUE"), callIt(placeholder.Name)),
 	})
 	ReasonInvalidConversion = Reasons.Declare(godwit.Reason{
 		Name: "InvalidConversion", UserAction: true,
@@ -77,12 +78,12 @@ var (
 	ReasonStoredAtRemovedVersion = Reasons.Declare(godwit.Reason{
 		Name: "StoredAtRemovedVersion", UserAction: true,
 		Meaning: "The storage version is removed, and status.storedVersions does not keep the API server from accepting that. Objects would become unreadable.",
-		Fix:     keepVersion(placeName, placeVersion),
+		Fix:     keepVersion(placeholder.Name, placeholder.Version),
 	})
 	ReasonManagedFieldsRemovedVersion = Reasons.Declare(godwit.Reason{
 		Name: "ManagedFieldsRemovedVersion", UserAction: true,
 		Meaning: "metadata.managedFields of objects name a version that is removed. Server-side apply of these objects would fail.",
-		Fix:     migrateFirst(placeName).Or(unserveFirst(placeCRD(), placeVersion, placeVersion)),
+		Fix:     migrateFirst(placeholder.Name).Or(unserveFirst(placeholder.CRD(), placeholder.Version, placeholder.Version)),
 	})
 	ReasonNoServedVersion = Reasons.Declare(godwit.Reason{
 		Name: "NoServedVersion", UserAction: true,
@@ -97,7 +98,7 @@ var (
 	ReasonStoredVersionsTrusted = Reasons.Declare(godwit.Reason{
 		Name:    "StoredVersionsTrusted",
 		Meaning: "That no object is stored at a removed version is based on status.storedVersions only.",
-		Fix:     prove(placeName),
+		Fix:     prove(placeholder.Name),
 	})
 	ReasonRemovedWhileServed = Reasons.Declare(godwit.Reason{
 		Name:    "RemovedWhileServed",
@@ -107,12 +108,12 @@ var (
 	ReasonUnservedStorageVersion = Reasons.Declare(godwit.Reason{
 		Name:    "UnservedStorageVersion",
 		Meaning: "The storage version is not served. No migration is possible after the release.",
-		Fix:     serve(placeVersion),
+		Fix:     serve(placeholder.Version),
 	})
 	ReasonFieldsMayBeLost = Reasons.Declare(godwit.Reason{
 		Name:    "FieldsMayBeLost",
 		Meaning: "The schemas of the versions differ, and no webhook converts between them.",
-		Fix:     keepConversion().Or(keepFields(placeVersion, placeVersion)),
+		Fix:     keepConversion().Or(keepFields(placeholder.Version, placeholder.Version)),
 	})
 	ReasonReferencesUnread = Reasons.Declare(godwit.Reason{
 		Name: "ReferencesUnread", UserAction: true,

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
@@ -12,19 +11,6 @@ import (
 
 // Each fix is a function of the names in it: a finding calls it with those of its CRD, and the reason of the finding with
 // placeholders.
-
-const (
-	placeName    = "NAME"
-	placeVersion = "VERSION"
-)
-
-// placeCRD stands for the CRD of the cluster.
-func placeCRD() *apiextensionsv1.CustomResourceDefinition {
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: placeName},
-		Spec:       apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: placeVersion}}},
-	}
-}
 
 // What the author of the file does about its list of versions, and about its conversion.
 const (

@@ -11,11 +11,6 @@ import (
 // Each fix is a function of the names in it: a finding calls it with those of its CRD, and the reason of the finding with
 // placeholders.
 
-const (
-	placeName    = "NAME"
-	placeVersion = "VERSION"
-)
-
 func keepFinalizer(crd string) godwit.Fix {
 	return godwit.Do("keep its finalizer: without it the objects stay in etcd, where no client can read them",
 		godwit.Show{Object: kube.CRDObject(crd), Output: "jsonpath={.metadata.finalizers}"})

@@ -7,6 +7,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -34,47 +35,47 @@ var (
 	ReasonTerminating = Reasons.Declare(godwit.Reason{
 		Name: "Terminating", UserAction: true,
 		Meaning: "The CRD is being deleted, and waits for its objects, which the API server can't read.",
-		Fix:     keepFinalizer(placeName),
+		Fix:     keepFinalizer(placeholder.Name),
 	})
 	ReasonDamagedObjects = Reasons.Declare(godwit.Reason{
 		Name: "DamagedObjects", UserAction: true,
 		Meaning: "Etcd has an object that the API server can't read at any version, because its bytes are damaged.",
-		Fix:     decision.RestoreObject(placeName),
+		Fix:     decision.RestoreObject(placeholder.Name),
 	})
 	ReasonConverterGone = Reasons.Declare(godwit.Reason{
 		Name: "ConverterGone", UserAction: true,
 		Meaning: "The conversion webhook of the CRD does not convert objects, so that none is readable.",
-		Fix:     bringUpOrReplace(placeName),
+		Fix:     bringUpOrReplace(placeholder.Name),
 	})
 	ReasonConverterAnswers = Reasons.Declare(godwit.Reason{
 		Name: "ConverterAnswers", UserAction: true,
 		Meaning: "The rescue was asked to convert without the webhook. The CRD has none, or the API server reads every object with it.",
-		Fix:     rescueWithWebhook().Or(migrateWithWebhook(placeName)),
+		Fix:     rescueWithWebhook().Or(migrateWithWebhook(placeholder.Name)),
 	})
 	ReasonFieldsWouldBeLost = Reasons.Declare(godwit.Reason{
 		Name: "FieldsWouldBeLost", UserAction: true,
 		Meaning: "No webhook converts, and the storage version lacks fields that objects have. The CRD and the objects are as before.",
-		Fix:     addFields(placeName, placeVersion),
+		Fix:     addFields(placeholder.Name, placeholder.Version),
 	})
 	ReasonReverted = Reasons.Declare(godwit.Reason{
 		Name: "Reverted", UserAction: true,
 		Meaning: "Another client, which the message names, has removed what the rescue has added to the CRD.",
-		Fix:     pauseClient(placeName),
+		Fix:     pauseClient(placeholder.Name),
 	})
 	ReasonStillUnreadable = Reasons.Declare(godwit.Reason{
 		Name: "StillUnreadable", UserAction: true,
 		Meaning: "A client has stored objects at an old version while the rescue ended.",
-		Fix:     runAgain(placeName),
+		Fix:     runAgain(placeholder.Name),
 	})
 	ReasonOtherManifest = Reasons.Declare(godwit.Reason{
 		Name: "OtherManifest", UserAction: true,
 		Meaning: "The manifest is of another CRD, or does not have the missing version.",
-		Fix:     useManifest().Or(useManifestOf(placeName)),
+		Fix:     useManifest().Or(useManifestOf(placeholder.Name)),
 	})
 	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
 		Name: "NewerFormat", UserAction: true,
 		Meaning: "A newer release of Godwit has begun a rescue of the CRD, and has stored what it changed in a format that this release does not read. Nothing is written.",
-		Fix:     useNewerRelease(placeName),
+		Fix:     useNewerRelease(placeholder.Name),
 	})
 )
 

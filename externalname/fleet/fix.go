@@ -3,26 +3,18 @@ package fleet
 import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/format"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // Each fix is a function of the names in it: an item calls it with those of its managed resource, and the reason of the item with
 // placeholders.
 
-// placeObject stands for a managed resource.
-func placeObject() godwit.Object {
-	return godwit.Object{Resource: "RESOURCE", Namespace: "NAMESPACE", Name: "NAME"}
-}
-
 func endPause(o godwit.Object) godwit.Fix {
-	return godwit.Do("end the pause, and plan again", removeAnnotation(o, annotationPaused))
+	return godwit.Do("end the pause, and plan again", kube.RemoveAnnotation(o, annotationPaused))
 }
 
 func removeJournal(o godwit.Object) godwit.Fix {
-	return godwit.Do("remove the journal, after you have checked the external name", removeAnnotation(o, AnnotationJournal))
-}
-
-func removeAnnotation(o godwit.Object, name string) godwit.Patch {
-	return godwit.Patch{Object: o, Type: godwit.PatchMerge, Body: `{"metadata":{"annotations":{"` + name + `":null}}}`}
+	return godwit.Do("remove the journal, after you have checked the external name", kube.RemoveAnnotation(o, AnnotationJournal))
 }
 
 // changeSource is a manifest with the new name, for whatever applies the old one.

@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname"
 	"github.com/godwit-dev/godwit/internal/format"
+	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
@@ -103,17 +104,17 @@ var (
 	ReasonPaused = Reasons.Declare(godwit.Reason{
 		Name: "Paused", UserAction: true,
 		Meaning: "A user has paused the managed resource, so that the provider would not prove the new name.",
-		Fix:     endPause(placeObject()),
+		Fix:     endPause(placeholder.Object()),
 	})
 	ReasonNotObserved = Reasons.Declare(godwit.Reason{
 		Name: "NotObserved", UserAction: true,
 		Meaning: "status.atProvider has no field that identifies the external resource, so that nothing would prove that it is the same.",
-		Fix:     seeObservation(placeObject()),
+		Fix:     seeObservation(placeholder.Object()),
 	})
 	ReasonStaleStatus = Reasons.Declare(godwit.Reason{
 		Name: "StaleStatus", UserAction: true,
 		Meaning: "The condition says ReconcilePaused and the managed resource is not paused: the provider has not reconciled it since.",
-		Fix:     seeObservation(placeObject()),
+		Fix:     seeObservation(placeholder.Object()),
 	})
 	ReasonAbsenceHidden = Reasons.Declare(godwit.Reason{
 		Name: "AbsenceHidden", UserAction: true,
@@ -123,7 +124,7 @@ var (
 	ReasonJournalUnreadable = Reasons.Declare(godwit.Reason{
 		Name: "JournalUnreadable", UserAction: true,
 		Meaning: "The journal of a renaming can't be read. Another client has changed the annotation.",
-		Fix:     removeJournal(placeObject()),
+		Fix:     removeJournal(placeholder.Object()),
 	})
 	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
 		Name: "NewerFormat", UserAction: true,

@@ -49,9 +49,9 @@ func SetStoredVersions(crd string, versions ...string) godwit.Patch {
 	})
 }
 
-// RemoveAnnotation returns the patch that removes an annotation of a CustomResourceDefinition.
-func RemoveAnnotation(crd, annotation string) godwit.Patch {
-	return godwit.Patch{Object: CRDObject(crd), Type: godwit.PatchMerge, Body: fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, annotation)}
+// RemoveAnnotation removes an annotation of an object.
+func RemoveAnnotation(o godwit.Object, annotation string) godwit.Patch {
+	return godwit.Patch{Object: o, Type: godwit.PatchMerge, Body: fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, annotation)}
 }
 
 func jsonPatch(crd, subresource string, steps []string) godwit.Patch {

@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -283,11 +285,11 @@ func (s site) mustWait(want string, pass func() (cluster.Result, error)) {
 // said so for some seconds.
 func (s site) untilFailed(pass func() (cluster.Result, error)) func() (cluster.Result, error) {
 	return func() (r cluster.Result, err error) {
-		for ended := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
-			if r, err = pass(); err != nil || len(r.Failed) > 0 || time.Now().After(ended) {
-				return r, err
-			}
-		}
+		_ = wait.PollUntilContextTimeout(s.t.Context(), 200*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			r, err = pass()
+			return len(r.Failed) > 0, err
+		})
+		return r, err
 	}
 }
 

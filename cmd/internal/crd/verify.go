@@ -185,7 +185,7 @@ func (o *verifyOptions) repair(f finding, byVersion map[string]int64) string {
 		actions = append(actions, kube.SetStoredVersions(f.name, stored...))
 	}
 	if _, ok := f.facts.CRD.Annotations[evidence.CheckpointAnnotation]; ok {
-		actions = append(actions, kube.RemoveAnnotation(f.name, evidence.CheckpointAnnotation))
+		actions = append(actions, kube.RemoveAnnotation(kube.CRDObject(f.name), evidence.CheckpointAnnotation))
 	}
 	return o.Remedies().Commands(append(actions, godwit.RunMigration{CRD: f.name})...)
 }

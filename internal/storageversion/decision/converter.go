@@ -31,11 +31,10 @@ func (c *converter) String() string {
 
 // bringUp is what to do about a webhook that does not answer.
 func (c *converter) bringUp(crd string) godwit.Fix {
-	where := godwit.Show{Object: kube.CRDObject(crd), Output: "jsonpath={.spec.conversion.webhook.clientConfig}"}
 	if c != nil && c.Service != nil {
-		where = c.endpoints()
+		return BringUp(c.endpoints())
 	}
-	return BringUp(where)
+	return BringUpConversion(crd)
 }
 
 // endpoints are where the pods of the webhook's service are.

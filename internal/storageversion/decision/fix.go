@@ -10,32 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/placeholder"
 )
 
 // Each fix is a function of the names in it. A finding calls it with those of its object, and the reason of the finding with
-// placeholders, so that a plan and an explanation of the reason say the same. [fixtest] finds a finding that does not.
-
-const (
-	placeName    = "NAME"
-	placeVersion = "VERSION"
-)
-
-// placeCRD stands for the CRD of a finding.
-var placeCRD = &apiextensionsv1.CustomResourceDefinition{
-	ObjectMeta: metav1.ObjectMeta{Name: placeName},
-	Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-		Group:    "GROUP",
-		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: placeVersion, Storage: true}},
-		Conversion: &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
-			ClientConfig: &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "NAMESPACE", Name: "SERVICE"}},
-		}},
-	},
-}
+// placeholders, so that a plan and an explanation of the reason say the same. Package fixtest finds a finding that does not.
 
 // placeGrant stands for the missing permission of a finding.
-var placeGrant = Grant{Verb: "VERB", Resource: schema.GroupResource{Resource: "RESOURCE"}}
+var placeGrant = Grant{Verb: "VERB", Resource: schema.GroupResource{Resource: placeholder.Resource}}
 
 func waitEstablished(crd string) godwit.Fix {
 	return godwit.Do("wait", godwit.WaitFor{Object: kube.CRDObject(crd), Condition: string(apiextensionsv1.Established)})
@@ -87,7 +72,7 @@ func agree(crd, annotation string) godwit.Fix {
 	if annotation == "" {
 		return fix.Then("wait: the migration resumes within an hour of the last of these changes")
 	}
-	return fix.Then("remove the record of the changes", kube.RemoveAnnotation(crd, annotation))
+	return fix.Then("remove the record of the changes", kube.RemoveAnnotation(kube.CRDObject(crd), annotation))
 }
 
 // replaceServer is about an API server with a stale lease. settle is how long to wait for it before the next run; empty where the
@@ -105,7 +90,7 @@ func useNewerRelease() godwit.Fix { return godwit.Do(format.Do) }
 
 func removeCheckpoint(crd, annotation string) godwit.Fix {
 	return godwit.Do("if that release is gone for good, remove the checkpoint: the next run starts from the beginning",
-		kube.RemoveAnnotation(crd, annotation))
+		kube.RemoveAnnotation(kube.CRDObject(crd), annotation))
 }
 
 func resumeRescue(crd string) godwit.Fix {
@@ -161,6 +146,14 @@ func FindAndExempt(user, webhook string, actions ...godwit.Action) godwit.Fix {
 	return Exempt(user, webhook, actions...).After("find the configuration of "+webhook, AllWebhooks)
 }
 
+// ExemptFrom is [Exempt] for a webhook or a policy of which only the name is known.
+func ExemptFrom(user string, by apierror.Origin) godwit.Fix {
+	if by.Kind == apierror.Webhook {
+		return FindAndExempt(user, by.String())
+	}
+	return Exempt(user, by.String(), godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(by.Kind), Name: by.Name}})
+}
+
 // LeaveBehind migrates what admission accepts.
 func LeaveBehind(crd, write string) godwit.Fix {
 	return godwit.Do("migrate what is not refused, without the trim", godwit.RunMigration{CRD: crd, Write: write, AcceptDenials: true})
@@ -192,6 +185,11 @@ func EditObject(o godwit.Object) godwit.Fix {
 // BringUp is about a webhook that does not answer. Where shows its configuration, or its endpoints.
 func BringUp(where godwit.Show) godwit.Fix {
 	return godwit.Do("bring the webhook up; where it is", where)
+}
+
+// BringUpConversion is [BringUp] for the conversion webhook of a CRD, whose configuration is in the CRD.
+func BringUpConversion(crd string) godwit.Fix {
+	return BringUp(godwit.Show{Object: kube.CRDObject(crd), Output: "jsonpath={.spec.conversion.webhook.clientConfig}"})
 }
 
 const planAgain = "plan again"

@@ -2,6 +2,7 @@ package decision
 
 import (
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
@@ -13,37 +14,37 @@ var (
 	ReasonNotEstablished = Reasons.Declare(godwit.Reason{
 		Name: "NotEstablished", UserAction: true,
 		Meaning: "The API server does not serve the CRD.",
-		Fix:     waitEstablished(placeName).Or(freeNames(placeCRD)),
+		Fix:     waitEstablished(placeholder.Name).Or(freeNames(placeholder.CRD())),
 	})
 	ReasonTerminating = Reasons.Declare(godwit.Reason{
 		Name:    "Terminating",
 		Meaning: "The CRD is being deleted.",
-		Fix:     seeDeletion(placeName),
+		Fix:     seeDeletion(placeholder.Name),
 	})
 	ReasonNoStorageVersion = Reasons.Declare(godwit.Reason{
 		Name: "NoStorageVersion", UserAction: true,
 		Meaning: "No version of the CRD is marked as the storage version.",
-		Fix:     markStorageVersion(placeName),
+		Fix:     markStorageVersion(placeholder.Name),
 	})
 	ReasonStorageVersionNotServed = Reasons.Declare(godwit.Reason{
 		Name: "StorageVersionNotServed", UserAction: true,
 		Meaning: "The storage version is not served. Objects can't be written at it, and a write through another version can lose fields.",
-		Fix:     Serve(placeCRD, placeVersion),
+		Fix:     Serve(placeholder.CRD(), placeholder.Version),
 	})
 	ReasonStatusSubresourceMissing = Reasons.Declare(godwit.Reason{
 		Name: "StatusSubresourceMissing", UserAction: true,
 		Meaning: "The chosen write goes to /status, and the storage version has no status subresource.",
-		Fix:     writeObject(placeName, WritePatch, placeVersion),
+		Fix:     writeObject(placeholder.Name, WritePatch, placeholder.Version),
 	})
 	ReasonStoredVersionNotInSpec = Reasons.Declare(godwit.Reason{
 		Name: "StoredVersionNotInSpec", UserAction: true,
 		Meaning: "status.storedVersions names a version that spec.versions lacks. The API server can't read objects that are stored at it.",
-		Fix:     restoreVersion(placeName, placeVersion),
+		Fix:     restoreVersion(placeholder.Name, placeholder.Version),
 	})
 	ReasonForbidden = Reasons.Declare(godwit.Reason{
 		Name: "Forbidden", UserAction: true,
 		Meaning: "A permission is missing.",
-		Fix:     placeGrant.Fix("USER"),
+		Fix:     placeGrant.Fix(placeholder.User),
 	})
 	ReasonMigrationInProgress = Reasons.Declare(godwit.Reason{
 		Name:    "MigrationInProgress",
@@ -53,7 +54,7 @@ var (
 	ReasonCRDKeepsChanging = Reasons.Declare(godwit.Reason{
 		Name: "CRDKeepsChanging", UserAction: true,
 		Meaning: "The spec of the CRD changed during several runs.",
-		Fix:     agree(placeName, evidence.CheckpointAnnotation).Or(agree(placeName, "")),
+		Fix:     agree(placeholder.Name, evidence.CheckpointAnnotation).Or(agree(placeholder.Name, "")),
 	})
 	ReasonServerLeaseStale = Reasons.Declare(godwit.Reason{
 		Name: "ServerLeaseStale", UserAction: true,
@@ -63,38 +64,38 @@ var (
 	ReasonAdmissionDenied = Reasons.Declare(godwit.Reason{
 		Name: "AdmissionDenied", UserAction: true,
 		Meaning: "A webhook or a policy denies the write of some object, as the preflight shows.",
-		Fix:     WriteStatus(placeName).Or(TryStatus(placeName, "RESOURCE"), FindAndExempt("USER", "ORIGIN", godwit.Edit{Object: godwit.Object{Resource: "RESOURCE", Name: placeName}}), LeaveBehind(placeName, "")),
+		Fix:     WriteStatus(placeholder.Name).Or(TryStatus(placeholder.Name, placeholder.Resource), FindAndExempt(placeholder.User, "ORIGIN", godwit.Edit{Object: godwit.Object{Resource: placeholder.Resource, Name: placeholder.Name}}), LeaveBehind(placeholder.Name, "")),
 	})
 	ReasonWebhookUnavailable = Reasons.Declare(godwit.Reason{
 		Name: "WebhookUnavailable", UserAction: true,
 		Meaning: "A webhook that the API server needs to read or write objects does not answer.",
-		Fix: putBack(conversionWebhook(placeCRD).bringUp(placeName), placeName, placeVersion, placeVersion).Then(planAgain, godwit.PlanMigration{CRD: placeName}).
-			Or(WriteStatus(placeName), TryStatus(placeName, "RESOURCE"), LeaveBehind(placeName, "")),
+		Fix: putBack(conversionWebhook(placeholder.CRD()).bringUp(placeholder.Name), placeholder.Name, placeholder.Version, placeholder.Version).Then(planAgain, godwit.PlanMigration{CRD: placeholder.Name}).
+			Or(WriteStatus(placeholder.Name), TryStatus(placeholder.Name, placeholder.Resource), LeaveBehind(placeholder.Name, "")),
 	})
 	ReasonConversionFailed = Reasons.Declare(godwit.Reason{
 		Name: "ConversionFailed", UserAction: true,
 		Meaning: "The conversion webhook answers, and does not convert some object. The API server lists no object until it does.",
-		Fix:     putBack(conversionWebhook(placeCRD).fix(placeName), placeName, placeVersion, placeVersion).Then(planAgain, godwit.PlanMigration{CRD: placeName}),
+		Fix:     putBack(conversionWebhook(placeholder.CRD()).fix(placeholder.Name), placeholder.Name, placeholder.Version, placeholder.Version).Then(planAgain, godwit.PlanMigration{CRD: placeholder.Name}),
 	})
 	ReasonUnreadableObjects = Reasons.Declare(godwit.Reason{
 		Name: "UnreadableObjects", UserAction: true,
 		Meaning: "The API server can't read some object from etcd: its bytes are damaged, or its version is not in spec.versions.",
-		Fix:     putBack(addVersion(placeName, placeVersion), placeName, placeVersion, placeVersion).Or(rescueObjects(placeName), RestoreObject(placeName)),
+		Fix:     putBack(addVersion(placeholder.Name, placeholder.Version), placeholder.Name, placeholder.Version, placeholder.Version).Or(rescueObjects(placeholder.Name), RestoreObject(placeholder.Name)),
 	})
 	ReasonObjectInvalid = Reasons.Declare(godwit.Reason{
 		Name: "ObjectInvalid", UserAction: true,
 		Meaning: "The API server refuses some object as it is stored.",
-		Fix:     EditObject(godwit.Object{Resource: "RESOURCE", Namespace: "NAMESPACE", Name: placeName}).Or(LeaveBehind(placeName, "")),
+		Fix:     EditObject(placeholder.Object()).Or(LeaveBehind(placeholder.Name, "")),
 	})
 	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
 		Name: "NewerFormat", UserAction: true,
 		Meaning: "A newer release of Godwit has stored how far a migration of the CRD is, in a format that this release does not read. Nothing is written.",
-		Fix:     useNewerRelease().Or(removeCheckpoint(placeName, evidence.CheckpointAnnotation)),
+		Fix:     useNewerRelease().Or(removeCheckpoint(placeholder.Name, evidence.CheckpointAnnotation)),
 	})
 	ReasonRescueInterrupted = Reasons.Declare(godwit.Reason{
 		Name: "RescueInterrupted", UserAction: true,
 		Meaning: "A rescue of the CRD is under way or was interrupted. Until it ends, the CRD has versions that only the rescue needs, and no other run writes its objects.",
-		Fix:     resumeRescue(placeName),
+		Fix:     resumeRescue(placeholder.Name),
 	})
 )
 
@@ -103,17 +104,17 @@ var (
 	ReasonStoredVersionsDoubtful = Reasons.Declare(godwit.Reason{
 		Name: "StoredVersionsDoubtful", UserAction: true,
 		Meaning: "A version is removed, and status.storedVersions proves nothing: it lacks the storage version, or a migration that failed trimmed it.",
-		Fix:     MigrateDoubtful(placeName).Or(ProveFromEtcd(placeName)),
+		Fix:     MigrateDoubtful(placeholder.Name).Or(ProveFromEtcd(placeholder.Name)),
 	})
 	ReasonMigrationDidNotTrim = Reasons.Declare(godwit.Reason{
 		Name:    "MigrationDidNotTrim",
 		Meaning: "A StorageVersionMigration of another migrator succeeded, and left old versions in status.storedVersions.",
-		Fix:     migrateUntrimmed(placeName),
+		Fix:     migrateUntrimmed(placeholder.Name),
 	})
 	ReasonTrimmedBeforeSettled = Reasons.Declare(godwit.Reason{
 		Name: "TrimmedBeforeSettled", UserAction: true,
 		Meaning: "Kubernetes' own migrator trimmed status.storedVersions so soon after the change of the CRD that an API server may have stored an old version since.",
-		Fix:     proveTrimmed(placeName, placeVersion),
+		Fix:     proveTrimmed(placeholder.Name, placeholder.Version),
 	})
 	ReasonNoIdentityLeases = Reasons.Declare(godwit.Reason{
 		Name:    "NoIdentityLeases",
@@ -123,17 +124,17 @@ var (
 	ReasonAdmissionMutates = Reasons.Declare(godwit.Reason{
 		Name:    "AdmissionMutates",
 		Meaning: "Admission changes objects that are written as they are. A run would store the change.",
-		Fix:     WriteStatus(placeName).Or(TryStatus(placeName, "RESOURCE"), FindAndExempt("USER", "ORIGIN", godwit.Edit{Object: godwit.Object{Resource: "RESOURCE", Name: placeName}}), AcceptMutation()),
+		Fix:     WriteStatus(placeholder.Name).Or(TryStatus(placeholder.Name, placeholder.Resource), FindAndExempt(placeholder.User, "ORIGIN", godwit.Edit{Object: godwit.Object{Resource: placeholder.Resource, Name: placeholder.Name}}), AcceptMutation()),
 	})
 	ReasonCleanupForbidden = Reasons.Declare(godwit.Reason{
 		Name:    "CleanupForbidden",
 		Meaning: "The permission to patch objects is missing, which the cleanup of managedFields needs.",
-		Fix:     placeGrant.Fix("USER"),
+		Fix:     placeGrant.Fix(placeholder.User),
 	})
 	ReasonPreflightIncomplete = Reasons.Declare(godwit.Reason{
 		Name:    "PreflightIncomplete",
 		Meaning: "The preflight did not try the write in every namespace.",
-		Fix:     PlanAgain(placeName).Or(TryEveryObject(placeName, ""), DeclareNoSideEffects()),
+		Fix:     PlanAgain(placeholder.Name).Or(TryEveryObject(placeholder.Name, ""), DeclareNoSideEffects()),
 	})
 )
 
@@ -167,27 +168,27 @@ var (
 	ReasonNotServed = Reasons.Declare(godwit.Reason{
 		Name: "NotServed", UserAction: true,
 		Meaning: "The API server answers 404 for a version that the CRD serves.",
-		Fix:     seeAPIService("VERSION.GROUP").Then(planAgain, godwit.PlanMigration{CRD: placeName}),
+		Fix:     seeAPIService("VERSION.GROUP").Then(planAgain, godwit.PlanMigration{CRD: placeholder.Name}),
 	})
 	ReasonThrottled = Reasons.Declare(godwit.Reason{
 		Name:    "Throttled",
 		Meaning: "The API server answers 429 to each attempt.",
-		Fix:     awaitLessLoad().Then(planAgain, godwit.PlanMigration{CRD: placeName}),
+		Fix:     awaitLessLoad().Then(planAgain, godwit.PlanMigration{CRD: placeholder.Name}),
 	})
 	ReasonServerError = Reasons.Declare(godwit.Reason{
 		Name:    "ServerError",
 		Meaning: "The API server, or a proxy before it, answers with a 5xx error to each attempt.",
-		Fix:     seeReadiness().Then(planAgain, godwit.PlanMigration{CRD: placeName}),
+		Fix:     seeReadiness().Then(planAgain, godwit.PlanMigration{CRD: placeholder.Name}),
 	})
 	ReasonTimeout = Reasons.Declare(godwit.Reason{
 		Name:    "Timeout",
 		Meaning: "The API server does not list one object within 10 s.",
-		Fix:     seeLoad().Or(conversionWebhook(placeCRD).bringUp(placeName)).Then(planAgain, godwit.PlanMigration{CRD: placeName}),
+		Fix:     seeLoad().Or(conversionWebhook(placeholder.CRD()).bringUp(placeholder.Name)).Then(planAgain, godwit.PlanMigration{CRD: placeholder.Name}),
 	})
 	ReasonListRefused = Reasons.Declare(godwit.Reason{
 		Name: "ListRefused", UserAction: true,
 		Meaning: "The API server, or a proxy before it, refuses the list for another reason.",
-		Fix:     seeRefusal("PATH").Then(planAgain, godwit.PlanMigration{CRD: placeName}),
+		Fix:     seeRefusal("PATH").Then(planAgain, godwit.PlanMigration{CRD: placeholder.Name}),
 	})
 )
 

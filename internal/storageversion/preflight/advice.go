@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
@@ -81,9 +82,7 @@ func (a advisor) unavailable(t problem) godwit.Finding {
 		return godwit.Finding{
 			Reason:  decision.ReasonWebhookUnavailable,
 			Message: fmt.Sprintf("the conversion webhook of %s fails, without which no object of %s can be read: %s", a.crd.Name, t.by.Name, quote.Line(t.words)),
-			Fix: decision.BringUp(godwit.Show{
-				Object: kube.CRDObject(a.crd.Name), Output: "jsonpath={.spec.conversion.webhook.clientConfig}",
-			}),
+			Fix:     decision.BringUpConversion(a.crd.Name),
 		}
 	}
 	where := decision.AllWebhooks
@@ -229,15 +228,11 @@ func (a advisor) statusPatch(t problem) godwit.Fix {
 
 // exempt is the narrowest exemption: the user who migrates, and no other.
 func (a advisor) exempt(by apierror.Origin) godwit.Fix {
-	user := cmp.Or(a.user, "USER")
-	c, known := a.config(by)
-	switch {
-	case known:
+	user := cmp.Or(a.user, placeholder.User)
+	if c, known := a.config(by); known {
 		return decision.Exempt(user, by.String(), godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(c.kind), Name: c.object}})
-	case by.Kind != apierror.Webhook:
-		return decision.Exempt(user, by.String(), godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(by.Kind), Name: by.Name}})
 	}
-	return decision.FindAndExempt(user, by.String())
+	return decision.ExemptFrom(user, by)
 }
 
 // leaveBehind is not offered to a user who has chosen it.

@@ -5,23 +5,11 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
-	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // Each fix is a function of the names in it, as those of package decision: a finding calls it with those of its resource, and the
 // reason of the finding with placeholders.
-
-const (
-	placeName     = "NAME"
-	placeResource = "RESOURCE"
-	placeUser     = "USER"
-)
-
-// placeObject stands for an object that can't be written.
-func placeObject() godwit.Object {
-	return godwit.Object{Resource: placeResource, Namespace: "NAMESPACE", Name: placeName}
-}
 
 // DidYouMean names resources with similar names.
 func DidYouMean(names ...string) godwit.Fix {
@@ -69,20 +57,12 @@ func distributeKey() godwit.Fix {
 	return godwit.Do("give every API server the key with which the object was written, which may be one that was removed too early").Then("plan again")
 }
 
-// exempt is about a webhook or a policy that denies writes.
-func exempt(user string, by apierror.Origin) godwit.Fix {
-	if by.Kind == apierror.Webhook {
-		return decision.FindAndExempt(user, by.String())
-	}
-	return decision.Exempt(user, by.String(), godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(by.Kind), Name: by.Name}})
-}
-
 // bringUp is about a webhook that does not answer. Only the conversion webhook of a CRD has a configuration whose name is known.
 func bringUp(user string, by apierror.Origin, resource Resource) godwit.Fix {
 	if by.Kind == apierror.Conversion {
-		return decision.BringUp(godwit.Show{Object: kube.CRDObject(resource.Name()), Output: "jsonpath={.spec.conversion.webhook.clientConfig}"})
+		return decision.BringUpConversion(resource.Name())
 	}
-	return decision.BringUp(decision.AllWebhooks).Or(exempt(user, by))
+	return decision.BringUp(decision.AllWebhooks).Or(decision.ExemptFrom(user, by))
 }
 
 // keepForm leaves objects as they are that can't be written.

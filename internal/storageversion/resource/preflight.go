@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
@@ -122,11 +123,11 @@ func denial(resource Resource, origin apierror.Origin, failures []godwit.Failure
 			resource.Name(), strings.TrimPrefix(first.Namespace+"/"+first.Name, "/"), len(failures), tried, quote.Line(first.Message)),
 		Fix: decision.EditObject(godwit.Object{Resource: resource.Name(), Namespace: first.Namespace, Name: first.Name}),
 	}
-	switch user = cmp.Or(user, placeUser); {
+	switch user = cmp.Or(user, placeholder.User); {
 	case f.Reason == ReasonWebhookUnavailable:
 		f.Fix = bringUp(user, origin, resource)
 	case origin.Kind != "":
-		f.Fix = exempt(user, origin)
+		f.Fix = decision.ExemptFrom(user, origin)
 	}
 	f.Fix = f.Fix.Or(keepForm())
 	return f

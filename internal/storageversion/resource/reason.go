@@ -2,6 +2,7 @@ package resource
 
 import (
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
@@ -13,12 +14,12 @@ var (
 	ReasonResourceNotFound = Reasons.Declare(godwit.Reason{
 		Name: "ResourceNotFound", UserAction: true,
 		Meaning: "The API server serves no resource of this name.",
-		Fix:     DidYouMean(placeName).Or(listResources()),
+		Fix:     DidYouMean(placeholder.Name).Or(listResources()),
 	})
 	ReasonNotInEtcd = Reasons.Declare(godwit.Reason{
 		Name: "NotInEtcd", UserAction: true,
 		Meaning: "The API server keeps no objects of the resource: it makes them up for each request, or the name is that of a subresource.",
-		Fix:     leaveOut().Or(nameParent(placeResource)),
+		Fix:     leaveOut().Or(nameParent(placeholder.Resource)),
 	})
 	ReasonAggregated = Reasons.Declare(godwit.Reason{
 		Name: "Aggregated", UserAction: true,
@@ -38,7 +39,7 @@ var (
 	ReasonOldStoredVersions = Reasons.Declare(godwit.Reason{
 		Name: "OldStoredVersions", UserAction: true,
 		Meaning: "The resource is of a CRD with old versions in status.storedVersions.",
-		Fix:     migrateCRD(placeName),
+		Fix:     migrateCRD(placeholder.Name),
 	})
 	ReasonDiscoveryFailed = Reasons.Declare(godwit.Reason{
 		Name: "DiscoveryFailed", UserAction: true,
@@ -48,7 +49,7 @@ var (
 	ReasonConfigurationNotLoaded = Reasons.Declare(godwit.Reason{
 		Name: "ConfigurationNotLoaded", UserAction: true,
 		Meaning: "An API server has loaded another encryption configuration than the file of `--encryption-config`, or does not show which.",
-		Fix:     loadConfiguration().Or(BindMonitoring(placeUser)),
+		Fix:     loadConfiguration().Or(BindMonitoring(placeholder.User)),
 	})
 	ReasonJournalTaken = Reasons.Declare(godwit.Reason{
 		Name: "JournalTaken", UserAction: true,
@@ -67,18 +68,18 @@ var (
 	ReasonAdmissionDenied = Reasons.Declare(godwit.Reason{
 		Name: "AdmissionDenied", UserAction: true,
 		Meaning: "A webhook or a policy denies the write of some object, as a dry run shows.",
-		Fix: decision.FindAndExempt(placeUser, "ORIGIN", godwit.Edit{Object: godwit.Object{Resource: placeResource, Name: placeName}}).
-			Or(decision.EditObject(placeObject()), keepForm()),
+		Fix: decision.FindAndExempt(placeholder.User, "ORIGIN", godwit.Edit{Object: godwit.Object{Resource: placeholder.Resource, Name: placeholder.Name}}).
+			Or(decision.EditObject(placeholder.Object()), keepForm()),
 	})
 	ReasonWebhookUnavailable = Reasons.Declare(godwit.Reason{
 		Name: "WebhookUnavailable", UserAction: true,
 		Meaning: "A webhook that the API server needs to read or write some object does not answer, as a dry run shows.",
-		Fix:     decision.BringUp(decision.AllWebhooks).Or(decision.FindAndExempt(placeUser, "ORIGIN"), keepForm()),
+		Fix:     decision.BringUp(decision.AllWebhooks).Or(decision.FindAndExempt(placeholder.User, "ORIGIN"), keepForm()),
 	})
 	ReasonObjectInvalid = Reasons.Declare(godwit.Reason{
 		Name: "ObjectInvalid", UserAction: true,
 		Meaning: "The API server refuses some object as it is stored, as a dry run shows.",
-		Fix:     decision.EditObject(placeObject()).Or(keepForm()),
+		Fix:     decision.EditObject(placeholder.Object()).Or(keepForm()),
 	})
 	ReasonUnreadableObjects = Reasons.Declare(godwit.Reason{
 		Name: "UnreadableObjects", UserAction: true,

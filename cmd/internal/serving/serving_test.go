@@ -26,7 +26,7 @@ func TestValidate(t *testing.T) {
 		"no metrics":       {serving.Options{MetricsAddress: "0", MetricsCertDir: empty}, ""},
 		"an empty folder":  {serving.Options{MetricsAddress: ":8443", MetricsCertDir: empty}, "the folder needs tls.crt and tls.key"},
 		"damaged files":    {serving.Options{MetricsAddress: ":8443", MetricsCertDir: damaged}, "load the certificate of the metrics server"},
-		"and plain HTTP":   {serving.Options{MetricsAddress: ":8443", MetricsCertDir: empty, InsecureMetrics: true}, "leave one of them out"},
+		"and plain HTTP":   {serving.Options{MetricsAddress: ":8443", MetricsCertDir: empty, InsecureMetrics: true}, "leave one out"},
 		"plain HTTP alone": {serving.Options{MetricsAddress: ":8443", InsecureMetrics: true}, ""},
 	} {
 		err := test.options.Validate()

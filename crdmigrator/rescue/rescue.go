@@ -7,6 +7,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/walk"
@@ -72,11 +73,8 @@ var (
 		Meaning: "The manifest is of another CRD, or does not have the missing version.",
 		Fix:     useManifest().Or(useManifestOf(placeholder.Name)),
 	})
-	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
-		Name: "NewerFormat", UserAction: true,
-		Meaning: "A newer release of Godwit has begun a rescue of the CRD, and has stored what it changed in a format that this release does not read. Nothing is written.",
-		Fix:     useNewerRelease(placeholder.Name),
-	})
+	ReasonNewerFormat = Reasons.Declare(format.NewerReason("has begun a rescue of the CRD, and has stored what it changed",
+		"Nothing is written.", useNewerRelease(placeholder.Name)))
 )
 
 // Options tune a [Rescuer]. The zero value works.

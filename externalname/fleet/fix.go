@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
@@ -21,8 +20,6 @@ func removeJournal(o godwit.Object) godwit.Fix {
 func changeSource(manifest string) godwit.Fix {
 	return godwit.Do("change the name in the source: " + manifest)
 }
-
-func useNewerRelease() godwit.Fix { return godwit.Do(format.Do) }
 
 func seeObservation(o godwit.Object) godwit.Fix {
 	return godwit.Do("see why the provider does not observe it", godwit.Show{Object: o, Output: "yaml"})

@@ -126,11 +126,8 @@ var (
 		Meaning: "The journal of a renaming can't be read. Another client has changed the annotation.",
 		Fix:     removeJournal(placeholder.Object()),
 	})
-	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
-		Name: "NewerFormat", UserAction: true,
-		Meaning: "A newer release of Godwit wrote annotations of the managed resource, in a format that this release does not read. The managed resource is left alone.",
-		Fix:     useNewerRelease(),
-	})
+	ReasonNewerFormat = Reasons.Declare(format.NewerReason("wrote annotations of the managed resource",
+		"The managed resource is left alone.", format.UseNewerRelease()))
 )
 
 // Kind is the kind of the managed resources.
@@ -403,7 +400,7 @@ func fixOf(kind Kind, i Item) godwit.Fix {
 	case ReasonSourceOwned:
 		return changeSource(sourcePatch(kind, i))
 	case ReasonNewerFormat:
-		return useNewerRelease()
+		return format.UseNewerRelease()
 	case ReasonJournalUnreadable:
 		return removeJournal(object)
 	case ReasonNotObserved, ReasonStaleStatus:

@@ -45,7 +45,7 @@ func repointDangling(i Item) godwit.Fix {
 		godwit.Do("repoint the reference while it runs", i.hold()), godwit.Do("if the API server refuses the reference, do what its answer says"))
 }
 
-func useNewerRelease(Item) godwit.Fix { return godwit.Do(format.Do) }
+func useNewerRelease(Item) godwit.Fix { return format.UseNewerRelease() }
 
 func correctReference(Item) godwit.Fix { return godwit.Do("correct the reference that is wrong") }
 

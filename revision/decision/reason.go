@@ -1,6 +1,9 @@
 package decision
 
-import "github.com/godwit-dev/godwit"
+import (
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/format"
+)
 
 // Reasons are those of an item.
 var Reasons godwit.Catalog
@@ -22,11 +25,8 @@ var (
 		Meaning: "Referrers expect objects of different kinds in the revision.",
 		Fix:     correctReference(placeItem()),
 	})
-	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
-		Name: "NewerFormat", UserAction: true,
-		Meaning: "A newer release of Godwit wrote the annotations of the revision, or the ControllerRevisionUpgrade, in a format that this release does not read. The revision is left alone.",
-		Fix:     useNewerRelease(placeItem()),
-	})
+	ReasonNewerFormat = Reasons.Declare(format.NewerReason("wrote the annotations of the revision, or the ControllerRevisionUpgrade",
+		"The revision is left alone.", useNewerRelease(placeItem())))
 	ReasonUndecodable = Reasons.Declare(godwit.Reason{
 		Name: "Undecodable", UserAction: true,
 		Meaning: "The data of the revision can't be read.",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // Reasons has the reasons why clusters can't be moved or returned.
@@ -116,11 +117,8 @@ var (
 		Meaning: "The hub cannot open the bootstrap kubeconfig that was sealed to it, or has no key of the other hub to seal to.",
 		Fix:     godwit.Do("the Secret of the migration in the namespace of the agent was deleted or changed. Create the migration again under another name"),
 	})
-	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
-		Name: "NewerFormat", UserAction: true,
-		Meaning: "A newer release of Godwit has stored what a migration has changed in an object, or a command of the migration, in a format that the agent does not read. The object is left alone.",
-		Fix:     godwit.Do("run that release of the agent, or a newer one. Then abort the migration, or repeat it"),
-	})
+	ReasonNewerFormat = Reasons.Declare(format.NewerReason("has stored what a migration has changed in an object, or a command of the migration",
+		"The object is left alone.", godwit.Do("run that release of the agent, or a newer one. Then abort the migration, or repeat it")))
 	ReasonUnknownAction = Reasons.Declare(godwit.Reason{
 		Name: "ActionUnknown", UserAction: true,
 		Meaning: "The manager asks the agent for an action that it does not have.",

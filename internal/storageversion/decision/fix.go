@@ -11,7 +11,6 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
-	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/placeholder"
 )
@@ -85,8 +84,6 @@ func replaceServer(lease, settle string) godwit.Fix {
 	return fix.Or(godwit.Do("if it is gone for good, delete its lease",
 		godwit.Delete{Object: godwit.Object{Resource: "lease", Namespace: metav1.NamespaceSystem, Name: lease}}))
 }
-
-func useNewerRelease() godwit.Fix { return godwit.Do(format.Do) }
 
 func removeCheckpoint(crd, annotation string) godwit.Fix {
 	return godwit.Do("if that release is gone for good, remove the checkpoint: the next run starts from the beginning",

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
@@ -156,7 +157,7 @@ func checkFormat(f Facts) []godwit.Finding {
 	if f.Newer == nil || f.CRD.DeletionTimestamp != nil {
 		return nil
 	}
-	fix := useNewerRelease()
+	fix := format.UseNewerRelease()
 	if _, ok := f.CRD.Annotations[evidence.CheckpointAnnotation]; ok {
 		fix = fix.Or(removeCheckpoint(f.CRD.Name, evidence.CheckpointAnnotation))
 	}

@@ -2,6 +2,7 @@ package decision
 
 import (
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
@@ -87,11 +88,8 @@ var (
 		Meaning: "The API server refuses some object as it is stored.",
 		Fix:     EditObject(placeholder.Object()).Or(LeaveBehind(placeholder.Name, "")),
 	})
-	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
-		Name: "NewerFormat", UserAction: true,
-		Meaning: "A newer release of Godwit has stored how far a migration of the CRD is, in a format that this release does not read. Nothing is written.",
-		Fix:     useNewerRelease().Or(removeCheckpoint(placeholder.Name, evidence.CheckpointAnnotation)),
-	})
+	ReasonNewerFormat = Reasons.Declare(format.NewerReason("has stored how far a migration of the CRD is",
+		"Nothing is written.", format.UseNewerRelease().Or(removeCheckpoint(placeholder.Name, evidence.CheckpointAnnotation))))
 	ReasonRescueInterrupted = Reasons.Declare(godwit.Reason{
 		Name: "RescueInterrupted", UserAction: true,
 		Meaning: "A rescue of the CRD is under way or was interrupted. Until it ends, the CRD has versions that only the rescue needs, and no other run writes its objects.",

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
@@ -56,11 +57,8 @@ var (
 		Meaning: "Another run of `godwit resource` has begun since, and writes the same journal.",
 		Fix:     godwit.Do("let one of the runs end, then start the other one again"),
 	})
-	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
-		Name: "NewerFormat", UserAction: true,
-		Meaning: "A newer release of Godwit wrote the journal of an interrupted run, in a format that this release does not read. Nothing is written.",
-		Fix:     godwit.Do("resume with that release, or a newer one. If it is gone for good, delete the ConfigMap godwit-resource-run: the run starts from the beginning"),
-	})
+	ReasonNewerFormat = Reasons.Declare(format.NewerReason("wrote the journal of an interrupted run",
+		"Nothing is written.", godwit.Do("resume with that release, or a newer one. If it is gone for good, delete the ConfigMap godwit-resource-run: the run starts from the beginning")))
 )
 
 // Reasons that a CRD has as well, with another fix: its objects are not at old versions, and there is no other write to choose.

@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // Conditions returns a pointer to the conditions of the status.
@@ -113,11 +114,8 @@ var (
 		Meaning: "A rollback or a cleanup is not finished after its timeout. The manager continues.",
 		Fix:     godwit.Do("see whether the hub in the message is reachable. The migration ends by itself when it is"),
 	})
-	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
-		Name: "NewerFormat", UserAction: true,
-		Meaning: "A newer release of Godwit has stored the state of the migration, in a format that this manager does not read. The manager leaves the migration alone.",
-		Fix:     godwit.Do("run that release, or a newer one: it resumes by itself"),
-	})
+	ReasonNewerFormat = Reasons.Declare(format.NewerReason("has stored the state of the migration",
+		"The manager leaves the migration alone.", godwit.Do("run that release, or a newer one: it resumes by itself")))
 	ReasonStateLost = Reasons.Declare(godwit.Reason{
 		Name: "StateLost", UserAction: true,
 		Meaning: "ConfigMaps with the state of the migration were deleted or changed. The manager does nothing until they are restored.",

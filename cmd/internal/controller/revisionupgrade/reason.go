@@ -6,6 +6,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // Reasons are those of the conditions of a trigger.
@@ -48,11 +49,8 @@ var (
 		Meaning: "The label selector of the trigger can't be read.",
 		Fix:     godwit.Do("create another trigger with a selector that the message does not reject"),
 	})
-	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
-		Name: "NewerFormat", UserAction: true,
-		Meaning: "A newer release of Godwit wrote the trigger, in a format that this release does not read. Nothing is upgraded.",
-		Fix:     godwit.Do("run that release, or a newer one; or delete the trigger and create another"),
-	})
+	ReasonNewerFormat = Reasons.Declare(format.NewerReason("wrote the trigger",
+		"Nothing is upgraded.", godwit.Do("run that release, or a newer one; or delete the trigger and create another")))
 	ReasonSuspended = Reasons.Declare(godwit.Reason{
 		Name:    "Suspended",
 		Meaning: "spec.suspend is true.",

@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // Result says whether the migration of a cluster has ended.
@@ -100,11 +101,8 @@ var (
 		Meaning: "A file in the directory of `godwit report` is JSON of another kind than a report contains.",
 		Fix:     godwit.Do("move the file out of the directory. `godwit report --help` lists the commands whose output it reads"),
 	})
-	ReasonNewerFormat = Reasons.Declare(godwit.Reason{
-		Name: "NewerFormat", UserAction: true,
-		Meaning: "A file in the directory of `godwit report` is the output of a command of a newer release, at a version that this release does not read.",
-		Fix:     godwit.Do("make the report with that release, or a newer one"),
-	})
+	ReasonNewerFormat = Reasons.Declare(format.NewerReason("wrote a file in the directory of `godwit report`",
+		"The report is made without the file.", godwit.Do("make the report with that release, or a newer one")))
 )
 
 // ResourceName returns the name of the report.

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
 )
 
-// board tells a person on stderr how a run goes: one line for each CRD that begins, ends
+// board shows the progress of a run on stderr: one line for each CRD that begins, ends
 // or starts to wait, and for all CRDs together a bar on a terminal, or else a line every
 // ten seconds. Several CRDs may report at the same time.
 type board struct {
@@ -38,7 +38,7 @@ func (b *board) begin(p decision.Plan) *view {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.active == 0 {
-		b.views = nil // of CRDs that have ended, whose bar was drawn until it was erased
+		b.views = nil // these CRDs have ended; the views stayed because the bar draws until it is erased
 	}
 	b.views = append(b.views, v)
 	b.active++
@@ -75,25 +75,25 @@ func beginText(p decision.Plan, dryRun bool) string {
 	return text
 }
 
-// settling says each reason to wait once.
+// settling prints each reason to wait once.
 func (b *board) settling(v *view, e *decision.NotSettledError) {
 	if v.settling(e, time.Now()) {
 		b.note(v.plan.Name + ": " + waitingSentence(e))
 	}
 }
 
-// moved is called for each object, much more often than a person can see.
-func (b *board) moved(v *view, r decision.Report) {
+// update is called for each object, which is more often than the bar is drawn.
+func (b *board) update(v *view, r decision.Report) {
 	now := time.Now()
-	v.moved(r, now)
+	v.update(r, now)
 	if bar, s := b.due(now); bar != nil {
-		bar.SetTotal(s.total+1, false) // a full bar would be taken for a finished one
+		bar.SetTotal(s.total+1, false) // a full bar would look finished
 		bar.SetCurrent(s.done)
 	}
 }
 
-// due returns the bar if it is to be set again. The bar asks for its text while it draws, so
-// that it must not be set under the lock.
+// due returns the bar, and what to show, once [frame.BarEvery] has passed since the last update.
+// The caller sets the bar without the lock, because the bar calls text, which takes the lock.
 func (b *board) due(now time.Time) (*mpb.Bar, sum) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,7 +106,7 @@ func (b *board) due(now time.Time) (*mpb.Bar, sum) {
 
 func (b *board) note(text string) { b.console.Printf("%s\n", text) }
 
-// end is told how the run of a CRD ended. The bar goes with the last of them.
+// end prints how the run of a CRD ended. After the last CRD it removes the bar.
 func (b *board) end(v *view, r crdreport.Run) {
 	v.end()
 	if drawn, bar, stop := b.leave(); drawn != nil {
@@ -117,7 +117,8 @@ func (b *board) end(v *view, r crdreport.Run) {
 	b.note(endText(r, b.dryRun))
 }
 
-// leave returns what the last CRD ends, to be ended outside of the lock.
+// leave counts a CRD as ended. After the last CRD it returns the bar or the end of the repeated
+// line: the caller ends them without the lock, because both call text, which takes the lock.
 func (b *board) leave() (drawn *mpb.Progress, bar *mpb.Bar, stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,7 +136,7 @@ func (b *board) current() []*view {
 	return b.views
 }
 
-// name is the CRD's, or says how many CRDs are at their end.
+// name returns the name of the only CRD, or how many CRDs have ended.
 func (b *board) name() string {
 	views := b.current()
 	if len(views) == 1 {
@@ -190,7 +191,7 @@ func (v *view) addTo(s *sum) {
 	switch {
 	case v.ended:
 		s.ended++
-	case v.unsettle != nil:
+	case v.unsettled != nil:
 		s.waiting++
 	}
 	switch {
@@ -226,7 +227,7 @@ func ShowScan(console *frame.Console) (show func(ownerreference.Scan), done func
 	drawn, bar := console.Draw(func() string { return name }, 1, text)
 	return func(s ownerreference.Scan) {
 		store(s)
-		bar.SetTotal(int64(s.Resources)+1, false) // a full bar would be taken for a finished one
+		bar.SetTotal(int64(s.Resources)+1, false) // a full bar would look finished
 		bar.SetCurrent(int64(s.Listed))
 	}, func() { console.Erase(drawn, bar) }
 }

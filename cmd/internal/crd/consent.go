@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
-// question prints the plan, and returns what the user has to confirm. also is what else the run does, in whole lines.
+// question prints the plan, and returns what the user has to confirm. also describes what else the run does, in whole lines.
 func question(a *frame.App, s *session, findings []finding, also string) (string, error) {
 	if !anyReady(findings) {
 		return fmt.Sprintf("%sEvery object is at its storage version. Read the objects on %s, and clean managedFields that name\n"+
@@ -71,7 +71,7 @@ func refuseUnreadable(sel Selection, findings []finding) ([]crdreport.Run, bool)
 	for i, f := range findings {
 		items[i] = crdreport.Run{Name: f.name, StorageVersion: f.plan.StorageVersion, Requests: f.requests.Load()}
 		if f.problem != nil {
-			items[i].Result, items[i].Failures = crdreport.Failed, whole(f.name, f.problem)
+			items[i].Result, items[i].Failures = crdreport.Failed, crdFailure(f.name, f.problem)
 			continue
 		}
 		items[i].Result, items[i].Failures = crdreport.Blocked, []godwit.Failure{{

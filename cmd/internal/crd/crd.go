@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
-// Command is `godwit crd`, without check and doctor, which use this package.
+// Command returns `godwit crd`. Packages check and doctor import this package, so the caller adds their commands.
 func Command(a *frame.App) *cobra.Command {
 	crd := &cobra.Command{
 		Use:   "crd",

@@ -34,28 +34,28 @@ func TestPassageResult(t *testing.T) {
 	throttled := fmt.Errorf("migrate widgets: %w", &decision.UnlistedError{Finding: godwit.Finding{Reason: decision.ReasonThrottled}})
 	cases := map[string]struct {
 		reason string
-		passage
+		crdRun
 		want crdreport.Result
 	}{
-		"all migrated":      {"the usual end", passage{report: complete(godwit.Counts{Migrated: 2}), wrote: true}, crdreport.Succeeded},
-		"no objects":        {"there was only the list to trim", passage{report: complete(godwit.Counts{})}, crdreport.Succeeded},
-		"clean":             {"the library made no pass", passage{}, crdreport.NoChange},
-		"one failed":        {"others did not", passage{report: complete(godwit.Counts{Migrated: 1, Failed: 1}), wrote: true}, crdreport.Partial},
-		"one deferred":      {"it is not done", passage{report: complete(godwit.Counts{Deferred: 1})}, crdreport.Partial},
-		"trimmed meanwhile": {"another client finished the migration", passage{wrote: true}, crdreport.Succeeded},
-		"error at once":     {"nothing was written", passage{err: broken}, crdreport.Failed},
-		"error on the way":  {"what was written stays written", passage{err: broken, wrote: true}, crdreport.Partial},
-		"blocked":           {"refused before the first write", passage{err: &decision.BlockedError{}}, crdreport.Blocked},
-		"blocked later":     {"something was written, so it was not refused", passage{err: &decision.BlockedError{}, wrote: true}, crdreport.Partial},
-		"gone":              {"it was deleted since it was listed", passage{err: decision.ErrNotFound}, crdreport.Terminating},
-		"not listed":        {"nothing is known, and nothing was written", passage{err: throttled}, crdreport.Unknown},
-		"not readable":      {"a user has to act before a run", passage{err: &decision.UnlistedError{Finding: godwit.Finding{Reason: decision.ReasonUnreadableObjects}}}, crdreport.Blocked},
-		"not listed later":  {"something was written, and the rest is unknown", passage{err: throttled, wrote: true}, crdreport.Partial},
-		"dry run":           {"it writes nothing", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 2})}, crdreport.NoChange},
-		"dry run refused":   {"what the run would end with", passage{dryRun: true, report: complete(godwit.Counts{Skipped: 1, Failed: 1})}, crdreport.Partial},
+		"all migrated":      {"the usual end", crdRun{report: complete(godwit.Counts{Migrated: 2}), wrote: true}, crdreport.Succeeded},
+		"no objects":        {"there was only the list to trim", crdRun{report: complete(godwit.Counts{})}, crdreport.Succeeded},
+		"clean":             {"the library made no pass", crdRun{}, crdreport.NoChange},
+		"one failed":        {"others did not", crdRun{report: complete(godwit.Counts{Migrated: 1, Failed: 1}), wrote: true}, crdreport.Partial},
+		"one deferred":      {"it is not done", crdRun{report: complete(godwit.Counts{Deferred: 1})}, crdreport.Partial},
+		"trimmed meanwhile": {"another client finished the migration", crdRun{wrote: true}, crdreport.Succeeded},
+		"error at once":     {"nothing was written", crdRun{err: broken}, crdreport.Failed},
+		"error on the way":  {"what was written stays written", crdRun{err: broken, wrote: true}, crdreport.Partial},
+		"blocked":           {"refused before the first write", crdRun{err: &decision.BlockedError{}}, crdreport.Blocked},
+		"blocked later":     {"something was written, so it was not refused", crdRun{err: &decision.BlockedError{}, wrote: true}, crdreport.Partial},
+		"gone":              {"it was deleted since it was listed", crdRun{err: decision.ErrNotFound}, crdreport.Terminating},
+		"not listed":        {"nothing is known, and nothing was written", crdRun{err: throttled}, crdreport.Unknown},
+		"not readable":      {"a user has to act before a run", crdRun{err: &decision.UnlistedError{Finding: godwit.Finding{Reason: decision.ReasonUnreadableObjects}}}, crdreport.Blocked},
+		"not listed later":  {"something was written, and the rest is unknown", crdRun{err: throttled, wrote: true}, crdreport.Partial},
+		"dry run":           {"it writes nothing", crdRun{dryRun: true, report: complete(godwit.Counts{Skipped: 2})}, crdreport.NoChange},
+		"dry run refused":   {"what the run would end with", crdRun{dryRun: true, report: complete(godwit.Counts{Skipped: 1, Failed: 1})}, crdreport.Partial},
 	}
 	for name, tc := range cases {
-		tc.end(tc.report, tc.err)
+		tc.endPass(tc.report, tc.err)
 		if got := tc.result(); got != tc.want {
 			t.Errorf("%s: result() = %s, want %s: %s", name, got, tc.want, tc.reason)
 		}
@@ -83,8 +83,8 @@ func TestViewText(t *testing.T) {
 	objects := int64(2000)
 	moved := func(c godwit.Counts, remaining int64) func(*view) {
 		return func(v *view) {
-			v.moved(decision.Report{Storage: walk.Report{Counts: godwit.Counts{Skipped: c.Skipped, Migrated: 1}}}, start)
-			v.moved(decision.Report{Storage: walk.Report{Counts: c, Remaining: remaining}}, start)
+			v.update(decision.Report{Storage: walk.Report{Counts: godwit.Counts{Skipped: c.Skipped, Migrated: 1}}}, start)
+			v.update(decision.Report{Storage: walk.Report{Counts: c, Remaining: remaining}}, start)
 		}
 	}
 	servers := []decision.Server{{Name: "apiserver-a"}}
@@ -98,7 +98,7 @@ func TestViewText(t *testing.T) {
 		"begun":     {"the plan knows how many", decision.Plan{Objects: &objects}, func(*view) {}, 0, "0 of 2,000 objects"},
 		"uncounted": {"no number is made up", decision.Plan{}, func(*view) {}, 0, "listing objects"},
 		"a list that fails": {"the webhook is named while the run waits", decision.Plan{}, func(v *view) {
-			v.moved(decision.Report{Storage: walk.Report{Remaining: -1}, Waiting: `conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`}, start)
+			v.update(decision.Report{Storage: walk.Report{Remaining: -1}, Waiting: `conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`}, start)
 		}, 0, `listing objects, trying again after: conversion webhook for a/v1, Kind=A failed: Post "https://b.c.svc"`},
 		"on its way":    {"rate and rest", decision.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 1400), 5 * time.Second, "500 of 2,000 objects, 100/s, 15s left"},
 		"grown":         {"more objects than planned for", decision.Plan{Objects: &objects}, moved(godwit.Counts{Migrated: 500}, 2500), 0, "500 of 3,000 objects"},
@@ -132,7 +132,7 @@ func TestViewTextNamesTheByteBudget(t *testing.T) {
 	} {
 		now := time.Now()
 		v := &view{pace: stubPace(wait)}
-		v.moved(decision.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: 1}, Remaining: 1}}, now)
+		v.update(decision.Report{Storage: walk.Report{Counts: godwit.Counts{Migrated: 1}, Remaining: 1}}, now)
 		if got := v.text(now.Add(time.Second)); got != want {
 			t.Errorf("while the budget makes it wait %v, text() = %q, want %q", wait, got, want)
 		}

@@ -34,9 +34,9 @@ func (f finding) unlistable() bool {
 	return f.problem == nil && f.facts.Unlisted != nil && render.IsForbidden(f.facts.Unlisted.Reason)
 }
 
-// nameLacking adds to each finding one error for all missing permissions, with one command.
+// addLacking adds to each finding one error for all missing permissions, with one command.
 // Missing permissions block a run. A plan shows what is known without them.
-func (s *session) nameLacking(ctx context.Context, findings []finding) {
+func (s *session) addLacking(ctx context.Context, findings []finding) {
 	user := ""
 	for i := range findings {
 		f := &findings[i]
@@ -53,7 +53,7 @@ func (s *session) nameLacking(ctx context.Context, findings []finding) {
 			s.planWithout(f, user, missing)
 		case crdpermission.Run.Name:
 			f.plan.Blockers = oneForbidden(f.plan.Blockers, f.lacks.Finding())
-			f.plan.Unlisted = renamed(f.plan.Unlisted, f.lacks)
+			f.plan.Unlisted = explainUnlisted(f.plan.Unlisted, f.lacks)
 		}
 	}
 }
@@ -70,10 +70,10 @@ func (s *session) planWithout(f *finding, user string, missing []permission.Perm
 	facts := f.facts
 	facts.Denied = nil
 	if f.unlistable() && !f.plan.Trimmed {
-		facts.Unlisted = nil // status.storedVersions says by itself that there is work
+		facts.Unlisted = nil // status.storedVersions alone shows that a run has work
 	}
 	f.plan = decision.PlanFor(facts, s.policy)
-	f.plan.Unlisted = renamed(f.facts.Unlisted, f.lacks)
+	f.plan.Unlisted = explainUnlisted(f.facts.Unlisted, f.lacks)
 	if !f.plan.Trimmed {
 		run := s.Purpose
 		run.Command = crdpermission.Run
@@ -83,9 +83,10 @@ func (s *session) planWithout(f *finding, user string, missing []permission.Perm
 	}
 }
 
-// lackingForCleanup names the missing permission to clean managedFields, which a run finds
-// after its start. [session.nameLacking] names those that a plan finds.
-func (s *session) lackingForCleanup(ctx context.Context, p passage, blockers []godwit.Finding) []godwit.Finding {
+// lackingForCleanup adds the command that grants the permission to clean managedFields. A run
+// finds only after its start that this permission is missing. [session.addLacking] handles the
+// permissions that a plan finds missing.
+func (s *session) lackingForCleanup(ctx context.Context, p crdRun, blockers []godwit.Finding) []godwit.Finding {
 	if p.plan.State != decision.Clean {
 		return blockers
 	}
@@ -104,8 +105,8 @@ func oneForbidden(blockers []godwit.Finding, one godwit.Finding) []godwit.Findin
 	return slices.Insert(others, min(at, len(others)), one)
 }
 
-// renamed replaces the message and the remedy of a forbidden list.
-func renamed(u *decision.UnlistedError, lacks *frame.ActionableError) *decision.UnlistedError {
+// explainUnlisted replaces the message and the fix of a forbidden list by those of lacks.
+func explainUnlisted(u *decision.UnlistedError, lacks *frame.ActionableError) *decision.UnlistedError {
 	if u == nil || !render.IsForbidden(u.Reason) {
 		return u
 	}

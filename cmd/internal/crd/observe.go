@@ -47,8 +47,8 @@ func (s *session) observe(ctx context.Context, names []string) ([]finding, error
 			for i := range next {
 				f := &findings[i]
 				f.name, f.requests = names[i], &atomic.Int64{}
-				if err := s.find(kube.CountRequests(frame.About(ctx, f.name), f.requests), f); err != nil {
-					if _, gone := frame.Unreachable(err); gone {
+				if err := s.observeOne(kube.CountRequests(frame.About(ctx, f.name), f.requests), f); err != nil {
+					if _, unreachable := frame.Unreachable(err); unreachable {
 						cancel(s.explain(ctx, err))
 					}
 					f.problem = s.explain(ctx, err)
@@ -71,9 +71,9 @@ func (s *session) observe(ctx context.Context, names []string) ([]finding, error
 	return findings, nil
 }
 
-func (s *session) find(ctx context.Context, f *finding) error {
+func (s *session) observeOne(ctx context.Context, f *finding) error {
 	var err error
-	if f.migrator, err = s.migratorOf(); err != nil {
+	if f.migrator, err = s.newMigrator(); err != nil {
 		return err
 	}
 	return RetryRead(ctx, func() error {

@@ -106,12 +106,12 @@ func connectAndPlan(ctx context.Context, a *frame.App, c permission.Command, sel
 		return nil, nil, err
 	}
 	findings, err := s.observe(ctx, names)
-	s.nameLacking(ctx, findings)
+	s.addLacking(ctx, findings)
 	return s, findings, err
 }
 
-// readable returns the plans of CRDs that could be read. The text output has the others as
-// errors.
+// readable returns the plans of CRDs that could be read. printProblems prints the errors of the
+// other CRDs.
 func readable(findings []finding, w remedy.Writer) []crdreport.Plan {
 	var plans []crdreport.Plan
 	for _, f := range findings {

@@ -12,10 +12,10 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
-// pace says what a run waits for.
+// pace returns how long a run waits for its limit of bytes.
 type pace interface{ WaitsForBytes() time.Duration }
 
-// endText is the last line for a CRD.
+// endText returns the last line for a CRD.
 func endText(r crdreport.Run, dryRun bool) string {
 	if dryRun {
 		return fmt.Sprintf("%s: dry run, nothing was written: %s accepted, %s refused", r.Name,
@@ -28,31 +28,31 @@ func endText(r crdreport.Run, dryRun bool) string {
 type view struct {
 	pace pace
 
-	mu       sync.Mutex
-	plan     decision.Plan
-	unsettle *decision.NotSettledError // nil once writing has begun
-	waiting  string                    // the kind of wait that was last said
-	seen     time.Time                 // when that was said
-	report   decision.Report
-	first    time.Time // when objects began to be written
-	before   int64     // done by then: a resumed run skips fast
-	ended    bool
+	mu        sync.Mutex
+	plan      decision.Plan
+	unsettled *decision.NotSettledError // nil once writing has begun
+	waiting   string                    // the last kind of wait
+	seen      time.Time                 // when unsettled was set
+	report    decision.Report
+	first     time.Time // when objects began to be written
+	before    int64     // objects done by then: the rate leaves out what a resumed run skips
+	ended     bool
 }
 
-// settling reports whether this is another reason to wait than before.
+// settling stores why the run waits, and reports whether the last wait had another reason.
 func (v *view) settling(e *decision.NotSettledError, now time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.unsettle, v.seen = e, now
-	said := v.waiting
+	v.unsettled, v.seen = e, now
+	last := v.waiting
 	v.waiting = waitingKind(e)
-	return v.waiting != said
+	return v.waiting != last
 }
 
-func (v *view) moved(r decision.Report, now time.Time) {
+func (v *view) update(r decision.Report, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.unsettle, v.report = nil, r
+	v.unsettled, v.report = nil, r
 	counts := r.Storage.Counts
 	if v.first.IsZero() && (!v.plan.Resumes || counts.Total() > counts.Skipped) {
 		v.first, v.before = now, counts.Total()-1
@@ -62,10 +62,10 @@ func (v *view) moved(r decision.Report, now time.Time) {
 func (v *view) end() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.ended, v.unsettle = true, nil
+	v.ended, v.unsettled = true, nil
 }
 
-// counts are the objects done and all there are, 0 when that is unknown.
+// counts returns the number of objects done, and of all objects. total is 0 if it is unknown.
 func (v *view) counts() (done, total int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -77,18 +77,18 @@ func (v *view) total() (done, total int64) {
 	if v.plan.Objects != nil {
 		total = *v.plan.Objects
 	}
-	if done > 0 && v.report.Storage.Remaining >= 0 { // what is under way is in neither number
+	if done > 0 && v.report.Storage.Remaining >= 0 { // neither number has the objects in flight
 		total = max(total, done+v.report.Storage.Remaining)
 	}
 	return done, total
 }
 
-// text says in a few words how it stands.
+// text returns the progress in a few words.
 func (v *view) text(now time.Time) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.unsettle != nil {
-		return waitingText(v.unsettle, now.Sub(v.seen))
+	if v.unsettled != nil {
+		return waitingText(v.unsettled, now.Sub(v.seen))
 	}
 	done, total := v.total()
 	text := render.Number(done) + " objects"
@@ -108,7 +108,7 @@ func (v *view) text(now time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// speedText is the rate since the first write, and either the time that the rest takes or
+// speedText returns the rate since the first write, and either the time that the rest takes or
 // what the writes wait for.
 func speedText(done, left int64, first, now time.Time, p pace) []string {
 	var parts []string
@@ -126,7 +126,7 @@ func speedText(done, left int64, first, now time.Time, p pace) []string {
 	return parts
 }
 
-// waitingText is short, for the bar; waitingSentence names what it is about.
+// waitingText returns a short reason to wait, for the bar. waitingSentence returns the whole reason.
 func waitingText(e *decision.NotSettledError, since time.Duration) string {
 	switch {
 	case len(e.Stale) > 0:
@@ -146,7 +146,7 @@ func waitingSentence(e *decision.NotSettledError) string {
 	return text
 }
 
-// waitingKind tells one reason to wait from another, so that each is said once.
+// waitingKind returns a key of the reason to wait. The board prints each reason once.
 func waitingKind(e *decision.NotSettledError) string {
 	return fmt.Sprint(e.Servers == nil, names(e.Servers), names(e.Stale))
 }

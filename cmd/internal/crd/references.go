@@ -54,7 +54,7 @@ func (f *referencesFlag) scans(findings []finding) bool {
 	})
 }
 
-// sentence says what a run does with ownerReferences; nothing if it reads none.
+// sentence describes what a run does with ownerReferences. It is empty if the run reads none.
 func (f *referencesFlag) sentence(findings []finding) string {
 	if !f.scans(findings) {
 		return ""
@@ -73,8 +73,7 @@ type references struct {
 	scanner *ownerreference.Scanner
 }
 
-// repairReferences adds what it does to the ends of the runs. A CRD whose run wrote nothing, because it was blocked or failed,
-// takes no part.
+// repairReferences repairs ownerReferences and adds the outcome to ends. It skips a CRD whose run was blocked or failed.
 func (r *runner) repairReferences(ctx context.Context, flag referencesFlag, findings []finding, ends []ending) {
 	if !flag.scans(findings) {
 		return
@@ -167,7 +166,7 @@ func (p *references) repair(ctx context.Context, o ownerreference.Owners, depend
 	}
 	repairer := &ownerreference.Repairer{Scanner: p.scanner, Owners: o, Existing: existing, DryRun: p.dryRun == frame.DryRunServer}
 	done, err := repairer.Run(ctx, repairable, nil)
-	e.take(done)
+	e.addRepair(done)
 	if slices.ContainsFunc(done.Failures, func(f godwit.Failure) bool { return render.IsForbidden(f.Reason) }) {
 		p.printLacking(ctx, repairable)
 	}
@@ -186,8 +185,8 @@ func (p *references) printLacking(ctx context.Context, dependents []*ownerrefere
 	p.board.note(fmt.Sprintf("? %s lacks permissions to repair ownerReferences; %s", user, grant.Remedy(user)))
 }
 
-// take adds the outcome of the repair. A dependent that another client has repaired or deleted needs none.
-func (e *ending) take(done walk.Report) {
+// addRepair adds the outcome of the repair. It does not count a dependent that another client has repaired or deleted.
+func (e *ending) addRepair(done walk.Report) {
 	c := done.Counts
 	e.OwnerReferences.Repaired, e.OwnerReferences.Found = c.Migrated, c.Skipped
 	e.OwnerReferences.Failed = c.Failed + c.Deferred
@@ -206,12 +205,12 @@ func (e *ending) finishReferences() {
 	}
 }
 
-// addFailure makes the run Partial.
+// addFailure adds a failure, which makes the run Partial.
 func (e *ending) addFailure(f godwit.Failure) {
 	e.Failures, e.Result = append(e.Failures, f), crdreport.Partial
 }
 
-// fail is for an error that ended the phase.
+// fail records an error that ended the repair of ownerReferences.
 func (p *references) fail(ctx context.Context, e *ending, err error) {
 	e.OwnerReferences.State = crdreport.ReferencesUnknown
 	f := godwit.Failure{Name: e.Name, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: "ownerReferences: " + frame.OneLine(err)}}

@@ -93,7 +93,7 @@ func (o *runOptions) migratorOptions() storageversion.Options {
 		NoTrim:  o.noTrim,
 		DryRun:  o.change.DryRun() == frame.DryRunServer,
 	}
-	if !options.DryRun { // which tries every object
+	if !options.DryRun { // a server dry run tries every object, so it needs no preflight
 		options.Preflight = preflight.Run
 	}
 	return options
@@ -105,11 +105,11 @@ type run struct {
 	session  *session
 	findings []finding
 	items    []crdreport.Run
-	// byStatus names the CRDs for whose failed objects a write to the status passes.
+	// byStatus lists the CRDs with failed objects for which a dry run of a write to the status passes.
 	byStatus []string
 }
 
-// plan reads the CRDs, and refuses a run of named CRDs of which one can't be read.
+// plan reads the CRDs. If the user named CRDs and one of them can't be read, it refuses the run.
 func (o *runOptions) plan(ctx context.Context) (frame.Change, error) {
 	s, findings, err := connectAndPlan(ctx, o.App, crdpermission.Run, o.Selection, o.migratorOptions())
 	if err != nil {
@@ -125,12 +125,12 @@ func (o *runOptions) plan(ctx context.Context) (frame.Change, error) {
 	}
 	printLacking(ctx, o.App, s, findings)
 	if !r.asks() && o.change.DryRun() != frame.DryRunClient {
-		printWarnings(o.App, findings) // which the plan before a question has
+		printWarnings(o.App, findings) // a question shows the plan, which has the warnings
 	}
 	return r, nil
 }
 
-// asks reports whether the run asks: there is something to write, or to look for.
+// asks reports whether the run asks for confirmation: it may write objects, or ownerReferences.
 func (r *run) asks() bool {
 	return r.change.Asks() && (mayWrite(r.findings) || r.references.scans(r.findings))
 }
@@ -151,7 +151,7 @@ func (r *run) Run(ctx context.Context) {
 	}
 	deleted := func(f finding) bool { return f.problem != nil && f.problem.Reason == render.ReasonNotFound } // since it was listed
 	findings := slices.DeleteFunc(slices.Clone(r.findings), deleted)
-	ends := runner.all(ctx, findings)
+	ends := runner.runAll(ctx, findings)
 	runner.repairReferences(ctx, r.references, findings, ends)
 	for _, end := range ends {
 		r.items = append(r.items, end.Run)
@@ -176,8 +176,8 @@ func (r *run) End(ctx context.Context) error {
 	return r.ExitAfter(ctx, frame.Ending{Code: code, Err: context.Cause(ctx)})
 }
 
-// decisive are the results that decide the exit code. A CRD that is being deleted
-// is a refusal only to a user who named it.
+// decisive returns the results that decide the exit code. A CRD that is being deleted
+// counts as refused only if the user named it.
 func (o *runOptions) decisive(items []crdreport.Run) []crdreport.Run {
 	if len(o.Names) > 0 {
 		return items
@@ -185,8 +185,8 @@ func (o *runOptions) decisive(items []crdreport.Run) []crdreport.Run {
 	return slices.DeleteFunc(slices.Clone(items), func(item crdreport.Run) bool { return item.Result == crdreport.Terminating })
 }
 
-// write leaves out of the table what is clean, and what only lacks permissions if
-// that is much, unless it was asked for by name or the table is wide.
+// write prints the results. The table leaves out clean CRDs, and many CRDs that only lack
+// permissions, unless the user named CRDs or the table is wide.
 func (r *run) write() error {
 	err := frame.Write(r.Streams.Out, r.output, crdreport.RunList(r.items), func(w io.Writer) error {
 		style := r.Style(r.Streams.Out, r.output)
@@ -205,7 +205,7 @@ func (r *run) write() error {
 	return err
 }
 
-// foldRuns parts what has a row from what is counted only.
+// foldRuns separates the CRDs that have a row from those that are only counted.
 func foldRuns(items []crdreport.Run, findings []finding, all bool) (shown []crdreport.Run, folded crdreport.Folded) {
 	if all {
 		return items, folded

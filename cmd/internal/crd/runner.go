@@ -20,7 +20,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// runner carries out plans, those of several CRDs at once.
+// runner carries out the plans of several CRDs concurrently.
 type runner struct {
 	*session
 	dryRun string
@@ -34,27 +34,28 @@ type ending struct {
 	statusPatchPasses bool // a dry run of a write to the status, for objects that failed
 }
 
-// slots bound how many CRDs have a pass at the same time. A CRD that waits between two passes
-// has none, so that it holds up no other.
+// slots limits how many CRDs have a pass at the same time. A CRD that waits between two passes
+// has no slot, so that it does not delay another CRD.
 type slots chan struct{}
 
-// passesAtOnce is the number of requests that are in flight at once by default: more passes
-// would not make a run faster, and each holds two pages of objects.
+// passesAtOnce equals the default number of requests in flight: more passes would not make a
+// run faster, and each pass holds two pages of objects.
 const passesAtOnce = walk.DefaultMaxInFlight
 
 func (s slots) take()    { s <- struct{}{} }
 func (s slots) release() { <-s }
 
-// pause waits without a slot. After an interrupt, too, the slot comes back: passes end then.
+// pause waits without a slot, and takes one again before it returns. After an interrupt, too, it
+// gets a slot, because an interrupt ends all passes.
 func (s slots) pause(ctx context.Context, d time.Duration) error {
 	s.release()
 	defer s.take()
 	return walk.Wait(ctx, d)
 }
 
-// all carries out the plans. They begin in the order of the findings, which is also that of
-// the reports.
-func (r *runner) all(ctx context.Context, findings []finding) []ending {
+// runAll carries out the plans. They begin in the order of the findings, and the ends have the
+// same order.
+func (r *runner) runAll(ctx context.Context, findings []finding) []ending {
 	ends := make([]ending, len(findings))
 	var passes sync.WaitGroup
 	for i, f := range findings {
@@ -62,47 +63,47 @@ func (r *runner) all(ctx context.Context, findings []finding) []ending {
 		p := r.begin(ctx, f)
 		passes.Go(func() {
 			defer r.slots.release()
-			ends[i] = r.one(ctx, f, p)
+			ends[i] = r.runOne(ctx, f, p)
 		})
 	}
 	passes.Wait()
 	return ends
 }
 
-// begin shows a CRD on the board, unless nothing is to be done about it.
-func (r *runner) begin(ctx context.Context, f finding) *passage {
-	p := &passage{plan: f.plan, dryRun: r.dryRun != frame.DryRunNone}
+// begin makes the run of one CRD, and shows the CRD on the board if nothing prevents its first pass.
+func (r *runner) begin(ctx context.Context, f finding) *crdRun {
+	p := &crdRun{plan: f.plan, dryRun: r.dryRun != frame.DryRunNone}
 	switch refusals := f.plan.HardBlockers(); {
 	case f.problem != nil:
 	case len(refusals) > 0:
-		p.end(decision.Report{}, &decision.BlockedError{CRD: f.name, Blockers: refusals})
+		p.endPass(decision.Report{}, &decision.BlockedError{CRD: f.name, Blockers: refusals})
 	case ctx.Err() != nil:
-		p.end(decision.Report{}, context.Cause(ctx))
+		p.endPass(decision.Report{}, context.Cause(ctx))
 	case f.plan.State == decision.StateUnknown && (f.lacks != nil || r.dryRun == frame.DryRunClient):
-		p.end(decision.Report{}, f.plan.Unlisted)
+		p.endPass(decision.Report{}, f.plan.Unlisted)
 	case r.dryRun == frame.DryRunClient:
-		p.end(decision.Report{}, nil)
+		p.endPass(decision.Report{}, nil)
 	default:
-		p.runs = true
+		p.starts = true
 		r.show(p)
 	}
 	return p
 }
 
 // show puts a CRD on the board once it has something to migrate.
-func (r *runner) show(p *passage) {
+func (r *runner) show(p *crdRun) {
 	if p.view == nil && p.plan.State != decision.Clean {
 		p.view = r.board.begin(p.plan)
 	}
 }
 
-// one runs one CRD to an end, whatever that is.
-func (r *runner) one(ctx context.Context, f finding, p *passage) ending {
+// runOne runs one CRD and returns how the run ended.
+func (r *runner) runOne(ctx context.Context, f finding, p *crdRun) ending {
 	if f.problem != nil {
-		return ending{Run: crdreport.Run{Name: f.name, Result: crdreport.Failed, Failures: whole(f.name, f.problem)}}
+		return ending{Run: crdreport.Run{Name: f.name, Result: crdreport.Failed, Failures: crdFailure(f.name, f.problem)}}
 	}
 	began := time.Now()
-	if p.runs {
+	if p.starts {
 		r.carryOut(kube.CountRequests(frame.About(ctx, f.name), f.requests), f.migrator, p)
 	}
 	item := crdreport.Run{
@@ -128,17 +129,16 @@ func (r *runner) one(ctx context.Context, f finding, p *passage) ending {
 	return end
 }
 
-// maxReplans bounds how often one run follows a CRD that changes under it. The
-// library counts over an hour, and blocks.
+// maxReplans limits how often one run plans again because its CRD changed. The library counts
+// the changes of all runs within an hour, and blocks the next run after too many.
 const maxReplans = 3
 
-// carryOut makes passes until one is the last: it waits while the API servers have
-// not settled, and plans again when the CRD changed. A command leaves every other
-// retry to its user.
-func (r *runner) carryOut(ctx context.Context, m *storageversion.Migrator, p *passage) {
+// carryOut makes passes until the run ends. It waits while the API servers have not settled,
+// and plans again if the CRD changed. The user starts every other retry.
+func (r *runner) carryOut(ctx context.Context, m *storageversion.Migrator, p *crdRun) {
 	for replans := 0; ; {
 		r.show(p)
-		p.end(m.Run(ctx, p.plan, func(now decision.Report) { r.moved(p, now) }))
+		p.endPass(m.Run(ctx, p.plan, func(now decision.Report) { r.showProgress(p, now) }))
 		var unsettled *decision.NotSettledError
 		replan := p.step.Action == decision.ActionReplan
 		switch {
@@ -159,32 +159,32 @@ func (r *runner) carryOut(ctx context.Context, m *storageversion.Migrator, p *pa
 		}
 		plan, err := m.Plan(ctx, p.plan.Name)
 		if err != nil {
-			p.end(decision.Report{}, err)
+			p.endPass(decision.Report{}, err)
 			return
 		}
 		p.plan = plan
 	}
 }
 
-// moved shows progress. A clean CRD appears once a run finds managedFields to clean.
-func (r *runner) moved(p *passage, now decision.Report) {
+// showProgress updates the board. A clean CRD appears once a run finds managedFields to clean.
+func (r *runner) showProgress(p *crdRun, now decision.Report) {
 	if p.view == nil && now.ManagedFields.Counts.Total() > 0 {
 		p.view = r.board.begin(p.plan)
 	}
 	if p.view != nil {
-		r.board.moved(p.view, now)
+		r.board.update(p.view, now)
 	}
 }
 
 // unlisted returns why the objects could not be listed, if that ended the run.
-func (p passage) unlisted() *decision.UnlistedError {
+func (p crdRun) unlisted() *decision.UnlistedError {
 	var unlisted *decision.UnlistedError
 	errors.As(p.err, &unlisted)
 	return unlisted
 }
 
-// failures names the failures, those of the CRD itself first.
-func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
+// failures lists the failures, those of the CRD itself first.
+func (r *runner) failures(ctx context.Context, p crdRun) []godwit.Failure {
 	var failures []godwit.Failure
 	switch {
 	case errors.As(p.err, new(*decision.BlockedError)):
@@ -196,13 +196,13 @@ func (r *runner) failures(ctx context.Context, p passage) []godwit.Failure {
 	case p.unlisted() != nil:
 		failures = []godwit.Failure{render.Failure(p.plan.Name, p.unlisted().Finding, r.remedies)}
 	case p.err != nil:
-		failures = whole(p.plan.Name, r.explainRun(ctx, p.err))
+		failures = crdFailure(p.plan.Name, r.explainRun(ctx, p.err))
 	}
 	return append(append(failures, p.report.Storage.Failures...), p.report.ManagedFields.Failures...)
 }
 
-// endedEarly is the failure of a CRD whose run the user or --timeout ended.
-func endedEarly(ctx context.Context, p passage) godwit.Failure {
+// endedEarly returns the failure of a CRD whose run the user or --timeout ended.
+func endedEarly(ctx context.Context, p crdRun) godwit.Failure {
 	f := godwit.Failure{Name: p.plan.Name, Finding: godwit.Finding{Reason: render.ReasonInterrupted, Message: "the run ended"}}
 	if frame.ContextCode(ctx) == frame.TimedOut {
 		f.Reason, f.Message = render.ReasonTimedOut, "--timeout ended the run"
@@ -211,8 +211,8 @@ func endedEarly(ctx context.Context, p passage) godwit.Failure {
 	return f
 }
 
-// whole is the failure of a CRD as a whole for an error, whose reason it keeps if it has one.
-func whole(crd string, err error) []godwit.Failure {
+// crdFailure returns the failure of a whole CRD for an error. It keeps the reason of the error, if the error has one.
+func crdFailure(crd string, err error) []godwit.Failure {
 	f := godwit.Failure{Name: crd, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: err.Error()}}
 	var known *frame.ActionableError
 	if errors.As(err, &known) && known.Reason != nil {
@@ -228,8 +228,8 @@ func managedFields(t decision.Tally) crdreport.ManagedFields {
 // explainRun returns the text of an error. It replaces the text only if the connection
 // failed.
 func (r *runner) explainRun(ctx context.Context, err error) error {
-	_, gone := frame.Unreachable(err)
-	if gone || apierrors.IsUnauthorized(err) {
+	_, unreachable := frame.Unreachable(err)
+	if unreachable || apierrors.IsUnauthorized(err) {
 		return r.explain(ctx, err)
 	}
 	return errors.New(frame.OneLine(err))

@@ -20,9 +20,9 @@ type session struct {
 	*storageversion.Migrator
 	policy  decision.Policy
 	options storageversion.Options
-	config  *rest.Config // with the connection that all migrators share
+	config  *rest.Config // all migrators share its connection
 	console *frame.Console
-	// remedies words fixes for the user.
+	// remedies writes fixes as commands for the user.
 	remedies remedy.Writer
 }
 
@@ -41,9 +41,9 @@ func connect(ctx context.Context, a *frame.App, p frame.Purpose, o storageversio
 	return s, nil
 }
 
-// migratorOf is for one CRD of several that share a limiter. Where the webhook of its objects
-// does not answer, its requests slow down, and those for other CRDs do not.
-func (s *session) migratorOf() (*storageversion.Migrator, error) {
+// newMigrator returns the migrator of one CRD. With a limiter, each CRD has a part of it: if the
+// webhook of a CRD's objects does not answer, only the requests for that CRD slow down.
+func (s *session) newMigrator() (*storageversion.Migrator, error) {
 	if s.options.Limiter == nil {
 		return s.Migrator, nil
 	}

@@ -27,7 +27,7 @@ func (s *Selection) AddTo(c *cobra.Command) {
 	frame.AddSelector(c, &s.Selector, "CRDs with these labels")
 }
 
-// Parse checks the selection before the command connects. all says that no selection means
+// Parse checks the selection before the command connects. If all is true, no selection means
 // all CRDs.
 func (s *Selection) Parse(c *cobra.Command, args []string, all bool) error {
 	if c.Flags().Changed("namespace") {

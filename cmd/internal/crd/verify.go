@@ -104,7 +104,7 @@ func verifyCode(items []crdreport.Verification, findings []finding) frame.Code {
 	return code
 }
 
-// errOtherEtcd means that the data in etcd is not of this cluster.
+// errOtherEtcd means that etcd has no data of this cluster under the prefix.
 var errOtherEtcd = errors.New("this is not the etcd of this cluster, or --etcd-prefix is wrong")
 
 // scanAll scans the CRDs that could be read, and adds the errors to the findings. If no CRD is

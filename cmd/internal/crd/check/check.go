@@ -90,7 +90,7 @@ func noArguments(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// check compares with the cluster. exitCode is that of the command line.
+// check compares the release with the cluster. exitCode returns the exit code of the command.
 func (o *options) check(c *cobra.Command, exitCode func(all []release, written bool) frame.Code) error {
 	ctx := c.Context()
 	all, err := o.releases(c)
@@ -137,7 +137,7 @@ func (o *options) print(items []crdreport.Check) error {
 	})
 }
 
-// exitCode leaves out what ends with the steps, if they are written.
+// exitCode returns the exit code of check. It ignores reasons that end with the steps, if the steps are written.
 func (o *options) exitCode(all []release, written bool) frame.Code {
 	code := frame.OK
 	for _, r := range all {

@@ -8,7 +8,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/bridge"
 )
 
-// Commands are `godwit crd check`, and for one release the commands that it has replaced.
+// Commands returns `godwit crd check`, and for one release of Godwit the hidden commands that check has replaced.
 func Commands(a *frame.App) []*cobra.Command {
 	return []*cobra.Command{command(a), bridgeCommand(a), adviseCommand(a)}
 }
@@ -16,7 +16,7 @@ func Commands(a *frame.App) []*cobra.Command {
 // replaced makes a command hidden. cobra says on stderr which command replaces it.
 func replaced(a *frame.App, c *cobra.Command, by string) *cobra.Command {
 	c.Hidden, c.Deprecated = true, "use: "+a.Program+" crd check "+by
-	c.SetOut(a.Streams.ErrOut) // else cobra would say so on stdout, before the document
+	c.SetOut(a.Streams.ErrOut) // otherwise cobra would print the notice on stdout, before the document
 	return c
 }
 
@@ -33,7 +33,7 @@ func bridgeCommand(a *frame.App) *cobra.Command {
 	return replaced(a, c, "-f FILE --steps=DIR")
 }
 
-// bridgeCode is the exit code of `godwit crd bridge`, which was about the steps alone.
+// bridgeCode returns the exit code of `godwit crd bridge`. It depends on the steps alone.
 func (o *options) bridgeCode(all []release, written bool) frame.Code {
 	live := false
 	for _, r := range all {

@@ -64,7 +64,7 @@ func (s *session) observeOne(ctx context.Context, r *release) error {
 	}
 	r.live, r.check = facts.Live, releasecheck.For(facts)
 	if r.live == nil && len(facts.Denied) > 0 {
-		return nil // without the live CRD, the steps are not known
+		return nil // without the live CRD, the steps are unknown
 	}
 	return r.decideSteps()
 }
@@ -80,7 +80,7 @@ func versionRemoved(name string) releasecheck.Check {
 	})
 }
 
-// items words what was found. next is what the user does for the steps.
+// items returns the checks as items of the output. next tells the user to write or to run the steps.
 func (s *session) items(ctx context.Context, all []release, next godwit.Fix) []crdreport.Check {
 	items := make([]crdreport.Check, len(all))
 	for i, r := range all {

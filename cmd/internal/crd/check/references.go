@@ -13,14 +13,15 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
 
-// observeReferences adds what else names versions of the cluster's CRDs that the releases do not serve. One scan is for all releases.
+// observeReferences adds findings about references to versions that the cluster serves and the release does not. It scans the
+// cluster once for all CRDs.
 func (s *session) observeReferences(ctx context.Context, all []release, read bool) error {
 	var subjects []doctor.Subject
 	at := map[string]*release{}
 	for i := range all {
 		r := &all[i]
 		if r.live == nil || r.check.Result == releasecheck.Refused {
-			continue // nothing changes for the objects
+			continue // there is no CRD to compare with, or the API server refuses the release
 		}
 		if subject := doctor.Release(r.live, r.CRD); subject.Drops() {
 			subjects, at[r.Name] = append(subjects, subject), r
@@ -49,7 +50,7 @@ func (s *session) observeReferences(ctx context.Context, all []release, read boo
 	return nil
 }
 
-// releaseFindings are Unsafe where the release would break something.
+// releaseFindings returns the findings of a diagnosis. A finding is Unsafe if the release would break something, otherwise a note.
 func releaseFindings(d doctor.Diagnosis) []releasecheck.Finding {
 	var all []releasecheck.Finding
 	for _, f := range d.Findings {
@@ -62,7 +63,7 @@ func releaseFindings(d doctor.Diagnosis) []releasecheck.Finding {
 	return all
 }
 
-// unreadReferences is a note if the user does not want to know.
+// unreadReferences returns a finding if references were not read. It is a note if the user gave --references=false.
 func (s *session) unreadReferences(ctx context.Context, f doctor.Facts, read bool) []releasecheck.Finding {
 	const what = "what else names a version that the release does not serve is not known"
 	switch {

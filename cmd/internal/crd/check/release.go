@@ -17,12 +17,12 @@ type options struct {
 	previous   []string
 	between    []string
 	answers    manifest.Answers
-	steps      string // a directory; empty if nothing is to be written
+	steps      string // a directory; empty if the command writes no steps
 	references bool
 	output     frame.Output
 }
 
-// addStepsTo registers the flags that decide on the steps.
+// addStepsTo registers the flags on which the steps depend.
 func (o *options) addStepsTo(c *cobra.Command) {
 	addFiles(c, &o.between, "between", "`file` with the CRDs of a release that you could install in between; repeat the flag for several")
 	o.answers.AddTo(c)
@@ -33,7 +33,7 @@ func addFiles(c *cobra.Command, to *[]string, name, usage string) {
 	_ = c.MarkFlagFilename(name, "yaml", "yml", "json")
 }
 
-// release is a CRD of the next release, and what was found out about it.
+// release is a CRD of the next release, and the facts and findings about it.
 type release struct {
 	manifest.Release
 	between []bridge.Release
@@ -41,7 +41,7 @@ type release struct {
 	// live is nil if the cluster has no such CRD, or if it could not be read.
 	live  *apiextensionsv1.CustomResourceDefinition
 	check releasecheck.Check
-	// steps have no result if the live CRD could not be read.
+	// steps has no result if the live CRD could not be read.
 	steps bridge.Bridge
 }
 
@@ -84,7 +84,7 @@ func (o *options) read(c *cobra.Command, files ...string) ([]manifest.Release, e
 	return in.Read(o.Streams.In)
 }
 
-// named is nil for a CRD that is not in the files, or that API servers no longer serve.
+// named returns the CRD with a name. It returns nil if the files do not have the CRD, or have it in v1beta1.
 func named(releases []manifest.Release, name string) *apiextensionsv1.CustomResourceDefinition {
 	for _, r := range releases {
 		if r.Name == name {

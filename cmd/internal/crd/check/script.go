@@ -23,12 +23,12 @@ const (
 	nextFolder = "6-next"
 )
 
-// folderOf is the folder of the manifests of a step, in the order of the steps.
+// folderOf returns the folder of a step's manifests. Its number gives the order of the steps.
 func folderOf(k bridge.Kind) string {
 	return fmt.Sprintf("%d-%s", slices.Index(bridge.Kinds, k)+1, strings.ToLower(string(k)))
 }
 
-// checkEmpty refuses a directory with files, before anything is read or written.
+// checkEmpty refuses a directory with files, before the command connects to the cluster.
 func checkEmpty(directory string) error {
 	if directory == "" {
 		return nil
@@ -88,7 +88,7 @@ func writeCRD(folder string, crd *apiextensionsv1.CustomResourceDefinition) erro
 	return nil
 }
 
-// scriptOf is the script that runs the steps. cluster are the flags that choose a cluster, for both programs.
+// scriptOf returns the script that runs the steps. cluster has the flags that choose a cluster, for kubectl and godwit.
 func scriptOf(all []release, program, cluster string) string {
 	with := func(k bridge.Kind) []string {
 		var names []string

@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
-// decideSteps adds the findings of the steps to the check, which has some of them already. What keeps the steps from being made
-// leaves the result as it is.
+// decideSteps decides the steps and adds their findings to the check, except for reasons that the check already has. A finding
+// that blocks the steps does not change the result of the check.
 func (r *release) decideSteps() error {
 	var err error
 	r.steps, err = bridge.For(bridge.Facts{Live: r.live, Next: r.CRD, Between: r.between, Answers: r.answers})
@@ -34,7 +34,7 @@ func (r *release) decideSteps() error {
 	return nil
 }
 
-// withResult are the names of the CRDs whose steps have a result.
+// withResult returns the names of the CRDs whose steps have a result.
 func withResult(all []release, result bridge.Result) []string {
 	var names []string
 	for _, r := range all {
@@ -45,10 +45,11 @@ func withResult(all []release, result bridge.Result) []string {
 	return names
 }
 
-// unread is the result of steps from a CRD that could not be read.
+// unread is the result of the steps if the cluster's CRD could not be read.
 const unread bridge.Result = ""
 
-// writeSteps writes nothing if the steps of one CRD are not known or Blocked, or if no CRD needs any.
+// writeSteps writes the steps of all CRDs. It writes nothing if the steps of one CRD are unknown or Blocked, or if no CRD needs
+// steps.
 func (o *options) writeSteps(all []release) (written bool, err error) {
 	if o.steps == "" || len(withResult(all, unread)) > 0 || len(withResult(all, bridge.Blocked)) > 0 || len(withResult(all, bridge.Ready)) == 0 {
 		return false, nil
@@ -56,7 +57,7 @@ func (o *options) writeSteps(all []release) (written bool, err error) {
 	return true, writeFiles(o.steps, all, o.Program, o.Remedies().Cluster)
 }
 
-// stepsSentence says what became of the directory.
+// stepsSentence reports whether the steps were written, and why not.
 func (o *options) stepsSentence(all []release, written bool) string {
 	unread, blocked := withResult(all, unread), withResult(all, bridge.Blocked)
 	switch {
@@ -72,7 +73,7 @@ func (o *options) stepsSentence(all []release, written bool) string {
 
 func (o *options) runSteps() string { return "sh " + quote.Shell(filepath.Join(o.steps, script)) }
 
-// nextCommand writes the steps, or runs them.
+// nextCommand returns the command that runs the steps, or the command that writes them first.
 func (o *options) nextCommand(written bool) godwit.Fix {
 	if written {
 		return godwit.Do("run the steps: " + o.runSteps())

@@ -23,7 +23,7 @@ var (
 	Doctor = permission.Command{Name: "crd-doctor", Of: permission.CRDs, List: forDoctor}
 )
 
-// forPlan reads. Without the permission to write, the dry run of the write is left out.
+// forPlan needs no permission to write: a plan without it leaves out the dry run of the write.
 func forPlan(s permission.Scope) []permission.Permission {
 	all := s.ReadCRDs()
 	for _, r := range s.Objects() {
@@ -45,14 +45,14 @@ func forRun(s permission.Scope) []permission.Permission {
 		r := schema.ParseGroupResource(d)
 		all = append(all, permission.Permission{Resource: r, Verbs: []string{"list", "patch"}, Need: permission.Optional},
 			permission.Permission{Resource: r, Verbs: []string{"delete"}, Need: permission.RequiredIfEnforced})
-		if strings.Contains(r.Group, ".") { // its CRD, if it has one, says at which version it is written
+		if strings.Contains(r.Group, ".") { // the repair reads the storage version in the CRD of the dependent
 			all = append(all, permission.CRDPermission(permission.Optional, "get", d))
 		}
 	}
 	return append(all, permission.OfGrants(preflight.OptionalPermissions(), permission.Optional)...)
 }
 
-// forDoctor reads the metadata of every object. RBAC can't restrict a list to metadata.
+// forDoctor allows a list of every resource: RBAC can't restrict a list to metadata.
 func forDoctor(permission.Scope) []permission.Permission {
 	return []permission.Permission{
 		permission.CRDPermission(permission.Required, "get"), permission.CRDPermission(permission.Required, "list"),
@@ -60,8 +60,7 @@ func forDoctor(permission.Scope) []permission.Permission {
 	}
 }
 
-// forCheck has the API server try the next release by a dry run, which takes the
-// permission of the write itself.
+// forCheck has create and update, because a dry run needs the permission of the write itself.
 func forCheck(s permission.Scope) []permission.Permission {
 	all := append(s.ReadCRDs(),
 		permission.CRDPermission(permission.Optional, "create"),
@@ -72,7 +71,7 @@ func forCheck(s permission.Scope) []permission.Permission {
 	return all
 }
 
-// forRescue migrates, and writes the CRD before and after, for which the permissions of a migration are enough.
+// forRescue has the permissions of a migration. They suffice to write the CRD before and after the migration, too.
 func forRescue(s permission.Scope) []permission.Permission {
 	all := s.ReadCRDs()
 	for _, r := range s.Objects() {

@@ -87,7 +87,7 @@ func orWords(options []advise.Approach) string {
 	return strings.Join(words, " or ")
 }
 
-// answerFlags are the flags that decide.
+// answerFlags returns the flags that decide an undecided change.
 func answerFlags(a Advice) string {
 	answers := []advise.Answer{advise.FromObject, advise.ExternalState, advise.Unused}
 	if a.Change == advise.StatusOnlyBackfill {
@@ -100,7 +100,7 @@ func answerFlags(a Advice) string {
 	return strings.Join(flags, " or ")
 }
 
-// userText says what a user has to do for an approach, and developerText what the author of the provider has to.
+// userText says what a user has to do for an approach. developerText says what the author of the provider has to do.
 var (
 	userText = map[advise.Approach]string{
 		advise.WebhookAndLateInitialize: "Nothing for objects that exist: they are filled. Add the field to your manifests before the next apply.",
@@ -132,7 +132,7 @@ func WriteAdvicePages(w io.Writer, items []Advice) error {
 	return err
 }
 
-// pageTable has the columns of a page, which has a table for each version. what says what its reader has to do.
+// pageTable returns the columns of a page, which has a table for each version. what has the column for the reader's action.
 func pageTable(what map[advise.Approach]string) render.Table[Advice] {
 	return render.Table[Advice]{
 		{Name: "field", Cell: func(a Advice) render.Cell { return render.CodeCell(a.Path) }},

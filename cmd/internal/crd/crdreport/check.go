@@ -17,7 +17,7 @@ var checkResults = map[string]render.Cell{
 	"Unknown": {Text: "? Unknown", Tone: render.Attention},
 }
 
-// reasonMarks mark a reason by the result that it leads to. A note leads to none.
+// reasonMarks has the mark of a reason for each result that the reason leads to. A Safe reason is a note.
 var reasonMarks = map[releasecheck.Result]render.Cell{
 	releasecheck.Safe: render.MarkNote, releasecheck.Refused: render.MarkBad, releasecheck.Unsafe: render.MarkBad,
 	releasecheck.Unknown: {Text: "?", Tone: render.Attention},

@@ -31,7 +31,7 @@ type Plan struct {
 	Preflight *decision.PreflightSummary `json:"preflight"`
 }
 
-// PlanOf words a plan.
+// PlanOf returns a plan as an item of the output, with its fixes as commands.
 func PlanOf(p decision.Plan, w remedy.Writer) Plan {
 	return Plan{
 		Name:           p.Name,
@@ -144,7 +144,7 @@ type ManagedFields struct {
 }
 
 // Verification says at which versions the objects of one CRD are stored in etcd. A CRD that
-// could not be scanned has no item, since any number would be a claim.
+// could not be scanned has no item, because its numbers are unknown.
 type Verification struct {
 	Name           string           `json:"name"`
 	StorageVersion string           `json:"storageVersion"`
@@ -231,7 +231,7 @@ func VerificationList(items []Verification) render.List[Verification] {
 	return render.NewList("CRDVerifyReportList", items)
 }
 
-// NewCheck is a check without its reasons.
+// NewCheck returns a check with its steps, and without its reasons.
 func NewCheck(c releasecheck.Check, b bridge.Bridge) Check {
 	item := Check{Name: c.Name, Result: string(c.Result), RemovedVersions: c.RemovedVersions}
 	if b.Result != bridge.Ready && b.Result != bridge.Blocked {
@@ -255,12 +255,12 @@ func CheckList(items []Check) render.List[Check] {
 
 // Finding is a [releasecheck.Finding] with its fix in words.
 type Finding struct {
-	// Result is what this alone amounts to; Safe makes it a note.
+	// Result is the result that this finding alone leads to. A Safe finding is a note.
 	Result releasecheck.Result `json:"result"`
 	render.Problem
 }
 
-// NewFinding words what a check has found.
+// NewFinding returns a finding of a check with its fix in words.
 func NewFinding(f releasecheck.Finding, w remedy.Writer) Finding {
 	return Finding{f.Result, render.NewProblem(f.Finding, w)}
 }

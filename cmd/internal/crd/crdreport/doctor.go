@@ -22,8 +22,8 @@ type Diagnosis struct {
 	Findings []Leftover `json:"findings"`
 }
 
-// Leftover is a [doctor.Finding] with its fix in words. It embeds no [render.Problem], whose fields are not next to each
-// other in the contract.
+// Leftover is a [doctor.Finding] with its fix in words. It does not embed [render.Problem], because Broken and Objects stand
+// between reason and message in the JSON output.
 type Leftover struct {
 	Reason string `json:"reason"`
 	// Broken means that something does not work.
@@ -34,7 +34,7 @@ type Leftover struct {
 	Remedy  string `json:"remedy"`
 }
 
-// Problem is the leftover without what it is about.
+// Problem returns the reason, the message and the remedy of the leftover.
 func (l Leftover) Problem() render.Problem {
 	return render.Problem{Reason: l.Reason, Message: l.Message, Remedy: l.Remedy}
 }
@@ -66,7 +66,7 @@ func (r DoctorReport) WithTime(began time.Time) any {
 // ResourceName implements [render.Item].
 func (d Diagnosis) ResourceName() string { return resourceName(d.Name) }
 
-// NewDoctorReport words what a doctor has found.
+// NewDoctorReport returns the findings of a doctor as the document of the output.
 func NewDoctorReport(f doctor.Facts, w remedy.Writer) DoctorReport {
 	diagnoses := doctor.For(f)
 	items := make([]Diagnosis, len(diagnoses))
@@ -80,7 +80,7 @@ func NewDoctorReport(f doctor.Facts, w remedy.Writer) DoctorReport {
 	return DoctorReport{APIVersion: render.APIVersion, Kind: "CRDDoctorReportList", Items: items, Objects: f.Objects, Unread: unreadOf(f.Unread, w)}
 }
 
-// NoDoctorReport is what a command that failed prints for programs.
+// NoDoctorReport returns the empty document that a command prints if it failed.
 func NoDoctorReport() DoctorReport { return NewDoctorReport(doctor.Facts{}, remedy.Writer{}) }
 
 func unreadOf(list []ownerreference.Unread, w remedy.Writer) []Unread {
@@ -104,11 +104,11 @@ var doctorTable = render.Table[Diagnosis]{
 	{Name: "Findings", Cell: func(d Diagnosis) render.Cell { return render.NumberCell(len(d.Findings)) }},
 }
 
-// manyUnread is the number of resources that could not be read from which on they are only counted, unless the table is wide.
+// manyUnread is the largest number of unread resources that have a line each. More are only counted, unless the table is wide.
 const manyUnread = 5
 
-// WriteDoctorReport writes a table of the CRDs with findings, or of all, the findings with their remedies, what could not be
-// read, and a sum. grant is the command that lets the user read everything; it is empty where the user may.
+// WriteDoctorReport writes a table of the CRDs with findings, or of all CRDs, then the findings with their remedies, the
+// resources that could not be read, and a sum. grant is the command that grants missing permissions; it is empty if none is missing.
 func WriteDoctorReport(w io.Writer, s render.Style, r DoctorReport, all bool, grant string) error {
 	shown := slices.DeleteFunc(slices.Clone(r.Items), func(d Diagnosis) bool { return len(d.Findings) == 0 && !all && !s.Wide })
 	var text strings.Builder

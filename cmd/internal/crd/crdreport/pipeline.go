@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 )
 
-// sarifSchema is where SARIF 2.1.0 has its schema.
+// sarifSchema is the URL of the schema of SARIF 2.1.0.
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 // The types of SARIF 2.1.0 that a check needs, by the names of the standard.
@@ -68,13 +68,13 @@ type (
 	}
 )
 
-// levels of SARIF by the result that a finding leads to.
+// levels has the level of SARIF for each result that a finding leads to.
 var levels = map[releasecheck.Result]string{
 	releasecheck.Refused: "error", releasecheck.Unsafe: "error", releasecheck.Unknown: "warning", releasecheck.Safe: "note",
 }
 
-// WriteSARIF writes checks as SARIF 2.1.0: a result for each finding, at the file that has the CRD. catalogs are the
-// ones that declare the reasons.
+// WriteSARIF writes checks as SARIF 2.1.0: a result for each finding, at the file that has the CRD. catalogs declare
+// the reasons of the findings.
 func WriteSARIF(w io.Writer, checks []Check, version string, catalogs ...*godwit.Catalog) error {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "godwit", Version: version, Rules: []sarifRule{}}}, Results: []sarifResult{}}
 	for _, c := range checks {
@@ -103,13 +103,13 @@ func ruleOf(name string, catalogs []*godwit.Catalog) sarifRule {
 	return sarifRule{ID: name, ShortDescription: sarifText{name}, Help: sarifText{"See the message."}}
 }
 
-// artifact is nil for a CRD from stdin.
+// artifact returns the location of a source. It returns nil for stdin.
 func artifact(source string) *sarifPhysical {
 	if source == "" {
 		return nil
 	}
 	uri := source
-	if u, err := url.Parse(source); err != nil || u.Host == "" { // a path, and no URL
+	if u, err := url.Parse(source); err != nil || u.Host == "" { // source is a path
 		uri = (&url.URL{Path: filepath.ToSlash(source)}).String()
 	}
 	return &sarifPhysical{sarifArtifact{URI: uri}}
@@ -143,8 +143,8 @@ type (
 	}
 )
 
-// WriteJUnit writes checks as JUnit XML: a test case for each CRD, which fails where the release is refused or unsafe,
-// and has an error where that is unknown.
+// WriteJUnit writes checks as JUnit XML: a test case for each CRD, which fails if the release is Refused or Unsafe,
+// and has an error if the result is Unknown.
 func WriteJUnit(w io.Writer, checks []Check) error {
 	suite := junitSuite{Name: "godwit crd check", Tests: len(checks)}
 	for _, c := range checks {

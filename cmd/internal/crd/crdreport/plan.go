@@ -137,11 +137,11 @@ func (p Plan) unknown() *Unlisted {
 	return p.Unlisted
 }
 
-// planSum adds up the plans. It never adds objects that were not counted, and never says
-// that nothing is to migrate if some objects were not counted.
+// planSum adds up the plans. It never adds objects that were not counted, and never says that no
+// object has to be migrated if some objects were not counted.
 func planSum(plans []Plan) string {
 	states := map[string]int64{}
-	var objects, uncounted, blocked int64 // of which blocked were not counted either
+	var objects, uncounted, blocked int64 // uncounted and blocked: CRDs without a count of objects
 	for _, p := range plans {
 		states[p.State]++
 		switch {

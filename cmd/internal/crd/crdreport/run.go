@@ -64,7 +64,7 @@ func WriteRuns(w io.Writer, s render.Style, runs []Run, folded Folded) error {
 	return err
 }
 
-// WriteOwnerReferences writes a line for each CRD to whose objects such references were found.
+// WriteOwnerReferences writes a line for each CRD with ownerReferences that the run repaired, or would repair, or left.
 func WriteOwnerReferences(w io.Writer, runs []Run) error {
 	for _, r := range runs {
 		var parts []string

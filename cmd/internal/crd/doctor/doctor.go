@@ -27,7 +27,7 @@ type options struct {
 	output frame.Output
 }
 
-// Command is `godwit crd doctor`.
+// Command returns `godwit crd doctor`.
 func Command(a *frame.App) *cobra.Command {
 	o := &options{App: a}
 	c := &cobra.Command{
@@ -98,7 +98,7 @@ func (o *options) subjects(ctx context.Context, d *doctor.Doctor) ([]doctor.Subj
 	if len(o.Names) == 0 {
 		all, err := d.Subjects(ctx, o.Selector)
 		if err == nil && len(all) == 0 && o.Selector != "" {
-			return nil, &frame.ActionableError{ // a typing error must not look like "nothing was found"
+			return nil, &frame.ActionableError{ // a selector with a typing error must not look like "nothing was found"
 				Reason: render.ReasonNotFound, Message: "no CRD matches --selector " + o.Selector, Remedy: "list the labels: kubectl get crd --show-labels",
 			}
 		}
@@ -141,7 +141,7 @@ func (o *options) explain(ctx context.Context, c *frame.Connection, d *doctor.Do
 	return problem
 }
 
-// observe shows a bar on a terminal, and otherwise a line every ten seconds.
+// observe reads the cluster, and shows the progress.
 func observe(ctx context.Context, a *frame.App, d *doctor.Doctor, subjects []doctor.Subject) (doctor.Facts, error) {
 	show, done := crd.ShowScan(a.Console)
 	defer done()

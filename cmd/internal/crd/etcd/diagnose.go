@@ -40,7 +40,7 @@ func (o Options) diagnose(ctx context.Context, config *tls.Config, cause error) 
 		"--etcd-cafile, --etcd-certfile and --etcd-keyfile", strings.Join(why, "; "))
 }
 
-// inspect returns in a few words what answers at an address.
+// inspect describes in a few words the server that answers at an address.
 func (o Options) inspect(ctx context.Context, config *tls.Config, server string) string {
 	client := &http.Client{
 		Transport:     &http.Transport{TLSClientConfig: config, DisableKeepAlives: true},

@@ -1,7 +1,7 @@
 // Package etcd reads a cluster's etcd for package etcdverify. It never writes.
 //
-// The server at an address may not be etcd, or the etcd of another cluster. [Open] finds the
-// first within seconds, and [Client.Contains] the second.
+// The server at an address may not be an etcd: [Open] finds that out within seconds. It may be the
+// etcd of another cluster: [Client.Contains] finds that out.
 package etcd
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
 )
 
-// answerTimeout is the time for the first answer of a healthy etcd: more than a leader
+// answerTimeout is the time for the first answer of a healthy etcd. It is longer than a leader
 // election, which takes 1 s by default.
 const answerTimeout = 4 * time.Second
 
@@ -110,7 +110,7 @@ func (c *Client) Range(ctx context.Context, from, to string, limit, revision int
 var encryptedPrefix = []byte("k8s:enc:")
 
 // Contains reports whether this etcd contains the object with this UID at a path below the prefix.
-// Otherwise an empty etcd, or the etcd of another cluster, would count as a proof.
+// Without this check, an empty etcd, or the etcd of another cluster, would count as a proof.
 func (c *Client) Contains(ctx context.Context, object string, uid types.UID) (bool, error) {
 	key := path.Join("/", c.prefix, object)
 	resp, err := c.kv.Get(ctx, key)
@@ -140,7 +140,7 @@ func (o Options) checkServers() error {
 	return nil
 }
 
-// tlsConfig is nil without any file and https.
+// tlsConfig returns nil if the options have neither a TLS file nor an https URL.
 func (o Options) tlsConfig() (*tls.Config, error) {
 	secure := o.CAFile != "" || o.CertFile != ""
 	for _, server := range o.Servers {

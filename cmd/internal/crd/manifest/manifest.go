@@ -18,13 +18,13 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
-// Input is the flag -f of kubectl.
+// Input has the values of the flags -f and -R, as in kubectl.
 type Input struct {
 	Files     []string
 	Recursive bool
 }
 
-// Stdin is the source of CRDs that are read from there.
+// Stdin is the [Release.Source] of CRDs that are read from stdin.
 const Stdin = "stdin"
 
 // Release is one CRD of a release, with its source.
@@ -35,7 +35,7 @@ type Release struct {
 	CRD *apiextensionsv1.CustomResourceDefinition
 }
 
-// AddTo registers the flags. what says what is in the files.
+// AddTo registers the flags. what describes the content of the files.
 func (i *Input) AddTo(c *cobra.Command, what string) {
 	frame.AddFilenames(c, &i.Files, what)
 	c.Flags().BoolVarP(&i.Recursive, "recursive", "R", false, "also read the subdirectories of a directory")

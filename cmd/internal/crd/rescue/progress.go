@@ -10,15 +10,15 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/rescue"
 )
 
-// sayEvery keeps a large rescue from filling the terminal.
-const sayEvery = 10 * time.Second
+// printEvery is the time between two lines of progress, so that a large rescue does not fill the terminal.
+const printEvery = 10 * time.Second
 
-// progress tells a user on stderr how far a rescue is.
+// progress prints the progress of a rescue on stderr.
 type progress struct {
 	name    string
 	console *frame.Console
-	last    string
-	said    time.Time
+	last    string    // the last message
+	printed time.Time // when the last count was printed
 }
 
 func (p *progress) show(now rescue.Progress) {
@@ -29,14 +29,14 @@ func (p *progress) show(now rescue.Progress) {
 		p.last = now.Message
 		return
 	}
-	if time.Since(p.said) < sayEvery {
+	if time.Since(p.printed) < printEvery {
 		return
 	}
-	p.said = time.Now()
+	p.printed = time.Now()
 	p.console.Printf("%s: %s rewritten\n", p.name, render.Count(now.Objects.Storage.Counts.Total(), "object", "objects"))
 }
 
-// steps says what a rescue is going to do.
+// steps describes the steps of a planned rescue.
 func steps(p rescue.Plan) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n", p.Name)

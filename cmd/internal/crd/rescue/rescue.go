@@ -38,7 +38,7 @@ type options struct {
 	output     frame.Output
 }
 
-// Command is `godwit crd rescue`. complete completes the name of a CRD.
+// Command returns `godwit crd rescue`. complete completes the name of a CRD.
 func Command(a *frame.App, complete cobra.CompletionFunc) *cobra.Command {
 	o := &options{App: a}
 	c := &cobra.Command{
@@ -127,7 +127,7 @@ type change struct {
 	err        error
 }
 
-// plan reads the CRD. Without something to rescue, and in a dry run, it prints the result.
+// plan reads the CRD. If there is nothing to rescue, or in a dry run, it prints the result.
 func (o *options) plan(ctx context.Context, name string, old *apiextensionsv1.CustomResourceDefinition) (frame.Change, error) {
 	c, err := o.Dial(ctx, frame.Purpose{Command: crdpermission.Rescue, Scope: []string{name}})
 	if err != nil {
@@ -153,7 +153,7 @@ func (o *options) plan(ctx context.Context, name string, old *apiextensionsv1.Cu
 		return nil, planned.End(ctx)
 	}
 	if !o.change.Asks() {
-		o.Console.Printf("%s", steps(plan)) // which the question has
+		o.Console.Printf("%s", steps(plan)) // a question would show the steps
 	}
 	if !o.change.Writes() {
 		item := crdreport.Rescue{Name: name, StorageVersion: plan.StorageVersion, Result: crdreport.Ready, AddedVersions: plan.Missing}
@@ -177,7 +177,7 @@ func (c *change) Run(ctx context.Context) {
 	c.err = errors.Join(c.err, context.Cause(ctx))
 }
 
-// explain adds the remedy for a CRD that does not exist: the names that are like its name.
+// explain adds the remedy for a CRD that does not exist: CRDs with similar names.
 func explain(ctx context.Context, c *frame.Connection, name string, err error) *frame.ActionableError {
 	if ctx.Err() != nil || !errors.Is(err, decision.ErrNotFound) {
 		return c.Explain(ctx, err)

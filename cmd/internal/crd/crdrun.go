@@ -8,21 +8,21 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
-// passage is how a plan was carried out: the report of the last pass over the objects,
-// what follows it, and whether any pass settled some objects by a write.
-type passage struct {
+// crdRun is the run of one CRD: its plan, the report of the last pass over the objects, and the
+// step that follows that pass.
+type crdRun struct {
 	plan   decision.Plan
 	dryRun bool
-	runs   bool  // nothing keeps it from beginning
-	view   *view // on the board; a clean CRD has none
+	starts bool  // nothing prevents the first pass
+	view   *view // on the board; nil for a clean CRD
 	report decision.Report
-	wrote  bool
+	wrote  bool // some pass wrote an object
 	err    error
 	step   decision.Step
 }
 
-// end takes in the end of a pass, or the error that kept one from beginning.
-func (p *passage) end(after decision.Report, err error) {
+// endPass stores the report of a pass, or the error that prevented it, and decides the next step.
+func (p *crdRun) endPass(after decision.Report, err error) {
 	if after.Storage.Counts.Total() > 0 || after.Storage.Complete {
 		p.report = after
 	}
@@ -30,10 +30,10 @@ func (p *passage) end(after decision.Report, err error) {
 	p.err, p.step = err, decision.Next(p.plan, p.report, err, p.step.History)
 }
 
-// result renders the last step. A pass that did not reach its end counts as what it
-// leaves behind: Partial if any object was written, Failed if none was. A dry run on
-// the server predicts: refusals make it Partial, as the run would be.
-func (p passage) result() crdreport.Result {
+// result returns the result of the last step. If an error ended a pass, the result is Partial
+// after the first written object, and Failed before. A server dry run has the result that the
+// run would have: a denied write makes it Partial.
+func (p crdRun) result() crdreport.Result {
 	switch {
 	case p.terminating():
 		return crdreport.Terminating
@@ -49,8 +49,8 @@ func (p passage) result() crdreport.Result {
 	return crdreport.Failed
 }
 
-// finished tells work that was done from none that was to do.
-func (p passage) finished() crdreport.Result {
+// finished returns Succeeded if the run changed something, and NoChange if there was nothing to change.
+func (p crdRun) finished() crdreport.Result {
 	trimmed := p.report.Storage.Complete && !p.dryRun && p.plan.State != decision.Clean // by this command or by another client
 	if trimmed || p.wrote || p.report.ManagedFields.Counts.Migrated > 0 {
 		return crdreport.Succeeded
@@ -58,8 +58,8 @@ func (p passage) finished() crdreport.Result {
 	return crdreport.NoChange
 }
 
-// terminating reports a CRD that is being deleted, or is gone since the run began.
-func (p passage) terminating() bool {
+// terminating reports whether the CRD is being deleted, or was deleted since the run began.
+func (p crdRun) terminating() bool {
 	return p.step.Reason == decision.ReasonCRDNotFound ||
 		slices.ContainsFunc(p.step.Blockers, func(b godwit.Finding) bool { return b.Reason == decision.ReasonTerminating })
 }

@@ -4,13 +4,13 @@
 // A [Migrator] works in three steps. [Migrator.Observe] reads the [decision.Facts] about one CRD. [decision.PlanFor] decides on
 // them: a [decision.Plan] is Clean, Ready, Unknown, or Blocked with a fix for each [godwit.Finding]. [Migrator.Run] carries a plan out:
 //
-//   - It settles. An API server that has not adopted the new storage version writes old versions again, so that a run writes
-//     nothing before every known server has ([decision.NotSettledError] names the ones it waits for).
-//   - It rewrites: every object gets an empty merge patch at the storage version, which the API server elides when the stored
-//     bytes are already right. The resourceVersion of the first page goes into a [evidence.Checkpoint] before the first write; objects
-//     with a newer one need no write any more.
-//   - Where managedFields of an object name a version that is not served any more, it removes these entries, in the same write
-//     where one is due anyway. This job has a tally of its own and never delays the trim.
+//   - It settles. An API server that has not adopted the new storage version still writes the old one. A run therefore writes
+//     nothing until every known server has adopted it ([decision.NotSettledError] names the servers that the run waits for).
+//   - It rewrites: every object gets an empty merge patch at the storage version. The API server elides the write if the stored
+//     bytes are already right. Before the first write, the run saves the resourceVersion of the first page in a
+//     [evidence.Checkpoint]; objects with a newer resourceVersion need no write.
+//   - It cleans managedFields: it removes the entries that name a version which is no longer served. If the object needs a write
+//     as well, one request does both. The cleanup has a tally of its own and never delays the trim.
 //   - It trims, in one patch that tests the CRD's UID, generation and storedVersions, and only after a complete pass without a
 //     failure.
 //
@@ -25,8 +25,8 @@
 // Package resource rewrites resources of the API server itself with the same actions ([Objects]).
 //
 // Package decision is pure, and all else here does I/O. Package internal/request sends the requests, internal/settle decides when
-// the servers have settled, listing proves that a list showed every object, managedfields finds the entries that go, evidence keeps
-// what an interrupted run has proven, and recent remembers writes.
+// the servers have settled, listing proves that a list showed every object, managedfields finds the entries to remove, evidence
+// keeps what an interrupted run has proven, and recent remembers writes.
 //
 // # Reading order
 //

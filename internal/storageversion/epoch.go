@@ -16,7 +16,7 @@ import (
 )
 
 // epoch is what a run knows of its CRD at one generation. It never changes: a run that
-// survives a change of the CRD replaces the whole epoch.
+// continues after a change of the CRD replaces the whole epoch.
 type epoch struct {
 	crd     *apiextensionsv1.CustomResourceDefinition
 	gvr     schema.GroupVersionResource
@@ -32,8 +32,9 @@ func (m *Migrator) epochOf(crd *apiextensionsv1.CustomResourceDefinition) *epoch
 	}
 }
 
-// stillThere returns [decision.ErrChanged] for metadata of a CRD that is gone, or about to go.
-func (e *epoch) stillThere(m *metav1.PartialObjectMetadata) error {
+// checkExists returns [decision.ErrChanged] if the metadata are of another CRD with the same name, or of
+// one that is being deleted.
+func (e *epoch) checkExists(m *metav1.PartialObjectMetadata) error {
 	switch {
 	case m.UID != e.key.UID:
 		return fmt.Errorf("%w: %s was deleted and created again", decision.ErrChanged, e.crd.Name)
@@ -43,17 +44,17 @@ func (e *epoch) stillThere(m *metav1.PartialObjectMetadata) error {
 	return nil
 }
 
-// survives returns the checkpoint as it holds for the CRD at its next generation, or
-// [decision.ErrChanged] where the new spec voids it or a write could not be sent any more.
-func (e *epoch) survives(next *apiextensionsv1.CustomResourceDefinition, c evidence.Checkpoint, w decision.Write) (evidence.Checkpoint, error) {
+// resume returns the checkpoint for the next generation of the CRD, or [decision.ErrChanged] if the new
+// spec voids the checkpoint, or if the write can no longer be sent.
+func (e *epoch) resume(next *apiextensionsv1.CustomResourceDefinition, c evidence.Checkpoint, w decision.Write) (evidence.Checkpoint, error) {
 	resumed, ok := c.Resume(next)
 	switch {
 	case !ok:
-		moved := fmt.Sprintf("its spec moved from generation %d to %d", e.key.Generation, next.Generation)
+		change := fmt.Sprintf("its spec moved from generation %d to %d", e.key.Generation, next.Generation)
 		if now := kube.StorageVersion(next); now != c.StorageVersion {
-			moved += fmt.Sprintf(" and stores %q instead of %q", now, c.StorageVersion)
+			change += fmt.Sprintf(" and stores %q instead of %q", now, c.StorageVersion)
 		}
-		return c, fmt.Errorf("%w: %s (written by %s)", decision.ErrChanged, moved, strings.Join(settle.SpecManagers(next), ", "))
+		return c, fmt.Errorf("%w: %s (written by %s)", decision.ErrChanged, change, strings.Join(settle.SpecManagers(next), ", "))
 	case !kube.Serves(next, e.gvr.Version):
 		return c, fmt.Errorf("%w: %s no longer serves its storage version %s", decision.ErrChanged, e.crd.Name, e.gvr.Version)
 	case w.Subresource() != "" && !kube.HasStatus(next):

@@ -16,28 +16,28 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// notFound is how a CRD that does not exist is reported.
-func notFound(name string, err error) error {
+// crdReadError is the error of a failed read of a CRD: [decision.ErrNotFound] if the CRD does not exist.
+func crdReadError(name string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%w: %s", decision.ErrNotFound, name)
 	}
 	return fmt.Errorf("read customresourcedefinition %s: %w", name, err)
 }
 
-// errStillThere asks for another attempt.
-var errStillThere = errors.New("the write answered 404, but the object is listed")
+// errStillListed means that a write answered 404 although the object exists. The write is tried again.
+var errStillListed = errors.New("the write answered 404, but the object is listed")
 
-// retry is apierror.Transient and the two answers that only mean "again" for a write
-// that changes nothing.
+// retry decides whether a write is tried again, and after which time: after each error that is transient,
+// and after a conflict or [errStillListed], since the write changes nothing.
 func retry(err error) (time.Duration, bool) {
-	if errors.Is(err, errStillThere) || apierrors.IsConflict(err) {
+	if errors.Is(err, errStillListed) || apierrors.IsConflict(err) {
 		return 0, true
 	}
 	return apierror.Transient(err)
 }
 
-// cause names what a write fails for where that is not the API server: others of
-// its objects may never meet it.
+// cause names what makes a write fail if this is not the API server itself, such as a webhook: the writes
+// of other objects may not meet it.
 func cause(err error) string {
 	if err == nil {
 		return ""
@@ -45,7 +45,7 @@ func cause(err error) string {
 	if by := apierror.Of(err).Origin; by.Name != "" {
 		return by.String()
 	}
-	if errors.Is(err, errStillThere) || apierrors.IsConflict(err) {
+	if errors.Is(err, errStillListed) || apierrors.IsConflict(err) {
 		return "writes by other clients"
 	}
 	return walk.CauseOf(err)
@@ -82,10 +82,10 @@ func FailureReason(err error) *godwit.Reason {
 	return decision.ReasonFailed
 }
 
-// ownReason is the reason of a failure that is no answer of the API server.
+// ownReason is the reason of a failure that is not an answer of the API server.
 func ownReason(err error) *godwit.Reason {
 	switch {
-	case errors.Is(err, errStillThere):
+	case errors.Is(err, errStillListed):
 		return decision.ReasonNotServed
 	case errors.Is(err, managedfields.ErrDropped):
 		return decision.ReasonObjectTooLarge

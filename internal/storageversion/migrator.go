@@ -30,35 +30,34 @@ type Options struct {
 	// Journal keeps the checkpoints; nil means an annotation on the CRD.
 	Journal evidence.Journal
 	// Scan makes Observe read the objects' metadata until it finds stale
-	// managedFields, to the last object where there are none.
+	// managedFields. If there are none, Observe reads every object.
 	Scan bool
 	// Preflight makes Observe try the policy's write, so that a plan says what
-	// admission would make of a run; nil means that nothing is tried. Run of package
-	// preflight sends a dry run for one object of each namespace. It is for plans that
-	// a user reads: what it finds takes a user's action.
+	// admission would do with the writes of a run; nil means no preflight. Run of
+	// package preflight sends a dry run for one object of each namespace. A preflight
+	// is for plans that a user reads: its findings require user action.
 	Preflight Preflight
 	// NoTrim leaves status.storedVersions as it is.
 	NoTrim bool
-	// DryRun sends every write as a server-side dry run: it tells which
-	// objects admission would refuse, and changes nothing. Objects that would
-	// be accepted count as Skipped. It does not settle, since nothing is
-	// written.
+	// DryRun sends every write as a server-side dry run: the report names the
+	// objects that admission would refuse, and nothing changes. Objects that
+	// would be accepted count as Skipped. A dry run does not wait for the
+	// settle time, since it writes nothing.
 	DryRun bool
 	// Attempts bounds the tries for one object; 0 means walk.DefaultAttempts.
 	Attempts int
 	// PageObjects is the size of a page; 0 means walk.DefaultPageObjects.
 	PageObjects int64
-	// BeforePage is asked before each page is acted on, and before the trim, with
-	// the CRD's metadata as it is then. Its error stops the run and is what
-	// Run returns.
+	// BeforePage is called before the writes of each page and before the trim, with
+	// the CRD's metadata at that time. If it returns an error, the run stops, and Run
+	// returns this error.
 	BeforePage func(ctx context.Context, crd *metav1.PartialObjectMetadata) error
-	// List lists the objects in place of a client; nil means that a client of the API
-	// server does. It may show fewer objects than the API server has, which the trim does
-	// not rely on.
+	// List lists the objects; nil means that the migrator's own client does. A List may
+	// show fewer objects than the API server has: the trim does not rely on it.
 	List listing.Lister
 	// Candidates are written before any page is listed; nil for none.
 	Candidates func(context.Context) ([]*metav1.PartialObjectMetadata, error)
-	// Recent is nil where each pass is a process of its own.
+	// Recent remembers the writes of earlier passes; nil for a process that makes one pass only.
 	Recent *recent.Writes
 	// Clock is for tests; nil means the real one.
 	Clock clock.PassiveClock
@@ -101,7 +100,7 @@ func New(cfg *rest.Config, o Options) (*Migrator, error) {
 	return &Migrator{options: o, client: c, leases: map[string]*settle.History{}}, nil
 }
 
-// list is where pages of objects come from.
+// list returns what lists the objects: the embedder's reader if there is one, or the client.
 func (m *Migrator) list() listing.Lister {
 	if m.options.List != nil {
 		return m.options.List
@@ -120,7 +119,7 @@ func (m *Migrator) Forget(crd string) {
 // preflight is one.
 type Preflight func(context.Context, PreflightTarget) (*decision.PreflightReport, error)
 
-// PreflightTarget is what a [Migrator] lends to a [Preflight].
+// PreflightTarget is what a [Preflight] needs from a [Migrator].
 type PreflightTarget struct {
 	// Facts are what was observed before. The CRD is served, and the caller has the
 	// permissions on its objects that a run needs.
@@ -130,7 +129,7 @@ type PreflightTarget struct {
 	Client *kube.Client
 	// PageObjects is the size of a page; 0 means walk.DefaultPageObjects.
 	PageObjects int64
-	// DryRun sends a write of one object without carrying it out, and returns the whole
-	// object as it would be after it.
+	// DryRun sends a write of one object as a server-side dry run, and returns the whole
+	// object as the write would leave it.
 	DryRun func(context.Context, decision.Write, *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }

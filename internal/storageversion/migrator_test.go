@@ -18,7 +18,7 @@ func TestForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com", UID: "1"}}
-	m.settlement(decision.Facts{CRD: crd, Now: time.Now()})
+	m.observeLeases(decision.Facts{CRD: crd, Now: time.Now()})
 	if len(m.leases) != 1 {
 		t.Fatalf("%d histories after a reading for one CRD", len(m.leases))
 	}

@@ -31,7 +31,7 @@ type Objects struct {
 	Resume evidence.Baseline
 	// CRD is that of the resource, if it has one.
 	CRD *apiextensionsv1.CustomResourceDefinition
-	// OnPage is called before each page is acted on. Its error ends the pass.
+	// OnPage is called before the writes of each page. Its error ends the pass.
 	OnPage func(context.Context, walk.Report) error
 	// OnObject is called after each object, one call at a time, and must be quick.
 	OnObject func(walk.Report)

@@ -32,8 +32,7 @@ func (m *Migrator) Plan(ctx context.Context, crd string) (decision.Plan, error) 
 	return decision.PlanFor(f, m.options.Policy), nil
 }
 
-// Names lists the CRDs that match a label selector, all of them for an
-// empty one.
+// Names lists the CRDs that match a label selector. An empty selector matches all.
 func (m *Migrator) Names(ctx context.Context, selector string) ([]string, error) {
 	names, err := m.client.CRDNames(ctx, selector)
 	if err != nil {
@@ -42,14 +41,14 @@ func (m *Migrator) Names(ctx context.Context, selector string) ([]string, error)
 	return names, nil
 }
 
-// Observe reads the facts about one CRD, with about ten small requests;
-// with four where its storedVersions show that there is nothing to do, and with
-// some for each namespace with a [Preflight]. It changes nothing.
+// Observe reads the facts about one CRD. It sends about ten small requests, or four
+// if status.storedVersions shows that there is nothing to do. A [Preflight] adds some
+// for each namespace. Observe changes nothing.
 func (m *Migrator) Observe(ctx context.Context, crd string) (decision.Facts, error) {
 	var f decision.Facts
 	var err error
 	if f.CRD, err = m.client.CRD(ctx, crd); err != nil {
-		return f, notFound(crd, err)
+		return f, crdReadError(crd, err)
 	}
 	if f.Checkpoint, err = m.options.Journal.Load(ctx, f.CRD); err != nil && !errors.As(err, &f.Newer) {
 		return f, fmt.Errorf("load the checkpoint of %s: %w", crd, err)
@@ -60,7 +59,7 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (decision.Facts, err
 	f.Now = m.client.Clock.Now()
 	if kube.Trimmed(f.CRD) || m.options.Skips(decision.StorageVersionMigrationPhase) {
 		if f.ManagedFields == decision.ManagedFieldsStale {
-			err = m.askForCleanup(ctx, &f)
+			err = m.checkCleanupPermission(ctx, &f)
 		}
 		return f, err
 	}
@@ -68,17 +67,17 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (decision.Facts, err
 		return f, err
 	}
 	f.ServersRead = f.ServersUnread == ""
-	m.settlement(f) // a server whose lease is stale now gets the whole settle time if it is back when Run reads it
+	m.observeLeases(f) // if a server with a stale lease is back when Run reads the leases, the history gives it the whole settle time
 	others, err := m.otherMigrations(ctx)
 	if err != nil {
 		return f, err
 	}
-	others.of(&f)
+	others.addTo(&f)
 	if f.Denied, err = m.denied(ctx, f.CRD); err != nil {
 		return f, err
 	}
 	if !m.options.Write.OrDefault().PatchesObject() {
-		if err := m.askForCleanup(ctx, &f); err != nil {
+		if err := m.checkCleanupPermission(ctx, &f); err != nil {
 			return f, err
 		}
 	}
@@ -88,9 +87,9 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (decision.Facts, err
 	return f, m.preflight(ctx, &f)
 }
 
-// readObjectsOf counts the objects and, if asked for, scans them, or finds out whether all can be
-// read. A list that the API server does not answer, or answers with an error, is a fact like any
-// other.
+// readObjectsOf counts the objects. It also scans them if [Options].Scan is set, and otherwise, if all
+// is set, checks that the API server can read all of them. A list that the API server does not answer,
+// or answers with an error, is a fact, not an error.
 func (m *Migrator) readObjectsOf(ctx context.Context, f *decision.Facts, all bool) error {
 	defer func() {
 		if f.Unlisted != nil {
@@ -108,7 +107,7 @@ func (m *Migrator) readObjectsOf(ctx context.Context, f *decision.Facts, all boo
 		f.ManagedFields, err = m.scanManagedFields(ctx, f.CRD)
 	case !all: // the run that follows lists them all
 	case f.Objects == nil || *f.Objects > 1:
-		err = m.readsAll(ctx, f.CRD)
+		err = m.checkReadable(ctx, f.CRD)
 	}
 	var answered apierrors.APIStatus
 	switch {
@@ -123,7 +122,8 @@ func (m *Migrator) readObjectsOf(ctx context.Context, f *decision.Facts, all boo
 	return fmt.Errorf("list the objects of %s: %w", f.CRD.Name, err)
 }
 
-// count asks for one object and for how many follow.
+// count lists one object, and the API server adds how many follow. It returns nil if the API server does
+// not say.
 func (m *Migrator) count(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*int64, error) {
 	list, err := m.listOne(ctx, crd)
 	if err != nil {
@@ -147,22 +147,23 @@ func (m *Migrator) servers(ctx context.Context) (servers []decision.Server, unre
 	return settle.ServersOf(leases, m.client.Clock.Now()), "", nil
 }
 
-// settled reads the API servers' leases and decides whether this change has settled.
-func (m *Migrator) settled(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+// checkSettled reads the API servers' leases, and returns a [decision.NotSettledError] until the change of
+// the CRD has settled.
+func (m *Migrator) checkSettled(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	servers, _, err := m.servers(ctx)
 	if err != nil {
 		return err
 	}
 	now := m.client.Clock.Now()
-	v := m.settlement(decision.Facts{CRD: crd, Servers: servers, Now: now})
+	v := m.observeLeases(decision.Facts{CRD: crd, Servers: servers, Now: now})
 	if v.Settled {
 		return nil
 	}
 	return &decision.NotSettledError{Until: v.Until, Wait: v.Until.Sub(now), Servers: v.Waiting, Stale: v.Stale}
 }
 
-// settlement records the leases in the history of the CRD, and decides.
-func (m *Migrator) settlement(f decision.Facts) settle.Settlement {
+// observeLeases adds the leases to the history of the CRD, and decides whether the change has settled.
+func (m *Migrator) observeLeases(f decision.Facts) settle.Settlement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	history, spec := m.leases[f.CRD.Name], kube.GenerationOf(f.CRD)
@@ -178,8 +179,8 @@ type otherMigrations struct {
 	running, succeeded map[schema.GroupResource][]decision.OtherMigration
 }
 
-// of sets the facts about the StorageVersionMigrations of one CRD.
-func (o otherMigrations) of(f *decision.Facts) {
+// addTo adds the StorageVersionMigrations of one CRD to its facts.
+func (o otherMigrations) addTo(f *decision.Facts) {
 	resource := kube.ResourceOf(f.CRD).GroupResource()
 	f.Migrations, f.Succeeded = o.running[resource], o.succeeded[resource]
 }
@@ -216,13 +217,14 @@ func (m *Migrator) otherMigrations(ctx context.Context) (otherMigrations, error)
 	return found, nil
 }
 
-// denied asks, right by right, what Run is going to need.
+// denied returns the permissions that Run needs and the caller lacks, with one access review for each.
 func (m *Migrator) denied(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]decision.Grant, error) {
 	return kube.Denied(ctx, m.client, RequiredPermissions(schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}, m.options))
 }
 
-// askForCleanup asks for the right that a cleanup needs, where no write needs it.
-func (m *Migrator) askForCleanup(ctx context.Context, f *decision.Facts) error {
+// checkCleanupPermission sets f.CleanupDenied if the caller lacks the permission for the cleanup of
+// managedFields.
+func (m *Migrator) checkCleanupPermission(ctx context.Context, f *decision.Facts) error {
 	if m.options.DryRun || m.options.Skips(decision.CleanupManagedFieldsPhase) {
 		return nil
 	}
@@ -246,15 +248,15 @@ func (m *Migrator) listOne(ctx context.Context, crd *apiextensionsv1.CustomResou
 // convertedPage is small enough for a slow conversion webhook to convert within quicklist.Limit.
 const convertedPage = 100
 
-// readsAll is an error where the API server can't read every object, although it
+// checkReadable returns an error if the API server can't read every object, although it
 // listed the first.
-func (m *Migrator) readsAll(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+func (m *Migrator) checkReadable(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	r, pageObjects := kube.ResourceOf(crd), m.options.PageObjects
 	if kube.ConversionWebhook(crd) != nil && (pageObjects <= 0 || pageObjects > convertedPage) {
 		pageObjects = convertedPage
 	}
 	cached := func(ctx context.Context) error { return m.client.Cached(ctx, r, quicklist.Limit) }
-	return listing.Lister(m.client.Objects).Readable(ctx, r, cached, pageObjects)
+	return listing.Lister(m.client.Objects).CheckReadable(ctx, r, cached, pageObjects)
 }
 
 // scanManagedFields reads objects until one has stale managedFields.
@@ -274,7 +276,7 @@ func (m *Migrator) scanManagedFields(ctx context.Context, crd *apiextensionsv1.C
 	return decision.ManagedFieldsClean, nil
 }
 
-// preflight tries the write, unless another blocker says that it can't be sent at all.
+// preflight tries the write, unless another blocker keeps it from being sent.
 func (m *Migrator) preflight(ctx context.Context, f *decision.Facts) error {
 	if m.options.Preflight == nil || !m.canTry(*f) {
 		return nil
@@ -299,11 +301,11 @@ func (m *Migrator) canTry(f decision.Facts) bool {
 	return m.options.Write.OrDefault().Subresource() == "" || kube.HasStatus(f.CRD)
 }
 
-// Target is what a [Preflight] needs to try writes of the objects of one CRD.
+// Target returns what a [Preflight] needs to try writes of the objects of one CRD.
 func (m *Migrator) Target(ctx context.Context, crd string) (PreflightTarget, error) {
 	c, err := m.client.CRD(ctx, crd)
 	if err != nil {
-		return PreflightTarget{}, notFound(crd, err)
+		return PreflightTarget{}, crdReadError(crd, err)
 	}
 	return m.target(decision.Facts{CRD: c}), nil
 }
@@ -329,7 +331,7 @@ func (m *Migrator) target(f decision.Facts) PreflightTarget {
 	return t
 }
 
-// dryRun sends a write that is not carried out.
+// dryRun sends a write as a server-side dry run, and returns the object as the write would leave it.
 func dryRun(ctx context.Context, req *rest.Request) (*unstructured.Unstructured, error) {
 	text, err := kube.Body(kube.Do(ctx, req.SetHeader("Accept", runtime.ContentTypeJSON).
 		Param("fieldValidation", metav1.FieldValidationIgnore).

@@ -20,8 +20,8 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// run is one call of Run. Its fields belong to the goroutine of the caller, which also
-// feeds the pages. It shares the rewriter and the progress with the workers.
+// run is one call of Run. Only the goroutine of the caller, which also feeds the pages, uses
+// its fields. The workers use the rewriter and the progress as well.
 type run struct {
 	*Migrator
 	name     string
@@ -88,7 +88,7 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 	return nil
 }
 
-// retry is the package's, and tells what is waited for.
+// retry is the retry of the package, and reports the answer for which the run waits.
 func (r *run) retry(err error) (time.Duration, bool) {
 	wait, again := retry(err)
 	if again {
@@ -105,10 +105,10 @@ func (r *run) unlisted(err error) *decision.UnlistedError {
 	return e
 }
 
-// beforePage makes sure that what was true when the run began still is, and
-// that the checkpoint is saved before the first write.
+// beforePage checks that the list and the CRD are still those of the evidence, and saves
+// the checkpoint: always before the first write, and the cursor now and then.
 func (r *run) beforePage(ctx context.Context, w walk.Report) error {
-	if err := r.cover(ctx, w); err != nil {
+	if err := r.checkCoverage(ctx, w); err != nil {
 		return err
 	}
 	if err := r.ensureCheckpoint(ctx, w.ResourceVersion); err != nil || r.evidence.IsStored() {
@@ -118,8 +118,9 @@ func (r *run) beforePage(ctx context.Context, w walk.Report) error {
 	return r.evidence.SaveNowAndThen(ctx)
 }
 
-// cover takes in a page, before anything on it is written.
-func (r *run) cover(ctx context.Context, w walk.Report) error {
+// checkCoverage adds a page to the coverage of the list, before an object of the page is written.
+// It returns a [listing.IncompleteError] if the list misses objects or is too old.
+func (r *run) checkCoverage(ctx context.Context, w walk.Report) error {
 	if since := r.evidence.Since(); r.source.borrowed && since != "" {
 		if stale, err := evidence.Newer(since, w.ResourceVersion); err != nil || stale {
 			return errors.Join(err, &listing.IncompleteError{Resource: r.epoch().gvr.GroupResource(), Reader: true})
@@ -151,8 +152,8 @@ func (r *run) incomplete(listed int64, reader bool) error {
 	return &listing.IncompleteError{Resource: r.epoch().gvr.GroupResource(), Listed: listed, Counted: r.source.coverage.Counted, Live: true, Reader: reader}
 }
 
-// ensureCheckpoint makes sure that the evidence holds for what was listed at a
-// resourceVersion, which becomes the evidence where there is none yet.
+// ensureCheckpoint checks that the checkpoint holds for objects that were listed at a
+// resourceVersion. If there is no checkpoint yet, it saves one with this resourceVersion.
 func (r *run) ensureCheckpoint(ctx context.Context, listed string) error {
 	if err := request.Retry(ctx, r.recheck); err != nil || r.evidence.IsStored() {
 		return err
@@ -172,17 +173,17 @@ func (r *run) ensureCheckpoint(ctx context.Context, listed string) error {
 }
 
 // advanceCursor moves the checkpoint's cursor forward. Only the API server's own list shows
-// every object before it: a list of an embedder's reader moves no cursor, and a run that
-// resumes skips what it has rewritten by resourceVersion.
+// every object before the cursor. A list of an embedder's reader moves no cursor: a run that
+// resumes then finds the rewritten objects by their resourceVersion.
 func (r *run) advanceCursor(key string) {
 	if !r.source.borrowed {
 		r.evidence.AdvanceCursor(key)
 	}
 }
 
-// passOverAll visits every object that the API server has. Where the numbers of
-// an embedder's reader can't be compared, a second pass goes by a list of our own:
-// what it finds at an old version, the reader has missed.
+// passOverAll visits every object that the API server has. If the number of objects that an
+// embedder's reader lists can't be compared with the API server's, a second pass uses the API
+// server's own list: each object that this pass rewrites was missing in the reader's list.
 func (r *run) passOverAll(ctx context.Context) error {
 	if err := r.pass(ctx, r.beforePage); err != nil {
 		return err
@@ -222,7 +223,7 @@ func (r *run) recheck(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read %s again: %w", r.name, err)
 	}
-	if err := now.stillThere(m); err != nil {
+	if err := now.checkExists(m); err != nil {
 		return err
 	}
 	if r.options.BeforePage != nil {
@@ -235,9 +236,9 @@ func (r *run) recheck(ctx context.Context) error {
 	}
 	crd, err := r.client.CRD(ctx, r.name)
 	if err != nil {
-		return notFound(r.name, err)
+		return crdReadError(r.name, err)
 	}
-	resumed, err := now.survives(crd, r.evidence.Checkpoint(), r.options.Write)
+	resumed, err := now.resume(crd, r.evidence.Checkpoint(), r.options.Write)
 	if err != nil {
 		return err
 	}
@@ -246,15 +247,15 @@ func (r *run) recheck(ctx context.Context) error {
 	return nil
 }
 
-// source is where a pass has its pages from, and what they prove.
+// source is the list that a pass visits, and how many objects it has shown.
 type source struct {
 	list     listing.Lister
 	borrowed bool // list is an embedder's reader
 	coverage listing.Coverage
 }
 
-// latest is the resourceVersion that the API server is at. An embedder's reader
-// may be behind it, even behind the change of the storage version.
+// latest reads the present resourceVersion from the API server. An embedder's reader may be
+// behind it, even behind the change of the storage version.
 func (r *run) latest(ctx context.Context) (resourceVersion string, err error) {
 	err = request.Retry(ctx, func(ctx context.Context) error {
 		page, _, err := listing.Lister(r.client.Objects).Page(ctx, r.epoch().gvr, 1, "")
@@ -267,10 +268,10 @@ func (r *run) latest(ctx context.Context) (resourceVersion string, err error) {
 	return resourceVersion, err
 }
 
-// migrateCached rewrites the candidates, where an embedder's cache has any. What fails
-// here is tried again, and counted, by the pass over all objects, and what needs a
-// cleanup is left to it. C is read before, from the API server itself: the cache may
-// be behind it.
+// migrateCached rewrites the candidates of an embedder's cache. The pass over all objects
+// follows: it tries again and counts what fails here, and does the cleanups. The
+// resourceVersion of the checkpoint comes from the API server itself, since the cache may be
+// behind it.
 func (r *run) migrateCached(ctx context.Context) error {
 	if r.source.borrowed {
 		latest, err := r.latest(ctx)

@@ -10,11 +10,11 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
 )
 
-// applyManager owns what an apply leaves behind, which is nothing unless an
-// object had no managedFields at all.
+// applyManager is the field manager of an apply. It owns no field afterwards, unless
+// the object had no managedFields at all.
 const applyManager = "crdmigrator"
 
-// patchOf is the patch that an object gets by each write but [decision.WriteUpdate].
+// patchOf is the patch of an object for a write, which must not be [decision.WriteUpdate].
 func patchOf(w decision.Write, kind schema.GroupVersionKind, o metav1.Object) (request.Patch, error) {
 	if w != decision.WriteApply && w != decision.WriteStatusApply {
 		return request.Patch{Kind: types.MergePatchType, Body: []byte("{}"), Subresource: w.Subresource(), Manager: kube.FieldManager}, nil

@@ -11,9 +11,9 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
-// RequiredPermissions lists the permissions without which [Migrator.Run] refuses to begin, beside
-// that to get the CustomResourceDefinition. A resource "*" stands for all resources of
-// its group.
+// RequiredPermissions lists the permissions without which [Migrator.Run] refuses to begin. The
+// permission to get the CustomResourceDefinition is needed as well. A resource "*" stands for
+// all resources of its group.
 func RequiredPermissions(objects schema.GroupResource, o Options) []decision.Grant {
 	needed := []decision.Grant{{Verb: "list", Resource: objects}}
 	write := o.Write.OrDefault()
@@ -44,8 +44,7 @@ func (o Options) annotates() bool {
 	return annotation || o.Journal == nil
 }
 
-// cleanupGrant is the permission that the cleanup of managedFields needs, whatever the
-// write.
+// cleanupGrant is the permission that the cleanup of managedFields needs with every write.
 func cleanupGrant(objects schema.GroupResource) decision.Grant {
 	return decision.Grant{Verb: "patch", Resource: objects}
 }
@@ -63,13 +62,13 @@ func OptionalPermissions(objects schema.GroupResource, o Options) []decision.Gra
 	return helpful
 }
 
-// leaseGrant is the right to see which API servers there are.
+// leaseGrant is the permission to list the API servers.
 var leaseGrant = decision.Grant{
 	Verb: "list", Namespace: metav1.NamespaceSystem,
 	Resource: schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leases"},
 }
 
-// ServerPermissions lists the permission to see which API servers there are.
+// ServerPermissions lists the permission to list the API servers.
 func ServerPermissions() []decision.Grant { return []decision.Grant{leaseGrant} }
 
 // storageMigrationGroups serve a kind StorageVersionMigration: Kubernetes'

@@ -7,7 +7,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
-// progress tells the caller of Run how far the pass is, one call at a time.
+// progress reports to the caller of Run how far the pass is, one call at a time.
 type progress struct {
 	requests atomic.Int64
 	listener func(decision.Report)
@@ -17,8 +17,8 @@ type progress struct {
 
 func newProgress(listener func(decision.Report)) *progress { return &progress{listener: listener} }
 
-// begin starts the report of another pass. Nothing has happened yet, so that the caller
-// is not told.
+// begin starts the report of another pass. It does not call the listener, since nothing has
+// happened yet.
 func (p *progress) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

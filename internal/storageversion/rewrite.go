@@ -37,8 +37,8 @@ func (m *Migrator) newRewriter() *rewriter {
 	return r
 }
 
-// done reports whether there is evidence that makes a write needless. The memory of
-// recent writes is asked last: it keeps what it is asked for.
+// done reports whether there is evidence that makes a write needless. It asks the memory of
+// recent writes last, because that memory keeps a write longer each time it is asked for it.
 func (r *rewriter) done(o *metav1.PartialObjectMetadata) (bool, error) {
 	p := r.baseline.Load()
 	if done, err := p.Done(o); done || err != nil || p.Since == "" {
@@ -47,8 +47,8 @@ func (r *rewriter) done(o *metav1.PartialObjectMetadata) (bool, error) {
 	return r.recent.Has(recent.Of(r.epoch.Load().key, o)), nil
 }
 
-// rewrite writes one object. What the server threw away of its managedFields
-// while it did so is lost, which does not change the outcome.
+// rewrite writes one object. lost is an error if the server dropped the managedFields of the
+// object with this write; the outcome does not depend on it.
 func (r *rewriter) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata) (outcome godwit.Outcome, lost, err error) {
 	w := r.writeOf(o)
 	after, err := r.write(ctx, o, w)
@@ -76,21 +76,21 @@ func (r *rewriter) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata)
 }
 
 // confirmGone lists the collection for the object, because a 404 may also mean that
-// the version is no longer served, and then no object was migrated.
+// the version is no longer served. The object would then exist, and not be migrated.
 func (r *rewriter) confirmGone(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
 	found, err := r.client.Find(ctx, r.epoch.Load().gvr, o)
 	switch {
 	case err != nil:
 		return godwit.Failed, fmt.Errorf("confirm that %s is gone: %w", walk.Key(o), apierror.RetryForbidden(err))
 	case found != nil:
-		return godwit.Failed, errStillThere
+		return godwit.Failed, errStillListed
 	}
 	return godwit.Gone, nil
 }
 
 // writeOf returns the write of an object: that of the policy, or an apply in place of a patch
-// where a conversion webhook must convert managedFields. While the webhook is down, an apply fails,
-// and before Kubernetes 1.37 a patch costs the object all its managedFields.
+// if a conversion webhook must convert managedFields. While the webhook is down, an apply fails,
+// whereas a patch costs the object all its managedFields before Kubernetes 1.37.
 func (r *rewriter) writeOf(o *metav1.PartialObjectMetadata) decision.Write {
 	w := r.options.Write.OrDefault()
 	if r.epoch.Load().cleaner.Converted(o.ManagedFields) {
@@ -117,8 +117,8 @@ func (r *rewriter) write(ctx context.Context, o *metav1.PartialObjectMetadata, w
 	return after, err
 }
 
-// update replaces an object by itself. Where a conversion webhook must convert managedFields, it
-// is tried first: before Kubernetes 1.37, the server drops what it can't convert.
+// update replaces an object by itself. If a conversion webhook must convert managedFields, it sends
+// a dry run first: before Kubernetes 1.37, the server drops the managedFields that it can't convert.
 func (r *rewriter) update(ctx context.Context, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	e := r.epoch.Load()
 	if !e.cleaner.Converted(o.ManagedFields) {
@@ -136,11 +136,11 @@ func (r *rewriter) update(ctx context.Context, o *metav1.PartialObjectMetadata) 
 	return r.client.UpdateObject(ctx, e.gvr, o, false)
 }
 
-// conflict decides what a 409 means. To an empty patch, which carries no
-// resourceVersion, it means "again". To an update it means that this pass leaves
-// the object alone, as its users expect. To an apply it means that another client
-// wrote the object, and that settles it if the live object proves so; what a
-// listed resourceVersion says proves nothing.
+// conflict decides what a 409 means. An empty patch, which carries no resourceVersion, is
+// tried again. After an update, this pass leaves the object alone, as users of an update
+// expect. After an apply, another client wrote the object. If the resourceVersion of the live
+// object proves that this was a write at the storage version, the object needs no other write.
+// The listed resourceVersion proves nothing, because it is of before the conflict.
 func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata, w decision.Write, err error) (godwit.Outcome, error) {
 	switch w {
 	case decision.WritePatch, decision.WriteStatusPatch:

@@ -121,8 +121,8 @@ func TestRetry(t *testing.T) {
 		want   bool
 	}{
 		"conflict":             {"an empty patch has nothing to conflict with: the server gave up in its own loop", apierrors.NewConflict(kubetest.Resource, "a", errors.New("modified")), true},
-		"still there":          {"a 404 for an object that is listed", errStillThere, true},
-		"still there, wrapped": {"by a caller that adds words", fmt.Errorf("rewrite a: %w", errStillThere), true},
+		"still there":          {"a 404 for an object that is listed", errStillListed, true},
+		"still there, wrapped": {"by a caller that adds words", fmt.Errorf("rewrite a: %w", errStillListed), true},
 		"throttled":            {"the server says later", apierrors.NewTooManyRequests("later", 1), true},
 		"webhook down":         {"a 500 may pass", apierrors.NewInternalError(errors.New("webhook")), true},
 		"forbidden":            {"asking again changes nothing", apierrors.NewForbidden(kubetest.Resource, "a", errors.New("no")), false},
@@ -151,7 +151,7 @@ func TestFailureReason(t *testing.T) {
 		decision.ReasonAdmissionDenied:    answer(403, metav1.StatusReasonForbidden, `admission webhook "freeze.example.com" denied the request: frozen`),
 		decision.ReasonWebhookUnavailable: answer(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: connection refused`),
 		decision.ReasonForbidden:          answer(403, metav1.StatusReasonForbidden, `geese.example.com "a" is forbidden: User "alice" cannot patch resource "geese" in API group "example.com" in the namespace "shop"`),
-		decision.ReasonNotServed:          fmt.Errorf("1 attempt: %w", errStillThere),
+		decision.ReasonNotServed:          fmt.Errorf("1 attempt: %w", errStillListed),
 		decision.ReasonConflict:           answer(409, metav1.StatusReasonConflict, "the object has been modified"),
 		decision.ReasonThrottled:          answer(429, metav1.StatusReasonTooManyRequests, "too many requests"),
 		decision.ReasonTimeout:            answer(504, metav1.StatusReasonTimeout, "timeout"),

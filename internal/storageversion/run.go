@@ -32,7 +32,7 @@ func (m *Migrator) Run(ctx context.Context, p decision.Plan, progress func(decis
 		return decision.Report{}, &decision.BlockedError{CRD: p.Name, Blockers: refusals}
 	}
 	if u := p.Unlisted; u != nil && p.State == decision.StateUnknown && u.Reason != decision.ReasonThrottled && u.Reason != decision.ReasonServerError {
-		return decision.Report{}, u // a pass that begins with such a list takes minutes to say the same
+		return decision.Report{}, u // a pass would retry the list for minutes, and then return the same error
 	}
 	r := m.newRun(p.Name, progress)
 	ctx = kube.CountRequests(ctx, &r.progress.requests)
@@ -40,7 +40,7 @@ func (m *Migrator) Run(ctx context.Context, p decision.Plan, progress func(decis
 	return r.report(), err
 }
 
-// run is the table of contents.
+// run calls the steps in their order.
 func (r *run) run(ctx context.Context, p decision.Plan) error {
 	if err := request.Retry(ctx, func(ctx context.Context) error { return r.begin(ctx, p) }); err != nil {
 		return err
@@ -66,8 +66,8 @@ func (r *run) run(ctx context.Context, p decision.Plan) error {
 		r.saveLast(ctx, err)
 		return err
 	}
-	// First the checkpoint goes, then the old versions: what is left of a trimmed
-	// CRD must not be evidence for a later run, after a restore for example.
+	// The checkpoint is removed before the old versions: a checkpoint on a trimmed CRD must
+	// not become evidence for a later run, for example after a restore.
 	if err := r.evidence.Remove(ctx); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (r *run) run(ctx context.Context, p decision.Plan) error {
 func (r *run) begin(ctx context.Context, p decision.Plan) error {
 	crd, err := r.client.CRD(ctx, r.name)
 	if err != nil {
-		return notFound(r.name, err)
+		return crdReadError(r.name, err)
 	}
 	if crd.DeletionTimestamp != nil {
 		return fmt.Errorf("%w: %w", decision.ErrChanged, &decision.BlockedError{CRD: r.name, Blockers: []godwit.Finding{decision.BeingDeleted(crd)}})
@@ -115,17 +115,18 @@ func (r *run) cleanFields(ctx context.Context) error {
 	return r.evidence.Remove(ctx)
 }
 
-// settle returns at once where evidence says that the servers had settled.
+// settle returns a [decision.NotSettledError] until the servers have settled. A checkpoint is evidence
+// that they have.
 func (r *run) settle(ctx context.Context) error {
 	if r.evidence.Since() != "" {
 		return nil
 	}
-	return request.Retry(ctx, func(ctx context.Context) error { return r.settled(ctx, r.epoch().crd) })
+	return request.Retry(ctx, func(ctx context.Context) error { return r.checkSettled(ctx, r.epoch().crd) })
 }
 
-// passes visits the candidates, where there are any, and then every object. The
-// second alone counts: a cache may miss objects, and its transforms may have
-// taken managedFields away. To it, what the first has written is Skipped.
+// passes visits the candidates, if there are any, and then every object. Only the second pass
+// decides about the trim: a cache may miss objects, and its transforms may have removed
+// managedFields. The second pass counts what the first has written as Skipped.
 func (r *run) passes(ctx context.Context) error {
 	err := r.migrateCached(ctx)
 	if err == nil {
@@ -134,23 +135,23 @@ func (r *run) passes(ctx context.Context) error {
 	if err == nil && r.storage.Counts.Settled() {
 		return nil
 	}
-	// What went wrong may only show that the CRD changed.
+	// The failure may be a consequence of a change of the CRD.
 	if changed := r.recheck(ctx); errors.Is(changed, decision.ErrChanged) {
 		return changed
 	}
 	return err
 }
 
-// saveLast saves what the run has proven, unless the run is not wanted any more: the user
-// who removed the label wants no further write to the CRD.
+// saveLast saves what the run has proven, unless the CRD left the scope: the user who removed
+// the label wants no further write to the CRD.
 func (r *run) saveLast(ctx context.Context, why error) {
 	if !errors.Is(why, decision.ErrOutOfScope) {
 		r.evidence.SaveLast(ctx)
 	}
 }
 
-// recheckBeforeTrim asks once more whether the migration is wanted: the pass may have
-// taken long since the last page.
+// recheckBeforeTrim asks once more whether the CRD is in scope: much time may have passed since
+// the last page.
 func (r *run) recheckBeforeTrim(ctx context.Context) error {
 	if r.options.BeforePage == nil {
 		return nil

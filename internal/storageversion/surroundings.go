@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
-// Surroundings are what the facts about all CRDs of a cluster have in common. A plan of many CRDs
-// reads them once, and not once for each CRD.
+// Surroundings are the facts that all CRDs of a cluster have in common. A plan of many CRDs reads
+// them once.
 type Surroundings struct {
 	// now is when the leases were read. A lease must not look stale because the scan of the CRDs took long.
 	now           time.Time
@@ -50,12 +50,12 @@ func (m *Migrator) CRDs(ctx context.Context) ([]apiextensionsv1.CustomResourceDe
 	return crds, nil
 }
 
-// ObserveIn reads the facts about a CRD that was listed, with one or two requests. They do not
-// contain which permissions of a run the caller lacks, nor a preflight: an overview is about the
-// cluster, and [Migrator.Observe] is about a run.
+// ObserveIn reads the facts about a CRD that was listed, with one or two requests. It checks no
+// permissions and makes no preflight, since an overview is about the cluster and not about a run.
+// [Migrator.Observe] does both.
 func (m *Migrator) ObserveIn(ctx context.Context, s *Surroundings, crd *apiextensionsv1.CustomResourceDefinition) (decision.Facts, error) {
 	f := decision.Facts{CRD: crd, Now: s.now, Servers: s.servers, ServersRead: s.serversUnread == "", ServersUnread: s.serversUnread}
-	s.migrations.of(&f)
+	s.migrations.addTo(&f)
 	var err error
 	if f.Checkpoint, err = m.options.Journal.Load(ctx, crd); err != nil && !errors.As(err, &f.Newer) {
 		return f, fmt.Errorf("load the checkpoint of %s: %w", crd.Name, err)

@@ -13,9 +13,9 @@ import (
 type sideTally struct {
 	mu    sync.Mutex
 	tally decision.Tally
-	// expected are the cleanups of objects that are to be visited again. They count
-	// as they were last seen when the walk is done with the object. No more objects
-	// are in here than the walk lets wait.
+	// expected are the results of cleanups of objects that the walk will visit again. The
+	// last result of an object counts, once the walk is done with it. The walk bounds how
+	// many objects wait, and with them the size of the map.
 	expected map[string]cleanupResult
 }
 
@@ -52,7 +52,7 @@ func (s *sideTally) add(o walk.Object, outcome godwit.Outcome, why error) {
 	s.count(cleanupResult{o, outcome, why})
 }
 
-// end counts what is expected of an object that is not visited again.
+// end counts the expected result of an object that the walk does not visit again.
 func (s *sideTally) end(o walk.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *sideTally) end(o walk.Object) {
 	}
 }
 
-// report is the tally so far, without what is still expected.
+// report is the tally so far, without the expected results.
 func (s *sideTally) report() decision.Tally {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,9 +40,9 @@ func (r *run) trim(ctx context.Context) error {
 	return nil
 }
 
-// whyRefused tells the meanings of an answer apart: a test of the patch failed, or
-// admission refused the write, with whatever code it likes. The latter must not
-// pass for a change, or the next pass would meet it at once.
+// whyRefused finds out what the answer means: a test of the patch failed, or admission
+// refused the write, which it can do with any code. A refusal by admission must not be
+// reported as a change of the CRD, or the next pass would meet it at once.
 func (r *run) whyRefused(ctx context.Context, refused error) error {
 	now := r.epoch().crd
 	crd, err := r.client.CRD(ctx, r.name)

@@ -18,13 +18,12 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// cleanupConflicts bounds how often one object's cleanup is tried because
-// another client wrote the object meanwhile; an object that is that busy is
-// left for another run.
+// cleanupConflicts bounds the attempts to clean one object that other clients
+// write meanwhile. After that, the object is left to another run.
 const cleanupConflicts = 3
 
-// visit is the action on one object. Two jobs may be due; where both are, the
-// cleanup is a write through the storage version and does both.
+// visit is the action on one object. An object may need the rewrite and the cleanup. The
+// cleanup is a write through the storage version, so that it does both.
 func (r *rewriter) visit(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
 	done, err := r.done(o)
 	if err != nil {
@@ -38,15 +37,15 @@ func (r *rewriter) visit(ctx context.Context, o *metav1.PartialObjectMetadata) (
 		return r.rewriteAlone(ctx, o)
 	}
 	seen, cleaned, why := r.cleanup(ctx, cleaner, o)
-	outcome, lost, err := r.settleStorage(ctx, seen, cleaned, done)
+	outcome, lost, err := r.finishRewrite(ctx, seen, cleaned, done)
 	switch {
 	case lost != nil:
 		cleaned, why = godwit.Failed, lost
 	case cleaned == godwit.Migrated && why != nil:
-		cleaned = godwit.Failed // the object was written, but more was lost than was to go
+		cleaned = godwit.Failed // the object was written, but lost more entries than the stale ones
 	}
 	_, again := retry(err)
-	if _, transient := walk.Transient(why); err == nil && cleaned == godwit.Deferred && transient { // an object of conflicts is left to another run
+	if _, transient := walk.Transient(why); err == nil && cleaned == godwit.Deferred && transient { // an object with conflicts is left to another run
 		again, err = true, &walk.UnfinishedError{Cause: why}
 	}
 	if again {
@@ -57,8 +56,8 @@ func (r *rewriter) visit(ctx context.Context, o *metav1.PartialObjectMetadata) (
 	return outcome, err
 }
 
-// rewriteAlone is for objects without a cleanup. One that costs them their
-// managedFields counts as a cleanup that failed.
+// rewriteAlone rewrites an object that needs no cleanup. If the object loses its
+// managedFields, this counts as a failed cleanup.
 func (r *rewriter) rewriteAlone(ctx context.Context, o *metav1.PartialObjectMetadata) (godwit.Outcome, error) {
 	outcome, lost, err := r.rewrite(ctx, o)
 	if lost != nil {
@@ -78,9 +77,10 @@ func (r *rewriter) visitCandidate(ctx context.Context, o *metav1.PartialObjectMe
 	return r.rewriteAlone(ctx, o)
 }
 
-// settleStorage says what a cleanup means for the rewrite, and does what is
-// left of it. A cleanup that failed must not keep the object at the old version.
-func (r *rewriter) settleStorage(ctx context.Context, seen *metav1.PartialObjectMetadata, cleaned godwit.Outcome, done bool) (outcome godwit.Outcome, lost, err error) {
+// finishRewrite returns the outcome of the rewrite of an object after its cleanup. If the
+// cleanup did not write the object, it rewrites it: a failed cleanup must not keep the
+// object at the old version.
+func (r *rewriter) finishRewrite(ctx context.Context, seen *metav1.PartialObjectMetadata, cleaned godwit.Outcome, done bool) (outcome godwit.Outcome, lost, err error) {
 	switch {
 	case cleaned == godwit.Gone:
 		return godwit.Gone, nil, nil
@@ -100,9 +100,9 @@ func (r *rewriter) settleStorage(ctx context.Context, seen *metav1.PartialObject
 	return r.rewrite(ctx, seen)
 }
 
-// cleanup removes the stale entries of one object. It returns the object as it
-// was last seen, and what became of the cleanup: Deferred after conflicts or
-// a fault that may end by itself, with the reason.
+// cleanup removes the stale entries of one object. It returns the object as it was last
+// read, the outcome of the cleanup, and its cause. The outcome is Deferred after conflicts,
+// and after a fault that may end by itself.
 func (r *rewriter) cleanup(ctx context.Context, cleaner *managedfields.Cleaner, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, godwit.Outcome, error) {
 	if refused := r.cleanupRefused.Load(); refused != nil {
 		return o, godwit.Failed, r.notCleaned(*refused)
@@ -125,16 +125,16 @@ func (r *rewriter) cleanup(ctx context.Context, cleaner *managedfields.Cleaner, 
 			outcome, err := r.confirmGone(ctx, o)
 			return o, outcome, err
 		case apierror.IsForbidden(err) && (r.baseline.Load().Stored || !r.options.Write.OrDefault().PatchesObject()):
-			return o, godwit.Failed, r.notCleaned(r.cleanNoMore(ctx))
+			return o, godwit.Failed, r.notCleaned(r.stopCleanups(ctx))
 		case !apierrors.IsConflict(err):
-			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields: %w", err)
+			return o, r.cleanupOutcome(ctx, err), fmt.Errorf("clean managedFields: %w", err)
 		case attempt == cleanupConflicts:
 			return o, godwit.Deferred, fmt.Errorf("clean managedFields, %d conflicts: %w", attempt, err)
 		}
 		current, err := r.client.Find(ctx, r.epoch.Load().gvr, o)
 		switch {
 		case err != nil:
-			return o, r.giveUp(ctx, err), fmt.Errorf("clean managedFields, read the object again after a conflict: %w", err)
+			return o, r.cleanupOutcome(ctx, err), fmt.Errorf("clean managedFields, read the object again after a conflict: %w", err)
 		case current == nil:
 			return o, godwit.Gone, nil
 		}
@@ -142,17 +142,17 @@ func (r *rewriter) cleanup(ctx context.Context, cleaner *managedfields.Cleaner, 
 	}
 }
 
-// cleanNoMore spares the rest of the run a permission that is missing for good: every
-// object would wait for it as for a server that starts.
-func (r *rewriter) cleanNoMore(ctx context.Context) error {
+// stopCleanups ends the cleanups of this run, since the permission is missing for good.
+// Otherwise every object would wait for it, because a starting API server answers 403 as well.
+func (r *rewriter) stopCleanups(ctx context.Context) error {
 	b := decision.Forbidden(kube.UserName(ctx, r.client), cleanupGrant(r.epoch.Load().gvr.GroupResource()))
 	refused := fmt.Errorf("clean managedFields: %s; %s", b.Message, b.Fix)
 	r.cleanupRefused.Store(&refused)
 	return refused
 }
 
-// notCleaned is the reason that the report gives for an object. A run that has only
-// managedFields to clean is blocked as a whole, and says so once.
+// notCleaned is the cause that the report has for an object. It is nil in a run that has only
+// managedFields to clean, since the error of that run has the cause once.
 func (r *rewriter) notCleaned(refused error) error {
 	if r.baseline.Load().Stored {
 		return nil
@@ -160,9 +160,9 @@ func (r *rewriter) notCleaned(refused error) error {
 	return refused
 }
 
-// giveUp tells a cleanup that another run may bring to its end from one that
-// the server refuses.
-func (r *rewriter) giveUp(ctx context.Context, err error) godwit.Outcome {
+// cleanupOutcome is the outcome of a cleanup that ended with an error: Deferred if another run
+// may succeed, Failed if the server refuses it.
+func (r *rewriter) cleanupOutcome(ctx context.Context, err error) godwit.Outcome {
 	if _, transient := retry(err); transient || ctx.Err() != nil || errors.Is(err, walk.ErrStopped) {
 		return godwit.Deferred
 	}

@@ -74,9 +74,9 @@ func storageNotServed(crd *apiextensionsv1.CustomResourceDefinition) godwit.Find
 // RescueAnnotation is on a CRD until a rescue of its objects has ended, with what the rescue has changed of the CRD.
 const RescueAnnotation = "godwit.dev/rescue"
 
-// rescued reports whether a rescue of the CRD has not ended. The rescue itself says what is wrong with an annotation that
-// can't be read. That of another CRD of the same name, as in a restored manifest, does not count.
-func rescued(crd *apiextensionsv1.CustomResourceDefinition) bool {
+// rescueUnfinished reports whether a rescue of the CRD has not ended. An annotation that can't be read counts: the rescue itself
+// reports what is wrong with it. An annotation with the UID of another CRD, as in a restored manifest, does not count.
+func rescueUnfinished(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	text, ok := crd.Annotations[RescueAnnotation]
 	if !ok {
 		return false
@@ -102,7 +102,7 @@ func whyNotEstablished(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return "condition Established is not True"
 }
 
-// namesRefused is nil unless another CRD of the group has a name of this one.
+// namesRefused returns the condition that says that another CRD of the group has a name of this one; nil without it.
 func namesRefused(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionCondition {
 	for i, c := range crd.Status.Conditions {
 		if c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse {

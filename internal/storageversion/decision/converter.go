@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
-// converter is where a CRD's conversion webhook is configured to be.
+// converter is the conversion webhook of a CRD, with the address that the CRD configures.
 type converter apiextensionsv1.WebhookClientConfig
 
 // conversionWebhook is nil for a CRD without one.
@@ -29,7 +29,7 @@ func (c *converter) String() string {
 	return "which its spec does not locate"
 }
 
-// bringUp is what to do about a webhook that does not answer.
+// bringUp is the fix for a webhook that does not answer.
 func (c *converter) bringUp(crd string) godwit.Fix {
 	if c != nil && c.Service != nil {
 		return BringUp(c.endpoints())
@@ -37,7 +37,7 @@ func (c *converter) bringUp(crd string) godwit.Fix {
 	return BringUpConversion(crd)
 }
 
-// endpoints are where the pods of the webhook's service are.
+// endpoints shows the addresses of the pods of the webhook's service.
 func (c *converter) endpoints() godwit.Show {
 	return godwit.Show{
 		Object:   godwit.Object{Resource: "endpointslices", Namespace: c.Service.Namespace},
@@ -45,7 +45,7 @@ func (c *converter) endpoints() godwit.Show {
 	}
 }
 
-// fix is what to do about a webhook that answers, and does not convert.
+// fix is the fix for a webhook that answers, and does not convert.
 func (c *converter) fix(crd string) godwit.Fix {
 	fix := godwit.Do("fix the webhook")
 	if c != nil && c.Service != nil {

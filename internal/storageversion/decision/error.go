@@ -11,9 +11,9 @@ import (
 	"github.com/godwit-dev/godwit/internal/apierror"
 )
 
-// ErrConflicts reports a complete pass that left objects alone because others
-// wrote them at the same moment. Nothing was trimmed; another pass finds most of
-// them written.
+// ErrConflicts reports a complete pass that left objects alone because other clients
+// wrote them at the same moment. Nothing was trimmed. Most of these objects need no
+// write in another pass.
 var ErrConflicts = errors.New("objects were written by others at the same moment")
 
 // ErrChanged reports that a CRD is no longer as it was planned for: its
@@ -21,8 +21,8 @@ var ErrConflicts = errors.New("objects were written by others at the same moment
 // write to its status came in between. Observe and plan again.
 var ErrChanged = errors.New("the customresourcedefinition changed")
 
-// ErrOutOfScope is what an [Options].BeforePage returns to end a run that is not wanted any
-// more. The run writes nothing else then, not even its checkpoint.
+// ErrOutOfScope is what the option BeforePage of a migrator returns to end a run because the CRD
+// left the scope. The run then writes nothing else, not even its checkpoint.
 var ErrOutOfScope = errors.New("the customresourcedefinition left the scope")
 
 // ErrNotFound reports a CustomResourceDefinition that does not exist.
@@ -46,14 +46,14 @@ func (e *BlockedError) Error() string {
 // after Wait. Another caller runs again at Until, or better every few seconds: only
 // a read of the leases shows that one became stale meanwhile.
 type NotSettledError struct {
-	// Until is the API server's time before which nothing is written. Where Servers are waited
-	// for, it is when they renew their leases next.
+	// Until is the API server's time before which nothing is written. If Servers is not empty, it
+	// is when they renew their leases next.
 	Until time.Time
-	// Wait is how long that is from now, by the API server's clock.
+	// Wait is the time from now to Until, by the API server's clock.
 	Wait time.Duration
-	// Servers have not adopted the storage version as far as their leases show.
+	// Servers have not adopted the storage version, as far as their leases show.
 	Servers []Server
-	// Stale are those of them whose lease is stale.
+	// Stale are those of Servers whose lease is stale.
 	Stale []Server
 }
 

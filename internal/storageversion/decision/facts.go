@@ -28,27 +28,26 @@ type Facts struct {
 	ManagedFields ManagedFields
 	// Servers are the API servers with a valid identity lease.
 	Servers []Server
-	// ServersRead means that the leases were read, so that there is no server that Servers lacks, as far
-	// as leases show.
+	// ServersRead means that the leases were read, so that Servers has every API server with a lease.
 	ServersRead bool
-	// ServersUnread says why the leases could not be read. Time alone decides
-	// then when writing may begin.
+	// ServersUnread says why the leases could not be read. Then only the settle
+	// time decides when writing may begin.
 	ServersUnread string
-	// Denied are the rights a migration needs and the caller lacks.
+	// Denied are the permissions that a migration needs and the caller lacks.
 	Denied []Grant
-	// CleanupDenied is the right that only the cleanup of managedFields needs, and
-	// the caller lacks.
+	// CleanupDenied is the permission that only the cleanup of managedFields needs,
+	// and the caller lacks.
 	CleanupDenied *Grant
-	// User is the name the API server knows the caller by.
+	// User is the caller's user name, as the API server authenticates it.
 	User string
-	// Migrations are the StorageVersionMigrations of this resource, of
-	// whatever migrator, that have not ended.
+	// Migrations are the StorageVersionMigrations of this resource, of any
+	// migrator, that have not ended.
 	Migrations []OtherMigration
-	// Succeeded are those that have succeeded.
+	// Succeeded are the StorageVersionMigrations that have succeeded.
 	Succeeded []OtherMigration
 	// Checkpoint is where an earlier run stopped.
 	Checkpoint evidence.Checkpoint
-	// Newer is why the checkpoint was not read: a newer release wrote it.
+	// Newer is set if the checkpoint was not read because a newer release wrote it.
 	Newer *format.NewerError
 	// Preflight is what a preflight of the write has found; nil without one.
 	Preflight *PreflightReport
@@ -60,20 +59,20 @@ type OtherMigration struct {
 	// Name is storageversionmigrations.GROUP/NAME.
 	Name    string
 	Created time.Time
-	// Begun means that some controller has given it a condition.
+	// Begun means that a controller has given it a condition.
 	Begun bool
 	// Succeeded is when it succeeded; zero while it has not.
 	Succeeded time.Time
 }
 
 // idleAfter is twice the time after which kube-controller-manager gives up on a resource that it
-// does not know yet (storageversionmigrator.go of k8s.io/kubernetes), so that a migrator that runs
-// has begun by then, unless it is busy with others.
+// does not know yet (storageversionmigrator.go of k8s.io/kubernetes). A migrator that runs begins
+// within this time, unless it is busy with other migrations.
 const idleAfter = 2 * time.Minute
 
-// idle reports whether no controller seems to carry the migration out: kube-controller-manager has no
-// migrator where its feature gate StorageVersionMigrator is off, which is the default before
-// Kubernetes 1.37, also if the API server serves the kind.
+// idle reports whether no controller seems to carry the migration out. The API server may serve the kind
+// although kube-controller-manager has no migrator, because its feature gate StorageVersionMigrator is
+// off, as by default before Kubernetes 1.37.
 func (o OtherMigration) idle(now time.Time) bool {
 	return !o.Begun && !o.Created.IsZero() && now.Sub(o.Created) > idleAfter
 }
@@ -83,9 +82,9 @@ func (o OtherMigration) idle(now time.Time) bool {
 type ManagedFields string
 
 const (
-	// ManagedFieldsUnknown means that only a scan of every object would tell.
+	// ManagedFieldsUnknown means that only a scan of every object would show it.
 	ManagedFieldsUnknown ManagedFields = "Unknown"
-	// ManagedFieldsStale means that some object names such a version; a run cleans it.
+	// ManagedFieldsStale means that an object names such a version; a run cleans it.
 	ManagedFieldsStale ManagedFields = "Stale"
 	// ManagedFieldsClean means that no object names a version that is not served.
 	ManagedFieldsClean ManagedFields = "Clean"
@@ -93,8 +92,8 @@ const (
 
 // PreflightReport is what a [Preflight] has found.
 type PreflightReport struct {
-	// Denials keep a run from starting, unless the policy accepts them: what the API server
-	// refused of one object it refuses of that object in a run.
+	// Denials keep a run from starting, unless the policy accepts them: the API server will
+	// refuse the write of these objects in a run as well.
 	Denials []godwit.Finding
 	// Warnings do not keep a run from starting.
 	Warnings []godwit.Finding
@@ -130,9 +129,9 @@ func (f Facts) Lacks(objects schema.GroupResource) bool {
 }
 
 // DenialsAccepted reports whether a run starts although the API server refuses some of its
-// writes: by the policy, or by an earlier run, which left a checkpoint and may have met the
-// denials on its way. A user who resumes it must not be stopped half-way by what did not stop
-// the start.
+// writes: because the policy accepts that, or because an earlier run left a checkpoint. That
+// run may have met the same denials after its start, so that they must not keep the user from
+// resuming it.
 func (f Facts) DenialsAccepted(p Policy) bool {
 	return p.AcceptDenials || f.Checkpoint.Holds(f.CRD, p.Terms())
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/godwit-dev/godwit/internal/placeholder"
 )
 
-// Each fix is a function of the names in it. A finding calls it with those of its object, and the reason of the finding with
-// placeholders, so that a plan and an explanation of the reason say the same. Package fixtest finds a finding that does not.
+// Each fix is a function of the names in it. A finding calls it with the names of its object, and the reason of the finding with
+// placeholders, so that a plan and an explanation of the reason have the same fix. Package fixtest finds a finding whose fix
+// differs.
 
 // placeGrant stands for the missing permission of a finding.
 var placeGrant = Grant{Verb: "VERB", Resource: schema.GroupResource{Resource: placeholder.Resource}}
@@ -41,7 +42,7 @@ func markStorageVersion(crd string) godwit.Fix {
 	return godwit.Do("set storage: true on one entry of spec.versions", godwit.Edit{Object: kube.CRDObject(crd)})
 }
 
-// Serve is about a version that a run needs.
+// Serve is the fix for a version that a run needs and the CRD does not serve.
 func Serve(crd *apiextensionsv1.CustomResourceDefinition, version string) godwit.Fix {
 	return godwit.Do(fmt.Sprintf("serve version %s for the time of the run", version), kube.SetServed(crd, true, version))
 }
@@ -65,7 +66,8 @@ func deleteMigration(migration string) godwit.Fix {
 	return godwit.Do("if no controller carries it out, delete it", godwit.Delete{Object: godwit.Object{Resource: migration}})
 }
 
-// agree is about a CRD whose spec several managers write. A user can edit the record of the changes only if it is an annotation.
+// agree is the fix for a CRD whose spec several managers write. A user can remove the record of the changes only if it is an
+// annotation.
 func agree(crd, annotation string) godwit.Fix {
 	fix := godwit.Do("let these managers agree on one spec")
 	if annotation == "" {
@@ -74,8 +76,8 @@ func agree(crd, annotation string) godwit.Fix {
 	return fix.Then("remove the record of the changes", kube.RemoveAnnotation(kube.CRDObject(crd), annotation))
 }
 
-// replaceServer is about an API server with a stale lease. settle is how long to wait for it before the next run; empty where the
-// run waits by itself.
+// replaceServer is the fix for an API server with a stale lease. settle is how long to wait before the next run, after the server
+// is back; empty if the run waits by itself.
 func replaceServer(lease, settle string) godwit.Fix {
 	fix := godwit.Do("bring it back")
 	if settle != "" {
@@ -95,7 +97,7 @@ func resumeRescue(crd string) godwit.Fix {
 		Or(godwit.Do("restore the CRD as it was before", godwit.RescueObjects{CRD: crd, Undo: true}))
 }
 
-// MigrateDoubtful is about a CRD whose status.storedVersions proves nothing.
+// MigrateDoubtful is the fix for a CRD whose status.storedVersions proves nothing.
 func MigrateDoubtful(crd string) godwit.Fix {
 	return godwit.Do("migrate them, which also removes that doubt", godwit.RunMigration{CRD: crd})
 }
@@ -104,7 +106,7 @@ func migrateUntrimmed(crd string) godwit.Fix {
 	return godwit.Do("migrate the objects, which writes only those that are at an old version, and trims", godwit.RunMigration{CRD: crd})
 }
 
-// ProveFromEtcd does without status.storedVersions.
+// ProveFromEtcd is a proof that does not need status.storedVersions.
 func ProveFromEtcd(crd string) godwit.Fix {
 	return godwit.Do("prove from etcd that no object is at an old version", godwit.VerifyMigration{CRD: crd})
 }
@@ -129,7 +131,7 @@ func TryStatus(crd, status string) godwit.Fix {
 		godwit.RunMigration{CRD: crd, Write: string(WriteStatusPatch), DryRun: true})
 }
 
-// AllWebhooks is where to find a webhook of which only the name is known.
+// AllWebhooks shows all configurations of webhooks, to find a webhook by its name.
 var AllWebhooks = godwit.Show{Object: godwit.Object{Resource: "validatingwebhookconfigurations,mutatingwebhookconfigurations"}, Output: "wide"}
 
 // Exempt exempts the user who migrates, and no other, from a webhook or a policy, which actions edit.
@@ -138,7 +140,7 @@ func Exempt(user, origin string, actions ...godwit.Action) godwit.Fix {
 		origin, strings.ReplaceAll(strconv.Quote(user), "'", "''")), actions...)
 }
 
-// FindAndExempt is [Exempt] for a webhook of which only the name is known.
+// FindAndExempt is [Exempt] for a webhook whose configuration is not known.
 func FindAndExempt(user, webhook string, actions ...godwit.Action) godwit.Fix {
 	return Exempt(user, webhook, actions...).After("find the configuration of "+webhook, AllWebhooks)
 }
@@ -151,7 +153,7 @@ func ExemptFrom(user string, by apierror.Origin) godwit.Fix {
 	return Exempt(user, by.String(), godwit.Edit{Object: godwit.Object{Resource: strings.ToLower(by.Kind), Name: by.Name}})
 }
 
-// LeaveBehind migrates what admission accepts.
+// LeaveBehind is a run that migrates only the objects whose write admission accepts.
 func LeaveBehind(crd, write string) godwit.Fix {
 	return godwit.Do("migrate what is not refused, without the trim", godwit.RunMigration{CRD: crd, Write: write, AcceptDenials: true})
 }
@@ -169,7 +171,7 @@ func TryEveryObject(crd, write string) godwit.Fix {
 // PlanAgain is another plan.
 func PlanAgain(crd string) godwit.Fix { return godwit.Do(planAgain, godwit.PlanMigration{CRD: crd}) }
 
-// DeclareNoSideEffects is about a webhook that the API server does not ask in a dry run.
+// DeclareNoSideEffects is the fix for a webhook that the API server does not call in a dry run.
 func DeclareNoSideEffects() godwit.Fix {
 	return godwit.Do("if the webhook has no side effects, set sideEffects: None in its configuration").Or(godwit.Do("migrate: a run shows it"))
 }
@@ -179,7 +181,7 @@ func EditObject(o godwit.Object) godwit.Fix {
 	return godwit.Do("fix the object", godwit.Edit{Object: o})
 }
 
-// BringUp is about a webhook that does not answer. Where shows its configuration, or its endpoints.
+// BringUp is the fix for a webhook that does not answer. where shows its configuration, or its endpoints.
 func BringUp(where godwit.Show) godwit.Fix {
 	return godwit.Do("bring the webhook up; where it is", where)
 }
@@ -191,7 +193,7 @@ func BringUpConversion(crd string) godwit.Fix {
 
 const planAgain = "plan again"
 
-// readiness is where the API server says what is wrong with it.
+// readiness shows the failed health checks of the API server.
 var readiness = godwit.Request{Path: "/readyz?verbose"}
 
 func seeAPIService(apiservice string) godwit.Fix {
@@ -212,7 +214,7 @@ func seeRefusal(path string) godwit.Fix {
 
 const restore = "restore the object that the message names from a backup; etcd shows all objects"
 
-// RestoreObject is about an object that the API server can't read at any version.
+// RestoreObject is the fix for an object that the API server can't read at any version.
 func RestoreObject(crd string) godwit.Fix {
 	return godwit.Do(restore, godwit.VerifyMigration{CRD: crd})
 }
@@ -225,7 +227,8 @@ func rescueObjects(crd string) godwit.Fix {
 	return godwit.Do("rescue the objects, which does all of this and removes the version again", godwit.RescueObjects{CRD: crd})
 }
 
-// putBack adds to a fix how a run learns about objects that status.storedVersions denies.
+// putBack adds a step to a fix: put a version back into status.storedVersions, and migrate. Without it, a run takes
+// the objects at that version for migrated.
 func putBack(fix godwit.Fix, crd, stored, storage string) godwit.Fix {
 	return fix.Then(fmt.Sprintf("put %s back and migrate", stored), kube.SetStoredVersions(crd, stored, storage), godwit.RunMigration{CRD: crd})
 }

@@ -59,8 +59,8 @@ const (
 	maxRetryPause   = 10 * time.Minute
 )
 
-// History is what the passes over one CRD leave to the next decision. The zero value
-// is the history of a caller that made no pass yet.
+// History counts the passes over one CRD for the next decision. The zero value is the
+// history of a caller that made no pass yet.
 type History struct {
 	// Conflicts is the number of passes in a row that met writes by other clients.
 	Conflicts int
@@ -68,8 +68,8 @@ type History struct {
 	Unfinished int
 }
 
-// Step is what follows a pass. A control loop and a command render it each in its
-// way; none of them decides anew.
+// Step is what follows a pass. A control loop and a command only render it; neither of
+// them decides again.
 type Step struct {
 	Action Action
 	// After is the time until the action; zero means that only a change of the
@@ -82,9 +82,9 @@ type Step struct {
 	Message string
 	// Blockers are in the way, each with its fix.
 	Blockers []godwit.Finding
-	// Err is the failure, for callers that return errors. It is nil where the pass
-	// ended as passes are expected to: it is done or waits, the CRD changed, or
-	// other clients were at work.
+	// Err is the failure, for callers that return errors. It is nil if the pass ended
+	// as expected: it is done or waits, the CRD changed, or other clients wrote
+	// objects.
 	Err error
 	// History is for the next call of [Next].
 	History History
@@ -95,10 +95,10 @@ func (s Step) Stalled() bool {
 	return s.Action == ActionStalled || s.Action == ActionUnknown && len(s.Blockers) > 0
 }
 
-// Next decides what follows a pass: the plan that was run, what Run returned for it,
-// or the error of the plan itself, and the history so far. A pass without a run, of a
-// plan that leaves nothing to do, has a zero report. Next is pure. A pass that ended
-// because the caller's context did is not to be decided on.
+// Next decides what follows a pass. It takes the plan that was run, what Run returned for
+// it, or the error of the plan itself, and the history so far. If the plan left nothing to
+// do, so that there was no run, the report is zero. Next is pure. Do not call it for a pass
+// that ended because the caller's context ended.
 func Next(plan Plan, report Report, err error, h History) Step {
 	if err != nil {
 		return afterError(err, h)
@@ -166,8 +166,8 @@ func names(servers []Server) string {
 	return strings.Join(texts, ", ")
 }
 
-// afterBlocked waits for another migrator, which ends by itself. Other blockers do
-// not.
+// afterBlocked waits for another migrator, which ends by itself. Other blockers need
+// the user.
 func afterBlocked(e *BlockedError, h History) Step {
 	s := Step{
 		Action: ActionStalled, After: h.backOff(firstRetryPause, maxRetryPause),
@@ -179,8 +179,8 @@ func afterBlocked(e *BlockedError, h History) Step {
 	return s
 }
 
-// afterUnlisted tells a list that proves objects unreadable, which blocks, from one
-// that says nothing about them.
+// afterUnlisted decides after a list that failed. An answer that proves that objects can't
+// be read blocks the migration; another answer says nothing about the objects.
 func afterUnlisted(e *UnlistedError, err error, h History) Step {
 	s := Step{
 		Action: ActionUnknown, After: h.backOff(firstRetryPause, maxRetryPause),
@@ -245,7 +245,8 @@ func becauseOf(failures []godwit.Failure) string {
 	return " because of " + strings.Join(causes, ", ")
 }
 
-// finished names the version: the CRD may have another one when a user reads the message.
+// finished is the step after a pass that left nothing behind. Its message names the storage version,
+// since the CRD may have another one when a user reads it.
 func finished(plan Plan, report Report) Step {
 	s := Step{Action: ActionDone, Reason: ReasonSucceeded, Message: "every object is stored at the storage version " + plan.StorageVersion}
 	switch {

@@ -99,23 +99,23 @@ func PlanFor(f Facts, p Policy) Plan {
 	}
 	switch {
 	case plan.Trimmed:
-		plan.Blockers = trimmedChecks(f, p)
+		plan.Blockers = checkTrimmed(f, p)
 	case p.Skips(StorageVersionMigrationPhase) && plan.StorageVersion != "":
-		plan.Blockers = checkObjectsRead(f, p) // nothing else that keeps a rewrite from starting matters to a cleanup
+		plan.Blockers = checkObjectsRead(f, p) // the other blockers are about a rewrite, not about a cleanup
 	default:
 		for _, check := range checks {
 			plan.Blockers = append(plan.Blockers, check(f, p)...)
 		}
 	}
 	plan.Blockers = slices.Concat(checkFormat(f), checkRescue(f, p), plan.Blockers)
-	plan.Warnings = afterBlockers(plan.Warnings, plan.Blockers)
+	plan.Warnings = requireBlockersFixed(plan.Warnings, plan.Blockers)
 	plan.State = plan.stateFor(f, p)
 	return plan
 }
 
-// stateFor decides what the plan amounts to, the gravest first: what the API server
-// did not list is never called clean, unless nothing was to be done about the
-// objects themselves.
+// stateFor decides the state of the plan, the gravest first. A plan is not Clean if the
+// API server did not list the objects, unless the CRD is trimmed and the policy skips the
+// cleanup: then no object needs a write.
 func (plan Plan) stateFor(f Facts, p Policy) State {
 	unlisted := f.Unlisted != nil && f.CRD.DeletionTimestamp == nil && !(plan.Trimmed && p.Skips(CleanupManagedFieldsPhase))
 	switch {
@@ -131,9 +131,10 @@ func (plan Plan) stateFor(f Facts, p Policy) State {
 	return Ready
 }
 
-// trimmedChecks: what status.storedVersions promises is not believed where the API
-// server can't read the objects. A CRD that is being deleted takes them along.
-func trimmedChecks(f Facts, p Policy) []godwit.Finding {
+// checkTrimmed returns the blockers of a trimmed CRD. If the API server can't read the objects,
+// status.storedVersions does not prove that they are at the storage version. If the CRD is being
+// deleted, its objects are deleted, too.
+func checkTrimmed(f Facts, p Policy) []godwit.Finding {
 	if f.CRD.DeletionTimestamp != nil {
 		return nil
 	}
@@ -149,10 +150,10 @@ func (plan Plan) HardBlockers() []godwit.Finding {
 
 // checks run in the order in which a user would fix what they find.
 var checks = []func(Facts, Policy) []godwit.Finding{
-	checkServing, checkVersions, checkObjectsRead, checkRights, checkPreflight, checkOthers, checkChanges, checkServers,
+	checkServing, checkVersions, checkObjectsRead, checkPermissions, checkPreflight, checkOthers, checkChanges, checkServers,
 }
 
-// checkFormat: a run would overwrite how far the newer release is.
+// checkFormat blocks a run that would overwrite the checkpoint of a newer release.
 func checkFormat(f Facts) []godwit.Finding {
 	if f.Newer == nil || f.CRD.DeletionTimestamp != nil {
 		return nil
@@ -164,10 +165,10 @@ func checkFormat(f Facts) []godwit.Finding {
 	return blocker(ReasonNewerFormat, f.Newer.Error(), fix)
 }
 
-// checkRescue: another run would write the objects without a look at the fields that they lose, which the rescue refuses.
-// After its last write to the objects, the rescue still has to give the fields of the CRD back to their owners.
+// checkRescue blocks other runs during a rescue. They would write the objects without a check of the fields that these lose; the
+// rescue makes that check. It ends after its last write to the objects, when it has given the fields of the CRD back to their owners.
 func checkRescue(f Facts, p Policy) []godwit.Finding {
-	if p.InRescue || f.CRD.DeletionTimestamp != nil || !rescued(f.CRD) {
+	if p.InRescue || f.CRD.DeletionTimestamp != nil || !rescueUnfinished(f.CRD) {
 		return nil
 	}
 	return []godwit.Finding{rescueInterrupted(f.CRD)}
@@ -214,8 +215,9 @@ func checkVersions(f Facts, p Policy) []godwit.Finding {
 	return blockers
 }
 
-// checkObjectsRead: what the API server can't read it can't write again either. The
-// other reasons of a list that failed have a check of their own, or may end.
+// checkObjectsRead blocks if the API server can't read the objects, because it can't write
+// them either. Other reasons why a list fails have a check of their own, or may end by
+// themselves.
 func checkObjectsRead(f Facts, _ Policy) []godwit.Finding {
 	u := f.Unlisted
 	forbidden := u != nil && u.Reason == ReasonForbidden && !kube.Trimmed(f.CRD) && !f.Lacks(kube.ResourceOf(f.CRD).GroupResource())
@@ -225,7 +227,7 @@ func checkObjectsRead(f Facts, _ Policy) []godwit.Finding {
 	return []godwit.Finding{u.Finding}
 }
 
-func checkRights(f Facts, _ Policy) []godwit.Finding {
+func checkPermissions(f Facts, _ Policy) []godwit.Finding {
 	var blockers []godwit.Finding
 	for _, g := range f.Denied {
 		blockers = append(blockers, Forbidden(f.User, g))
@@ -233,8 +235,8 @@ func checkRights(f Facts, _ Policy) []godwit.Finding {
 	return blockers
 }
 
-// checkPreflight: what the API server refused of one object it will refuse of
-// that object in a run.
+// checkPreflight blocks if the API server refused the dry run of a write, because it will
+// refuse that write in a run as well.
 func checkPreflight(f Facts, p Policy) []godwit.Finding {
 	if f.Preflight == nil || f.DenialsAccepted(p) {
 		return nil
@@ -263,11 +265,11 @@ func checkOthers(f Facts, _ Policy) []godwit.Finding {
 
 func checkChanges(f Facts, _ Policy) []godwit.Finding {
 	recent := f.Checkpoint.RecentRestarts(f.Now)
-	if f.Checkpoint.CRDUID != f.CRD.UID || recent < evidence.MaxRestarts { // another CRD's are not this one's
+	if f.Checkpoint.CRDUID != f.CRD.UID || recent < evidence.MaxRestarts { // the restarts of another CRD with this name do not count
 		return nil
 	}
 	annotation := ""
-	if _, ok := f.CRD.Annotations[evidence.CheckpointAnnotation]; ok { // another journal is not a user's to edit
+	if _, ok := f.CRD.Annotations[evidence.CheckpointAnnotation]; ok { // a user can't edit another journal
 		annotation = evidence.CheckpointAnnotation
 	}
 	return blocker(ReasonCRDKeepsChanging,
@@ -288,8 +290,7 @@ func checkServers(f Facts, p Policy) []godwit.Finding {
 	return blockers
 }
 
-// warnings are what a user should know and what does not keep a run from
-// starting.
+// warnings are findings that do not keep a run from starting.
 func warnings(f Facts, p Policy) []godwit.Finding {
 	var list []godwit.Finding
 	if kube.FailedMigration(f.CRD) >= 0 {
@@ -319,9 +320,9 @@ func warnings(f Facts, p Policy) []godwit.Finding {
 	return append(list, f.Preflight.Warnings...)
 }
 
-// untrimmed warns of a StorageVersionMigration of after the last change of the CRD that succeeded, and
-// left old versions in status.storedVersions. Kubernetes' own migrator trims since 1.36, unless the
-// CRD was edited meanwhile; kube-storage-version-migrator does not.
+// untrimmed warns of a StorageVersionMigration that began after the last change of the CRD, succeeded, and
+// left old versions in status.storedVersions. Kubernetes' own migrator trims since 1.36, unless the CRD was
+// edited meanwhile; kube-storage-version-migrator does not trim.
 func untrimmed(f Facts) []godwit.Finding {
 	changed, ok := settle.ChangedBefore(f.CRD)
 	if !ok || kube.Trimmed(f.CRD) {
@@ -330,7 +331,7 @@ func untrimmed(f Facts) []godwit.Finding {
 	var list []godwit.Finding
 	for _, o := range f.Succeeded {
 		if !o.Created.After(changed) {
-			continue // it may have written objects at the storage version of before
+			continue // it may have written objects at the former storage version
 		}
 		list = append(list, godwit.Finding{Severity: godwit.Warns,
 			Reason: ReasonMigrationDidNotTrim,
@@ -342,8 +343,8 @@ func untrimmed(f Facts) []godwit.Finding {
 	return list
 }
 
-// trimmedEarly warns of a status.storedVersions that Kubernetes' own migrator trimmed before the settle
-// time was over: it waits for no API server, so that one may have stored an old version behind it.
+// trimmedEarly warns if Kubernetes' own migrator trimmed status.storedVersions before the settle time was
+// over. That migrator does not wait for API servers: one of them may have stored an old version afterwards.
 func trimmedEarly(f Facts, p Policy) []godwit.Finding {
 	changed, ok := settle.ChangedBefore(f.CRD)
 	if !ok || !kube.Trimmed(f.CRD) || len(f.CRD.Spec.Versions) < 2 {
@@ -372,8 +373,8 @@ func trimmedEarly(f Facts, p Policy) []godwit.Finding {
 	}}
 }
 
-// leaseless warns of a cluster whose API servers are unknown: by the leases, one that has not adopted the
-// storage version would be named and waited for.
+// leaseless warns if the API servers have no identity leases. Without leases, a run does not know an API
+// server that has not adopted the storage version, and can't wait for it.
 func leaseless(f Facts, p Policy) []godwit.Finding {
 	if !f.ServersRead || len(f.Servers) > 0 || kube.Trimmed(f.CRD) || p.Skips(StorageVersionMigrationPhase) {
 		return nil
@@ -387,10 +388,10 @@ func leaseless(f Facts, p Policy) []godwit.Finding {
 	}}
 }
 
-// afterBlockers puts what has to be done first in front of the remedies that a
-// blocker stands in the way of: a run that tries every object is refused as any
-// other. What admission refuses is not asked for then.
-func afterBlockers(list []godwit.Finding, blockers []godwit.Finding) []godwit.Finding {
+// requireBlockersFixed adds to the fix of an incomplete preflight, which is a run that tries
+// every object, that the blockers have to be fixed first: they keep this run from starting, too.
+// The blockers of a preflight do not, since a dry run makes no preflight.
+func requireBlockersFixed(list []godwit.Finding, blockers []godwit.Finding) []godwit.Finding {
 	var first []string
 	for _, b := range blockers {
 		switch b.Reason {

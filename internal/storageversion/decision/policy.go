@@ -8,8 +8,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 )
 
-// Phase is one of the two things that are done to objects which outlive a
-// version.
+// Phase is one of the two parts of a migration.
 type Phase string
 
 const (
@@ -21,32 +20,33 @@ const (
 	CleanupManagedFieldsPhase Phase = "CleanupManagedFields"
 )
 
-// Phases are all there are, in their order.
+// Phases are all phases.
 var Phases = []Phase{StorageVersionMigrationPhase, CleanupManagedFieldsPhase}
 
-// Write is how an object is written again. Each of them makes the API server
-// encode the object anew; they differ in what they cost and what they may meet.
+// Write is the request that rewrites an object. Each of them makes the API server
+// encode the object again. They differ in their cost, and in the conflicts and
+// webhooks that they can meet.
 type Write string
 
 const (
-	// WritePatch is an empty merge patch: the cheapest, and it can't conflict. The default. Where
+	// WritePatch is an empty merge patch. It is the default: it costs least, and it can't conflict. If
 	// a conversion webhook must convert managedFields, a [WriteApply] is sent instead.
 	WritePatch Write = "Patch"
-	// WriteStatusPatch is the same on /status, which admission webhooks of the
-	// main resource are usually not asked about. The storage version must have
-	// the status subresource.
+	// WriteStatusPatch is an empty merge patch of /status. Webhooks for the main
+	// resource are usually not called for it. The storage version must have the
+	// status subresource.
 	WriteStatusPatch Write = "StatusPatch"
-	// WriteUpdate reads the object live and puts it back as it is. A conflict
-	// means that another client wrote it in between; the object is Deferred.
+	// WriteUpdate reads the object live and writes it back as it is. After a
+	// conflict, because another client wrote it meanwhile, the object is Deferred.
 	WriteUpdate Write = "Update"
-	// WriteApply is a server-side apply of nothing, by the field manager
-	// crdmigrator and tied to UID and resourceVersion.
+	// WriteApply is a server-side apply without fields, by the field manager
+	// crdmigrator. It conflicts if the UID or the resourceVersion changed.
 	WriteApply Write = "Apply"
-	// WriteStatusApply is the same on /status.
+	// WriteStatusApply is a server-side apply without fields to /status.
 	WriteStatusApply Write = "StatusApply"
 )
 
-// Writes are all there are, the default first.
+// Writes are all writes, the default first.
 var Writes = []Write{WritePatch, WriteStatusPatch, WriteUpdate, WriteApply, WriteStatusApply}
 
 // OrDefault is w, or [WritePatch] if w is empty.
@@ -57,7 +57,7 @@ func (w Write) OrDefault() Write {
 	return w
 }
 
-// Subresource is what is written to; empty for the object itself.
+// Subresource is the subresource to which the write goes; empty for the object itself.
 func (w Write) Subresource() string {
 	if w == WriteStatusPatch || w == WriteStatusApply {
 		return "status"
@@ -76,7 +76,7 @@ func (w Write) onObject() Write {
 	return w
 }
 
-// OrApply is the apply that needs the permissions of a patch.
+// OrApply is the apply in place of a patch, which needs the same permissions; w for another write.
 func (w Write) OrApply() Write {
 	switch w {
 	case WritePatch:
@@ -87,7 +87,7 @@ func (w Write) OrApply() Write {
 	return w
 }
 
-// Verbs are the permissions that a write needs on its resource, beside list.
+// Verbs are the verbs that a write needs on its resource, beside list.
 func (w Write) Verbs() []string {
 	if w == WriteUpdate {
 		return []string{"get", "update"}
@@ -105,16 +105,16 @@ type Grant = kube.Grant
 
 // Policy is what the user decides. The zero value is the safe default.
 type Policy struct {
-	// Settle is how long after a change of the storage version the first write
-	// may be sent; 0 means DefaultSettle. A fifth of it is given to the servers'
-	// watches, the rest to requests under way. Negative means no time at all;
-	// each server must still have renewed its lease since the change, which
-	// takes up to 10 s.
+	// Settle is the time between a change of the storage version and the first
+	// write; 0 means DefaultSettle. A fifth of it is for the servers' watches,
+	// the rest for requests under way. With a negative value, a run only waits
+	// until each server has renewed its lease since the change, which takes up
+	// to 10 s.
 	Settle time.Duration
-	// SettleFromSight counts the settle time from the first sight of every
-	// server having adopted the change, instead of from the change itself. It
-	// also covers a server that came back a moment ago; for processes that run
-	// all the time.
+	// SettleFromSight starts the settle time when this process first sees that
+	// every server has adopted the change, instead of at the change itself. It
+	// protects from a server that has just come back, and is for processes that
+	// run all the time.
 	SettleFromSight bool
 	// Write is how objects are written; empty means WritePatch.
 	Write Write
@@ -122,9 +122,9 @@ type Policy struct {
 	SkipPhases []Phase
 	// AcceptStaleLeases does not wait for API servers whose lease is stale.
 	AcceptStaleLeases bool
-	// AcceptDenials continues although a preflight has shown that the API server
-	// refuses to write some object: a run leaves such objects at the old version,
-	// and then does not trim. A run that resumes continues in any case.
+	// AcceptDenials lets a run start although the preflight shows that the API
+	// server refuses to write some object. The run leaves such objects at the old
+	// version, and then does not trim. A run that resumes starts in any case.
 	AcceptDenials bool
 	// InRescue means that a rescue of the CRD makes the run, so that the rescue does not block it.
 	InRescue bool
@@ -133,8 +133,8 @@ type Policy struct {
 // Skips reports whether the phase is not run.
 func (p Policy) Skips(phase Phase) bool { return slices.Contains(p.SkipPhases, phase) }
 
-// DefaultSettle is 15 s, for a server's watch to bring the change, and 60 s, the API
-// server's request timeout, for what was begun before it.
+// DefaultSettle is 15 s, in which a server's watch brings the change, and 60 s, the API
+// server's request timeout, for requests that began before the change.
 const DefaultSettle = settle.Default
 
 // Terms are how long a run waits before it writes.

@@ -26,7 +26,7 @@ func TestRemediesOfABlockedPlan(t *testing.T) {
 		for _, reason := range tc.blockers {
 			blockers = append(blockers, godwit.Finding{Reason: reason})
 		}
-		got := afterBlockers(incomplete, blockers)
+		got := requireBlockersFixed(incomplete, blockers)
 		if got[0].Fix.String() != tc.want || got[1].Fix.String() != "migrate" {
 			t.Errorf("%s: %q, want %q", name, got[0].Fix, tc.want)
 		}

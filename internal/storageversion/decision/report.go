@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Tally is what became of a job that is done beside the rewrite.
+// Tally is the result of a job beside the rewrite: the cleanup of managedFields.
 type Tally struct {
 	Counts godwit.Counts
 	// Failures are the first objects that failed or were deferred.
@@ -20,8 +20,8 @@ type Tally struct {
 type Report struct {
 	// Storage is the tally of the rewrite. It alone gates the trim.
 	Storage walk.Report
-	// Candidates is the tally of the objects that an embedder's cache offered,
-	// before all objects were listed and counted in Storage.
+	// Candidates is the tally of the objects of an embedder's cache, which a run
+	// rewrites before it lists all objects. Storage counts them again.
 	Candidates walk.Report
 	// ManagedFields is the tally of the cleanup, of objects that needed one.
 	// Migrated means cleaned.
@@ -37,9 +37,9 @@ type Report struct {
 	Checkpoint evidence.Checkpoint
 }
 
-// Err says what a complete pass has left behind, the gravest first: objects that
-// failed, then [ErrConflicts], then managedFields that were not cleaned. Only the
-// last of them is compatible with Trimmed.
+// Err returns what a complete pass has left behind, the gravest first: objects that
+// failed, then [ErrConflicts], then managedFields that were not cleaned. Only after
+// the last of them can Trimmed be true.
 func (r Report) Err() error {
 	storage, fields := r.Storage.Counts, r.ManagedFields.Counts
 	switch {

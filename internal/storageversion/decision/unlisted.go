@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 )
 
-// FixList is what to do about a list of any resource, for a reason of the API server's answer. It knows no more of a CRD than its name.
+// FixList is the fix for a list of any resource that failed, by the reason of the API server's answer. It knows only the name of a CRD.
 func FixList(reason *godwit.Reason, r schema.GroupVersionResource) godwit.Fix {
 	switch reason {
 	case ReasonNotServed:
@@ -38,15 +38,15 @@ func FixList(reason *godwit.Reason, r schema.GroupVersionResource) godwit.Fix {
 	return seeRefusal("/" + strings.Join(kube.CollectionPath(r, ""), "/") + "?limit=1")
 }
 
-// UnlistedError says why the API server did not list the objects of a CRD. How many
-// objects there are, at which versions and with which managedFields, is unknown then.
+// UnlistedError says why the API server did not list the objects of a CRD. The number
+// of the objects, their versions and their managedFields are then unknown.
 type UnlistedError struct {
 	// CRD is the name of the CustomResourceDefinition.
 	CRD string
 	// Finding is what the API server answered, and what to do about it.
 	godwit.Finding
-	// Starting means that the CRD is new, and that the API servers serve it within
-	// seconds: a control loop calls again, and reports nothing.
+	// Starting means that the CRD is new, and that the API servers will serve it within
+	// seconds: a control loop retries, and reports nothing.
 	Starting bool
 	// Err is the API server's answer; nil when no request was sent.
 	Err error
@@ -69,8 +69,8 @@ func (e *UnlistedError) Transient() bool {
 	return slices.Contains([]*godwit.Reason{ReasonNotEstablished, ReasonThrottled, ReasonServerError, ReasonTimeout}, e.Reason)
 }
 
-// unserved is why no list is even tried: nil where the API server serves the
-// objects at the storage version.
+// unserved says why the API server does not serve the objects at the storage version;
+// nil if it does. Without it, no list is tried.
 func unserved(crd *apiextensionsv1.CustomResourceDefinition) *UnlistedError {
 	version := kube.StorageVersion(crd)
 	var b godwit.Finding
@@ -87,9 +87,9 @@ func unserved(crd *apiextensionsv1.CustomResourceDefinition) *UnlistedError {
 	return &UnlistedError{CRD: crd.Name, Finding: b}
 }
 
-// Unlisted classifies the API server's answer to a list of the objects of a CRD. Without an
-// error it says why the objects can't be listed at the storage version by the CRD alone; nil
-// where they can.
+// Unlisted classifies the API server's answer to a list of the objects of a CRD. If err is nil,
+// it decides by the CRD alone whether the objects can be listed at the storage version; nil
+// if they can.
 func Unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *UnlistedError {
 	if err == nil {
 		return unserved(crd)
@@ -97,8 +97,8 @@ func Unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 	return unlisted(crd, err)
 }
 
-// unlisted classifies the answer to a list at the storage version. It is the one
-// classification for plans, scans, checks and runs.
+// unlisted classifies the answer to a list at the storage version, for plans, scans,
+// checks and runs alike.
 func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *UnlistedError {
 	e := &UnlistedError{CRD: crd.Name, Err: err}
 	resource := kube.ResourceOf(crd)
@@ -129,7 +129,7 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 			Fix:     FixList(ReasonThrottled, resource).Then(planAgain, again),
 		})
 	case apierror.Timeout:
-		set(tooLate(crd, words))
+		set(timedOut(crd, words))
 	case apierror.ServerError:
 		set(godwit.Finding{
 			Reason:  ReasonServerError,
@@ -146,8 +146,9 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 	return e
 }
 
-// tooLate names the conversion webhook, for which the API server waits 30 s.
-func tooLate(crd *apiextensionsv1.CustomResourceDefinition, words string) godwit.Finding {
+// timedOut is the finding for a list that took too long. It names the conversion webhook, for which the
+// API server waits up to 30 s.
+func timedOut(crd *apiextensionsv1.CustomResourceDefinition, words string) godwit.Finding {
 	b := godwit.Finding{
 		Reason:  ReasonTimeout,
 		Message: fmt.Sprintf("the API server did not list one object of %s within %v: %s", crd.Name, quicklist.Limit, words),
@@ -161,8 +162,9 @@ func tooLate(crd *apiextensionsv1.CustomResourceDefinition, words string) godwit
 	return b
 }
 
-// unconvertible: a conversion is only needed for an object at another version than
-// the one that is listed, so the answer also refutes a trimmed list of versions.
+// unconvertible is the finding for a conversion webhook that fails. The API server converts
+// only objects that are stored at another version than the listed one. The answer therefore
+// also proves that a trimmed status.storedVersions is wrong.
 func unconvertible(crd *apiextensionsv1.CustomResourceDefinition, a apierror.Answer) godwit.Finding {
 	webhook := conversionWebhook(crd)
 	b := godwit.Finding{
@@ -180,8 +182,8 @@ func unconvertible(crd *apiextensionsv1.CustomResourceDefinition, a apierror.Ans
 	return b
 }
 
-// unreadableObjects: the API server names the key of such an object, and what is
-// wrong with it.
+// unreadableObjects is the finding for objects that the API server can't read. Its message has
+// the API server's words, which name the key of such an object.
 func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, a apierror.Answer) godwit.Finding {
 	words := quote.Clip(strings.Join(strings.Fields(a.Message), " "), keyBytes)
 	b := godwit.Finding{
@@ -196,7 +198,7 @@ func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, a apierror
 	return b
 }
 
-// distrust says that status.storedVersions is wrong, where it is.
+// distrust is the part of a message that says that status.storedVersions is wrong; empty if it is not.
 func distrust(crd *apiextensionsv1.CustomResourceDefinition, stored string) string {
 	if !kube.Trimmed(crd) || stored == "" {
 		return ""
@@ -204,7 +206,7 @@ func distrust(crd *apiextensionsv1.CustomResourceDefinition, stored string) stri
 	return fmt.Sprintf("; status.storedVersions lists only %s, but at least one object is stored at %s", kube.StorageVersion(crd), stored)
 }
 
-// putBackIfTrimmed is how a run learns about objects that status.storedVersions denies.
+// putBackIfTrimmed is [putBack] if status.storedVersions lacks the version of an object.
 func putBackIfTrimmed(fix godwit.Fix, crd *apiextensionsv1.CustomResourceDefinition, stored string) godwit.Fix {
 	if !kube.Trimmed(crd) || stored == "" {
 		return fix
@@ -212,18 +214,18 @@ func putBackIfTrimmed(fix godwit.Fix, crd *apiextensionsv1.CustomResourceDefinit
 	return putBack(fix, crd.Name, stored, kube.StorageVersion(crd))
 }
 
-// keyBytes leaves room for the longest key of etcd that names an object, and for what
-// is wrong with it.
+// keyBytes leaves room for the longest key of an object in etcd, and for the API server's
+// words about it.
 const keyBytes = 1000
 
-// servedWithin is how long after the condition Established an API server may still
-// answer 404: it learns of the CRD by a watch, for which the settle time has the
-// same 15 s.
+// servedWithin is the time after the condition Established in which an API server may still
+// answer 404: it learns of the CRD by a watch, for which the settle time allows the same
+// 15 s.
 const servedWithin = settle.WatchLag
 
-// ServedSoon reports a list that failed because the CRD is new: every API server
-// serves it within seconds, without a user's action. Names that another CRD has are
-// no such case.
+// ServedSoon reports whether a list failed because the CRD is new: every API server
+// serves it within seconds, without a user's action. A CRD whose names another CRD has
+// is not served soon.
 func (e *UnlistedError) ServedSoon(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) bool {
 	switch e.Reason {
 	case ReasonNotEstablished:

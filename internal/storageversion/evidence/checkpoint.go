@@ -23,7 +23,7 @@ const (
 	// of a run that is under way or was interrupted. The trim removes it.
 	CheckpointAnnotation = "godwit.dev/migration-checkpoint"
 
-	// MaxRestarts within restartWindow tell that several clients keep changing a CRD.
+	// MaxRestarts is how many restarts within restartWindow show that clients keep changing a CRD.
 	MaxRestarts   = 3
 	restartWindow = time.Hour
 )
@@ -34,16 +34,18 @@ type Checkpoint struct {
 	CRDUID         types.UID `json:"crdUID"`
 	Generation     int64     `json:"generation"`
 	StorageVersion string    `json:"storageVersion"`
-	// ResourceVersion is C, the first page's of the first pass after settling.
-	// Whatever was written later was written at the storage version.
+	// ResourceVersion is that of the first page of the first pass after the
+	// settle time. Every later write was at the storage version.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	// Cursor is the key up to which, in storage order, every object is done.
 	Cursor string `json:"cursor,omitempty"`
-	// Settled is the settle time that C was taken after, and AcceptedStaleLeases
-	// says whether servers with a stale lease were passed over: a run that asks for more
-	// does not rely on it.
-	Settled             metav1.Duration `json:"settled"`
-	AcceptedStaleLeases bool            `json:"acceptedStaleLeases,omitempty"`
+	// Settled is the settle time that the run waited for before it read
+	// ResourceVersion. A run with a longer settle time does not rely on the
+	// checkpoint.
+	Settled metav1.Duration `json:"settled"`
+	// AcceptedStaleLeases means that the run did not wait for servers with a
+	// stale lease. A run that waits for them does not rely on the checkpoint.
+	AcceptedStaleLeases bool `json:"acceptedStaleLeases,omitempty"`
 	// Restarts are the times at which runs began again because the CRD
 	// changed under them.
 	Restarts []metav1.Time `json:"restarts,omitempty"`
@@ -51,9 +53,9 @@ type Checkpoint struct {
 
 // Journal keeps checkpoints where they survive the process.
 type Journal interface {
-	// Load returns the checkpoint of a CRD, zero if there is none or
-	// it can't be understood. One of a newer release is a
-	// format.NewerError.
+	// Load returns the checkpoint of a CRD. It is zero if there is none, or
+	// none that can be parsed. For a checkpoint of a newer release, Load
+	// returns a format.NewerError.
 	Load(context.Context, *apiextensionsv1.CustomResourceDefinition) (Checkpoint, error)
 	// Save replaces it; a zero checkpoint removes it.
 	Save(ctx context.Context, crd string, c Checkpoint) error
@@ -62,11 +64,12 @@ type Journal interface {
 // IsZero reports whether there is no checkpoint.
 func (c Checkpoint) IsZero() bool { return c.CRDUID == "" }
 
-// Resume returns the checkpoint as it holds for the CRD as it is now.
+// Resume returns the checkpoint for the present generation of the CRD, and
+// whether it still holds.
 //
-// One change of the CRD is survived, when the version stored before, as
-// the checkpoint remembers it, and after it is the same: no other spec can have
-// been in force in between. Two changes may hide a flip there and back.
+// It holds after one change of the spec if the storage version is the same
+// before and after: no other spec was in force in between. After two changes,
+// the storage version may have changed and changed back.
 func (c Checkpoint) Resume(crd *apiextensionsv1.CustomResourceDefinition) (Checkpoint, bool) {
 	sameSpec := crd.Generation == c.Generation || crd.Generation == c.Generation+1
 	if c.ResourceVersion == "" || c.CRDUID != crd.UID || c.StorageVersion != kube.StorageVersion(crd) || !sameSpec {
@@ -76,7 +79,7 @@ func (c Checkpoint) Resume(crd *apiextensionsv1.CustomResourceDefinition) (Check
 	return c, true
 }
 
-// Holds reports whether a run under the policy may resume at the checkpoint.
+// Holds reports whether a run under these terms may resume at the checkpoint.
 func (c Checkpoint) Holds(crd *apiextensionsv1.CustomResourceDefinition, terms settle.Terms) bool {
 	_, ok := c.Resume(crd)
 	return ok && c.Settled.Duration >= terms.Time() && (terms.AcceptStaleLeases || !c.AcceptedStaleLeases)
@@ -95,8 +98,8 @@ func (c Checkpoint) Done(crd *apiextensionsv1.CustomResourceDefinition, terms se
 	return done && err == nil
 }
 
-// Begin is the checkpoint of a run that starts from nothing: what is left of
-// the one before are the times of restarts on the same CRD.
+// Begin is the checkpoint of a run that starts from the beginning. It keeps only
+// the times of restarts on the same CRD.
 func (c Checkpoint) Begin(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) Checkpoint {
 	next := Checkpoint{CRDUID: crd.UID, Generation: crd.Generation, StorageVersion: kube.StorageVersion(crd)}
 	if c.CRDUID != crd.UID {
@@ -130,8 +133,8 @@ type stored struct {
 	Checkpoint
 }
 
-// AnnotationJournal is the default: the checkpoint is an annotation on the
-// CRD that it is about, so it needs no object and no grant of its own.
+// AnnotationJournal is the default journal. It keeps the checkpoint in an annotation
+// on the CRD, so that it needs no object of its own.
 type AnnotationJournal struct {
 	Client *request.Client
 }

@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// saveEvery bounds how often the cursor is saved: it spares a resumed run
-	// requests, while each save is a write that every watcher of CRDs gets to see.
+	// saveEvery bounds how often the cursor is saved. A newer cursor spares a resumed
+	// run requests, but every watcher of CRDs gets an event for each save.
 	saveEvery = 10 * time.Second
 
 	// saveTimeout is for the last save of a run whose context has ended.
 	saveTimeout = 5 * time.Second
 )
 
-// Baseline tells which objects need no write. It never changes: workers read the one that
+// Baseline says which objects need no write. It never changes: workers read the baseline that
 // was published before their page.
 type Baseline struct {
 	Stored bool   // every object is at the storage version, or the rewrite is skipped
-	Since  string // C; empty in a dry run
-	Cursor string // of the run before: keys up to it are done
+	Since  string // the resourceVersion of the checkpoint; empty in a dry run
+	Cursor string // of the earlier run: keys up to it are done
 }
 
 // Done reports whether an object needs no write.
@@ -43,7 +43,7 @@ func (p *Baseline) Done(o *metav1.PartialObjectMetadata) (bool, error) {
 	return p.Fresh(o.ResourceVersion)
 }
 
-// Fresh reports whether a resourceVersion is of a write after C. Without C, none is known to be.
+// Fresh reports whether a resourceVersion is of a write after Since. It is false without Since.
 func (p *Baseline) Fresh(resourceVersion string) (bool, error) {
 	if p.Since == "" {
 		return false, nil
@@ -68,7 +68,7 @@ func NewRun(crd string, j Journal, now func() time.Time, published *atomic.Point
 	return Run{crd: crd, journal: j, now: now, published: published}
 }
 
-// Load takes in what the run before left, as far as it holds under the policy.
+// Load reads the checkpoint of the earlier run, and resumes it if it holds under these terms.
 func (e *Run) Load(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, terms settle.Terms) error {
 	earlier, err := e.journal.Load(ctx, crd)
 	if err != nil {
@@ -94,7 +94,7 @@ func (e *Run) Resume(c Checkpoint) { e.checkpoint = c }
 // DropCursor makes a later run visit every object again.
 func (e *Run) DropCursor() { e.checkpoint.Cursor = "" }
 
-// Since is C, or empty before the first page.
+// Since is the resourceVersion of the checkpoint; empty before the first page.
 func (e *Run) Since() string { return e.published.Load().Since }
 
 // IsStored reports whether writes are needless for every object.
@@ -107,7 +107,7 @@ func (e *Run) SetStored() {
 	e.published.Store(&p)
 }
 
-// ListAnew drops the cursor of the run before, for a pass by another list.
+// ListAnew drops the cursor of the earlier run from the baseline, for a pass over another list.
 func (e *Run) ListAnew() {
 	p := *e.published.Load()
 	p.Cursor = ""
@@ -124,7 +124,7 @@ func (e *Run) Begin(ctx context.Context, listed string, terms settle.Terms) erro
 	return e.Save(ctx)
 }
 
-// Void takes the evidence back.
+// Void drops the resourceVersion and the cursor, which prove nothing any more.
 func (e *Run) Void() { e.checkpoint.ResourceVersion, e.checkpoint.Cursor = "", "" }
 
 // AdvanceCursor moves the cursor forward.

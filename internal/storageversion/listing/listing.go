@@ -43,13 +43,13 @@ func (l Lister) Page(ctx context.Context, resource schema.GroupVersionResource, 
 		Remaining:       kube.Remaining(list),
 	}
 	for i := range list.Items {
-		item := list.Items[i] // on its own: one that waits for another attempt must not hold the whole page
+		item := list.Items[i] // a copy: an object that waits for another attempt must not keep the whole page in memory
 		page.Items[i] = &item
 	}
 	return page, list.Continue, nil
 }
 
-// Error tells a list that failed from all else that ends a pass.
+// Error marks the failure of a list among the errors that end a pass.
 type Error struct{ err error }
 
 func (e *Error) Error() string { return e.err.Error() }
@@ -75,8 +75,8 @@ type IncompleteError struct {
 	// Listed is the number of objects that the list showed, and Counted the API
 	// server's own number. Both are 0 for a list that is not live.
 	Listed, Counted int64
-	// Live is false for a list without a resourceVersion, as a cache makes it,
-	// and for one that is older than the last write.
+	// Live is false for a list without a resourceVersion, as a cache returns it,
+	// and for a list that is older than the checkpoint.
 	Live bool
 	// Reader means that an embedder's reader made the list. Otherwise the API server's
 	// own answer arrived without some objects.
@@ -109,7 +109,7 @@ type Coverage struct {
 	Continued bool
 }
 
-// Proof is what a [Coverage] amounts to.
+// Proof is what a [Coverage] proves.
 type Proof int
 
 const (

@@ -12,15 +12,15 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// askCacheAgain bounds how much a client reads that the API server has read as well. The API server fills its watch cache with
-// a million objects in about a minute, which a client reads in minutes.
+// askCacheAgain is the time between two questions to the watch cache while the objects are read. The API server fills its watch
+// cache with a million objects in about a minute; a client takes several minutes to read as many.
 const askCacheAgain = 2 * time.Second
 
-// Readable is an error where the API server can't read every object. Cached asks whether its
-// watch cache is filled, which takes all of them. If it is not, the objects themselves
-// tell why, or that they can be read by now. They are read until the cache is filled; after a
-// timeout, which an API server without watch cache causes, all of them are.
-func (l Lister) Readable(ctx context.Context, resource schema.GroupVersionResource, cached func(context.Context) error, pageObjects int64) error {
+// CheckReadable returns an error if the API server can't read every object. cached asks whether the
+// watch cache is filled, for which the API server has to read all objects. If it is not,
+// CheckReadable lists the objects to find one that can't be read, until the cache is filled. After
+// a timeout, which an API server without watch cache causes, it lists all of them.
+func (l Lister) CheckReadable(ctx context.Context, resource schema.GroupVersionResource, cached func(context.Context) error, pageObjects int64) error {
 	err := quicklist.Retry(ctx, cached)
 	filling := apierrors.IsTooManyRequests(err)
 	if !filling && !quicklist.TimedOut(err) {

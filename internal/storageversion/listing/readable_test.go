@@ -60,7 +60,7 @@ func TestReadable(t *testing.T) {
 					page.Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: strconv.FormatInt(n, 10), UID: "1", ResourceVersion: "5"}}}
 					return page, nil
 				})
-				err := list.Readable(t.Context(), schema.GroupVersionResource{Resource: "widgets"}, cached, 7)
+				err := list.CheckReadable(t.Context(), schema.GroupVersionResource{Resource: "widgets"}, cached, 7)
 				if (err != nil) != tc.fails {
 					t.Errorf("error %v, want one: %t", err, tc.fails)
 				}

@@ -14,9 +14,9 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
-// seedFields is the least that an entry can own. Without any entry the
-// server takes the next apply for the first one, and makes up an owner of
-// everything that is there.
+// seedFields is the least that an entry can own. If an object has no entry,
+// the server takes the next apply for its first one, and invents an owner of
+// all present fields.
 const seedFields = `{"f:metadata":{"f:name":{}}}`
 
 // Cleaner removes entries from managedFields of the objects of one CRD.
@@ -37,9 +37,9 @@ func For(crd *apiextensionsv1.CustomResourceDefinition, now func() time.Time) *C
 	}
 }
 
-// Clean returns the entries that stay, and whether that is a change. It does
-// not alter its argument. When no entry is left, a seeding entry in the name of
-// the first that was removed takes their place.
+// Clean returns the entries that stay, and whether an entry was removed. It
+// does not change its argument. If no entry is left, it adds one with
+// seedFields, for the manager of the first removed entry.
 func (c *Cleaner) Clean(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool) {
 	first := slices.IndexFunc(entries, c.isStale)
 	if first < 0 {
@@ -60,7 +60,7 @@ func (c *Cleaner) Clean(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFi
 	return kept, true
 }
 
-// Stale reports whether managedFields have an entry that has to go.
+// Stale reports whether managedFields have an entry to remove.
 func (c *Cleaner) Stale(entries []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(entries, c.isStale)
 }
@@ -70,9 +70,9 @@ func (c *Cleaner) isStale(e metav1.ManagedFieldsEntry) bool {
 	return err != nil || gv.Group != c.group || !slices.Contains(c.served, gv.Version)
 }
 
-// Converted reports whether a write has managedFields converted by a webhook: an entry is at
-// another version than the stored one. A stale entry keeps the server from reading any. Without a
-// CRD, the cleaner is nil.
+// Converted reports whether a write makes the server convert managedFields by a webhook: an entry
+// is at another version than the storage version. If an entry is stale, the server can't read any,
+// and converts none. The cleaner is nil for a resource without a CRD.
 func (c *Cleaner) Converted(entries []metav1.ManagedFieldsEntry) bool {
 	if c == nil || !c.webhook || c.Stale(entries) {
 		return false
@@ -81,8 +81,9 @@ func (c *Cleaner) Converted(entries []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != stored })
 }
 
-// Dropped reports an object whose managedFields the server has thrown away: it does so, silently,
-// when a request is too large for etcd with them and, before Kubernetes 1.37, when it can't convert them.
+// Dropped returns [ErrDropped] if a write cost the object its managedFields. The server drops them
+// silently if the object is too large for etcd with them and, before Kubernetes 1.37, if it can't
+// convert them.
 func Dropped(before, after *metav1.PartialObjectMetadata) error {
 	if len(before.ManagedFields) > 0 && len(after.ManagedFields) == 0 {
 		return ErrDropped
@@ -93,7 +94,7 @@ func Dropped(before, after *metav1.PartialObjectMetadata) error {
 // ErrDropped reports a write that cost an object all its managedFields.
 var ErrDropped = errors.New("the API server dropped all managedFields, since the object is too large with them or its conversion webhook is down; every applier has to apply again to own its fields")
 
-// ErrUnconverted reports a write that was not sent.
+// ErrUnconverted reports a write that was not sent, since it would have cost the object its managedFields.
 var ErrUnconverted = errors.New("the API server would drop all managedFields, since the conversion webhook does not convert them: repair the webhook")
 
 // ErrKept reports a cleanup that the server accepted and did not carry out, as it

@@ -18,24 +18,24 @@ import (
 // migrators agree on an hour.
 const Kept = time.Hour
 
-// Write is one object as a write of ours left it, under one state of its
-// CRD's spec. Kind and name would not do: a kind may exist in two groups,
-// and a name may be given to another object.
+// Write is one object as a write of this process left it, at one generation
+// of its CRD. Kind and name do not identify it: two groups may have the kind,
+// and another object may get the name.
 type Write struct {
 	CRD             kube.Generation
 	Object          types.UID
 	ResourceVersion string
 }
 
-// Of is an object as the answer to a write has it.
+// Of returns the write whose answer is o.
 func Of(crd kube.Generation, o *metav1.PartialObjectMetadata) Write {
 	return Write{CRD: crd, Object: o.UID, ResourceVersion: o.ResourceVersion}
 }
 
 // Writes remembers what was written, for processes that make one pass
-// after the other. It spares them the objects whose write the server elided,
-// which no resourceVersion proves, and all others where the checkpoint was lost.
-// A nil one remembers nothing.
+// after the other. It spares them two kinds of writes: those that the server
+// elided, which no resourceVersion proves, and all others if the checkpoint was
+// lost. A nil Writes remembers nothing.
 type Writes struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
@@ -59,10 +59,10 @@ func (r *Writes) Add(w Write) {
 	r.until[w], r.last[w.CRD] = now.Add(Kept), now
 }
 
-// Has reports whether an object is still as we left it, and if so remembers it
-// until an hour after the last write of the migration: one that takes longer must
-// not start over, and one that meets the same failure in each pass must not
-// remember all other objects for ever.
+// Has reports whether an object is still as this process left it. If so, it
+// remembers the object until [Kept] after the last write of the migration: a
+// migration that takes longer must not start from the beginning, and a migration
+// that fails at the same object in each pass must not remember the others for ever.
 func (r *Writes) Has(w Write) bool {
 	if r == nil {
 		return false
@@ -85,8 +85,8 @@ func (r *Writes) Len() int {
 	return len(r.until)
 }
 
-// Sweep drops what is over. Deleted objects are never asked for again, so
-// nothing else would.
+// Sweep drops what was kept long enough. Only Sweep drops deleted objects, since
+// no pass asks for them again.
 func (r *Writes) Sweep() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,8 +95,8 @@ func (r *Writes) Sweep() {
 	maps.DeleteFunc(r.last, func(_ kube.Generation, last time.Time) bool { return now.Sub(last) >= Kept })
 }
 
-// Forget drops everything about one CRD. What is left of a migration that
-// was trimmed, or of an etcd that was restored, must not be evidence for the next.
+// Forget drops everything about one CRD. After a trim, or a restore of etcd,
+// earlier writes must not be evidence for the next migration.
 func (r *Writes) Forget(crd types.UID) {
 	if r == nil {
 		return

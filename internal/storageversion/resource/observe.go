@@ -31,7 +31,7 @@ func (r *Rewriter) Observe(ctx context.Context, resource Resource, servers []Ser
 		}
 		f.Resource.Version = kube.StorageVersion(f.CRD)
 	}
-	f.Stale = append(f.Stale, settle.Unseen(servers, f.Now, f.Now, r.terms()).Stale...)
+	f.Stale = append(f.Stale, settle.SettlementSince(servers, f.Now, f.Now, r.terms()).Stale...)
 	var err error
 	if f.Denied, err = kube.Denied(ctx, r.client, RequiredPermissions(resource, r.options)); err != nil {
 		return f, err

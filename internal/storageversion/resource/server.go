@@ -112,14 +112,14 @@ func (r *Rewriter) Settle(ctx context.Context) error {
 		return err
 	}
 	now := r.client.Clock.Now()
-	stale := settle.Unseen(f.servers, now, now, r.terms()).Stale
+	stale := settle.SettlementSince(f.servers, now, now, r.terms()).Stale
 	switch {
 	case len(different)+len(stale) > 0:
 		r.ready = time.Time{}
 	case r.ready.IsZero():
 		r.ready = now
 	}
-	v := settle.Unseen(f.servers, r.ready, now, r.terms())
+	v := settle.SettlementSince(f.servers, r.ready, now, r.terms())
 	if !v.Settled {
 		return &WaitError{Wait: v.Until.Sub(now), Stale: v.Stale, Different: different}
 	}

@@ -40,8 +40,8 @@ func (c *Client) CRDMetadata(ctx context.Context, name string) (*metav1.PartialO
 	return kube.Metadata(ctx, c.Get().AbsPath(kube.CRDPath(name)...))
 }
 
-// CRDNames lists the CustomResourceDefinitions that match a label selector, all of them for an
-// empty one.
+// CRDNames lists the names of the CustomResourceDefinitions that match a label selector. An empty
+// selector matches all.
 func (c *Client) CRDNames(ctx context.Context, selector string) ([]string, error) {
 	var names []string
 	for token := ""; ; {
@@ -66,7 +66,7 @@ func (c *Client) CRDNames(ctx context.Context, selector string) ([]string, error
 	}
 }
 
-// crdPage bounds the schemas that a page of CRDs has in memory twice.
+// crdPage bounds the memory for a page of CRDs, whose schemas are in memory twice while it is decoded.
 const crdPage = 100
 
 // CRDs lists all CustomResourceDefinitions.
@@ -88,8 +88,8 @@ func (c *Client) CRDs(ctx context.Context) ([]apiextensionsv1.CustomResourceDefi
 	}
 }
 
-// PatchCRD counts against the byte budget and does not wait for it: a run that
-// is to stop still saves its checkpoint.
+// PatchCRD patches a CRD. The patch counts against the byte budget, and does not
+// wait for it: a run that stops must still save its checkpoint.
 func (c *Client) PatchCRD(ctx context.Context, name string, patchType types.PatchType, body []byte, subresource ...string) error {
 	r := c.Patch(patchType).AbsPath(kube.CRDPath(name, subresource...)...).
 		Param("fieldManager", kube.FieldManager).
@@ -97,13 +97,13 @@ func (c *Client) PatchCRD(ctx context.Context, name string, patchType types.Patc
 	if !c.limiter.CountsBytes() {
 		return kube.Do(ctx, r.SetHeader("Accept", kube.AcceptMetadata)).Error()
 	}
-	_, size, err := whole(ctx, r)
+	_, size, err := doMeasured(ctx, r)
 	c.limiter.AddWritten(size)
 	return err
 }
 
 // CountAt counts the objects of a resource as they were at a resourceVersion. It
-// returns kube.UnknownCount where the API server can't or doesn't say.
+// returns kube.UnknownCount if the API server does not say.
 func (c *Client) CountAt(ctx context.Context, r schema.GroupVersionResource, resourceVersion string) (int64, error) {
 	list, err := kube.MetadataList(ctx, c.Get().AbsPath(kube.CollectionPath(r, "")...).
 		Param("limit", "1").
@@ -153,13 +153,14 @@ func EmptyApply(kind schema.GroupVersionKind, o metav1.Object) (Patch, error) {
 	return Patch{Kind: types.ApplyPatchType, Body: body}, err
 }
 
-// PatchObject sends a patch and returns the object's metadata after it. What is
-// written is already there, so fields the schema does not know are no news.
+// PatchObject sends a patch and returns the object's metadata after it. The API
+// server does not warn of fields that the schema does not know: the object has
+// them already.
 func (c *Client) PatchObject(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, p Patch) (*metav1.PartialObjectMetadata, error) {
-	return c.written(ctx, c.PatchRequest(r, o, p), o, p.DryRun)
+	return c.write(ctx, c.PatchRequest(r, o, p), o, p.DryRun)
 }
 
-// Ended reports whether nothing held an object any more that is being deleted, so that the write ended it.
+// Ended reports whether a write ended an object: it is being deleted, and no finalizer is left.
 func Ended(after *metav1.PartialObjectMetadata) bool {
 	return after.DeletionTimestamp != nil && len(after.Finalizers) == 0
 }
@@ -173,15 +174,15 @@ func (c *Client) PatchRequest(r schema.GroupVersionResource, o walk.Object, p Pa
 	return c.Patch(p.Kind).AbsPath(path...).Body(p.Body).Param("fieldManager", p.Manager)
 }
 
-// UpdateObject reads an object and puts back the very bytes, so that no field is lost
-// on a client that does not know it.
+// UpdateObject reads an object and writes back the same bytes. A decoded object would lack
+// the fields that this client does not know.
 func (c *Client) UpdateObject(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, dryRun bool) (*metav1.PartialObjectMetadata, error) {
 	path := kube.ObjectPath(r, o)
 	body, err := kube.Body(kube.Do(ctx, c.Get().AbsPath(path...).SetHeader("Accept", runtime.ContentTypeJSON)))
 	if err != nil {
 		return nil, err
 	}
-	return c.written(ctx, c.PutRequest(r, o, body), o, dryRun)
+	return c.write(ctx, c.PutRequest(r, o, body), o, dryRun)
 }
 
 // PutRequest is the request of [Client.UpdateObject].
@@ -191,8 +192,9 @@ func (c *Client) PutRequest(r schema.GroupVersionResource, o walk.Object, body [
 }
 
 // SetManagedFields replaces the managedFields of an object as it was read. The
-// resourceVersion goes along as a replacement and not as a test: when it moved
-// the answer is a conflict, where a failed test would be an invalid object.
+// patch replaces the resourceVersion instead of testing it: if it has changed,
+// the API server answers with a conflict, and a failed test would look like an
+// invalid object.
 func (c *Client) SetManagedFields(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, entries []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
 	body, err := json.Marshal([]Operation{
 		{"replace", "/metadata/managedFields", entries},
@@ -204,7 +206,7 @@ func (c *Client) SetManagedFields(ctx context.Context, r schema.GroupVersionReso
 	return c.PatchObject(ctx, r, o, Patch{Kind: types.JSONPatchType, Body: body, Manager: kube.FieldManager})
 }
 
-// IdentityLeases are what API servers renew to say that they exist.
+// IdentityLeases lists the leases that the API servers renew while they run.
 func (c *Client) IdentityLeases(ctx context.Context) ([]coordinationv1.Lease, error) {
 	list := &coordinationv1.LeaseList{}
 	err := kube.Do(ctx, c.Get().
@@ -300,10 +302,10 @@ type Operation struct {
 	Value any    `json:"value"`
 }
 
-// TrimOperations are the JSON patch of a status that makes the storage version the only stored one. The API
-// server accepts any list there without a question, so the patch itself tests that this is
-// still the CRD the pass was about: a client that stored another version
-// meanwhile changed the generation or storedVersions.
+// TrimOperations are the JSON patch of a status that makes the storage version the only stored one. The
+// API server accepts any list there, so that the patch itself tests that the CRD is still the one of the
+// pass: a client that made another version the storage version meanwhile changed the generation or
+// storedVersions.
 func TrimOperations(crd *apiextensionsv1.CustomResourceDefinition) []Operation {
 	operations := []Operation{
 		{Op: "test", Path: "/metadata/uid", Value: crd.UID},
@@ -311,7 +313,7 @@ func TrimOperations(crd *apiextensionsv1.CustomResourceDefinition) []Operation {
 		{Op: "test", Path: "/status/storedVersions", Value: crd.Status.StoredVersions},
 		{Op: "replace", Path: "/status/storedVersions", Value: []string{kube.StorageVersion(crd)}},
 	}
-	if i := kube.FailedMigration(crd); i >= 0 { // from now on it would be wrong
+	if i := kube.FailedMigration(crd); i >= 0 { // the condition is wrong after the trim
 		failed := fmt.Sprintf("/status/conditions/%d", i)
 		operations = append(operations,
 			Operation{Op: "test", Path: failed + "/type", Value: apiextensionsv1.StorageMigrating},

@@ -14,9 +14,9 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
-// written sends a write of an object within the byte budget, and returns the
+// write sends a write of an object within the byte budget, and returns the
 // object's metadata after it.
-func (c *Client) written(ctx context.Context, req *rest.Request, o *metav1.PartialObjectMetadata, dryRun bool) (*metav1.PartialObjectMetadata, error) {
+func (c *Client) write(ctx context.Context, req *rest.Request, o *metav1.PartialObjectMetadata, dryRun bool) (*metav1.PartialObjectMetadata, error) {
 	req.Param("fieldValidation", metav1.FieldValidationIgnore)
 	if dryRun {
 		return kube.Metadata(ctx, req.Param("dryRun", metav1.DryRunAll))
@@ -24,7 +24,7 @@ func (c *Client) written(ctx context.Context, req *rest.Request, o *metav1.Parti
 	var after *metav1.PartialObjectMetadata
 	err := c.limiter.WriteSampled(ctx, func(ctx context.Context, measure bool) (size int64, err error) {
 		if measure {
-			after, size, err = whole(ctx, req)
+			after, size, err = doMeasured(ctx, req)
 		} else {
 			after, err = kube.Metadata(ctx, req)
 		}
@@ -36,11 +36,11 @@ func (c *Client) written(ctx context.Context, req *rest.Request, o *metav1.Parti
 	return after, err
 }
 
-// whole sends a request that is answered with the whole object, of which it
-// returns the metadata and the size. Nothing else tells the size of what was
-// stored; JSON at the storage version is what etcd holds of a custom resource,
-// but for the resourceVersion.
-func whole(ctx context.Context, req *rest.Request) (*metav1.PartialObjectMetadata, int64, error) {
+// doMeasured sends a request for which the API server returns the whole object,
+// and returns the metadata and the size of the object. Only the whole object
+// shows the size of what was stored: etcd has a custom resource as JSON at the
+// storage version, without the resourceVersion.
+func doMeasured(ctx context.Context, req *rest.Request) (*metav1.PartialObjectMetadata, int64, error) {
 	m := &metav1.PartialObjectMetadata{}
 	body, err := kube.Body(kube.Do(ctx, req.SetHeader("Accept", runtime.ContentTypeJSON)))
 	if err != nil {

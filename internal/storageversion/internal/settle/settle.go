@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// Default is 15 s, for a server's watch to bring the change, and
-	// 60 s, the API server's request timeout, for what was begun before it.
+	// Default is 15 s, in which a server's watch brings the change, and
+	// 60 s, the API server's request timeout, for requests that began before
+	// the change.
 	Default = 75 * time.Second
 
 	// watchShare is the part of the settle time that belongs to the watch.
@@ -29,8 +30,8 @@ const (
 	// their identity leases.
 	staleAfter = 15 * time.Second
 
-	// overdue is the time between two readings of leases of which a renewal is late, but
-	// not yet stale.
+	// overdue is the time until the leases are read again if a renewal is late, and the
+	// lease not yet stale.
 	overdue = 500 * time.Millisecond
 )
 
@@ -60,10 +61,10 @@ func (t Terms) Time() time.Duration {
 
 func (t Terms) watchLag() time.Duration { return t.Time() / watchShare }
 
-// ChangedBefore is an upper bound of when the storage version was last set: the
-// newest time at which an owner of a part of the spec wrote the CRD,
-// and a second, since these times are cut to it. Writers of metadata alone, as
-// our own checkpoint is, do not count.
+// ChangedBefore is an upper bound of the time at which the storage version was last
+// set: the newest time at which an owner of a part of the spec wrote the CRD, plus one
+// second, since managedFields have whole seconds. Writers of metadata alone, such as
+// this package's checkpoint, do not count. It is false if the time is unknown.
 func ChangedBefore(crd *apiextensionsv1.CustomResourceDefinition) (time.Time, bool) {
 	var newest time.Time
 	for _, e := range specEntries(crd) {
@@ -96,7 +97,7 @@ func SpecManagers(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	return managers
 }
 
-// stale means that a renewal is overdue, so this is not a server between two renewals.
+// stale reports whether a renewal is overdue: the server is not just between two renewals.
 func (s Server) stale(now time.Time) bool { return now.Sub(s.Renewed) > staleAfter }
 
 // History is what one process has seen of the API servers' leases since one
@@ -130,8 +131,8 @@ func (s *History) Observe(crd *apiextensionsv1.CustomResourceDefinition, servers
 		s.adopted = time.Time{} // a lease may have been stale meanwhile
 	}
 	s.last = now
-	// The CRD was read before our first scan, by a clock that is cut to
-	// the second: a later write at this generation changed no spec.
+	// The CRD was read before the leases were first read, and managedFields
+	// have whole seconds. A later write at this generation changed no spec.
 	changed := s.first.Add(time.Second)
 	if newest, ok := ChangedBefore(crd); ok && newest.Before(changed) {
 		changed = newest
@@ -184,9 +185,9 @@ func (v Settlement) nextRenewal(now time.Time) time.Time {
 	return next
 }
 
-// hasAdopted reports whether a server has adopted the change and still lives, or
-// lived until all that it had begun before was over: one that stops in between
-// keeps old requests and finishes them when it continues.
+// hasAdopted reports whether a server has adopted the change, and still renews its lease
+// or renewed it until all earlier requests were over. A server that stops before that
+// keeps such requests, and finishes them when it continues.
 func (s *History) hasAdopted(server Server, changed, now time.Time, t Terms) bool {
 	if server.Renewed.Before(changed.Add(t.watchLag())) {
 		return false
@@ -204,10 +205,10 @@ func (s *History) hasAdopted(server Server, changed, now time.Time, t Terms) boo
 	return !server.Renewed.Before(from.Add(t.Time()))
 }
 
-// Unseen decides about a change that no object of the API shows, such as that of an encryption key, from
-// one reading of the leases. since is from when on all API servers are known to have the change; zero
-// while one has not.
-func Unseen(servers []Server, since, now time.Time, t Terms) Settlement {
+// SettlementSince decides about a change that no object of the API shows, such as that of an encryption
+// key, from one reading of the leases. since is the time since which all API servers are known to have the
+// change; zero while one does not have it.
+func SettlementSince(servers []Server, since, now time.Time, t Terms) Settlement {
 	var v Settlement
 	for _, server := range servers {
 		if server.stale(now) && !t.AcceptStaleLeases {

@@ -73,8 +73,8 @@ var (
 		Meaning: "The manifest is of another CRD, or does not have the missing version.",
 		Fix:     useManifest().Or(useManifestOf(placeholder.Name)),
 	})
-	ReasonNewerFormat = Reasons.Declare(format.NewerReason("has begun a rescue of the CRD, and has stored what it changed",
-		"Nothing is written.", useNewerRelease(placeholder.Name)))
+	ReasonNewerFormat = format.DeclareNewer(&Reasons, "has begun a rescue of the CRD, and has stored what it changed",
+		"Nothing is written.", useNewerRelease(placeholder.Name))
 )
 
 // Options tune a [Rescuer]. The zero value works.

@@ -126,8 +126,8 @@ var (
 		Meaning: "The journal of a renaming can't be read. Another client has changed the annotation.",
 		Fix:     removeJournal(placeholder.Object()),
 	})
-	ReasonNewerFormat = Reasons.Declare(format.NewerReason("wrote annotations of the managed resource",
-		"The managed resource is left alone.", format.UseNewerRelease()))
+	ReasonNewerFormat = format.DeclareNewer(&Reasons, "wrote annotations of the managed resource",
+		"The managed resource is left alone.", format.UseNewerRelease())
 )
 
 // Kind is the kind of the managed resources.

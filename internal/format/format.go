@@ -45,14 +45,14 @@ const Do = "use the release of Godwit that wrote it, or a newer one"
 // UseNewerRelease returns the fix in [Do].
 func UseNewerRelease() godwit.Fix { return godwit.Do(Do) }
 
-// NewerReason returns the reason for state of a newer release. The parameter stored continues "A newer release of
+// DeclareNewer declares the reason for state of a newer release. The parameter stored continues "A newer release of
 // Godwit", and effect is a sentence.
-func NewerReason(stored, effect string, fix godwit.Fix) godwit.Reason {
-	return godwit.Reason{
+func DeclareNewer(c *godwit.Catalog, stored, effect string, fix godwit.Fix) *godwit.Reason {
+	return c.Declare(godwit.Reason{
 		Name: "NewerFormat", UserAction: true,
 		Meaning: "A newer release of Godwit " + stored + ", in a format that this release does not read. " + effect,
 		Fix:     fix,
-	}
+	})
 }
 
 // Check returns a [NewerError] for a document whose format is not [Current]. It accepts a document without a format,

@@ -25,8 +25,8 @@ var (
 		Meaning: "Referrers expect objects of different kinds in the revision.",
 		Fix:     correctReference(placeItem()),
 	})
-	ReasonNewerFormat = Reasons.Declare(format.NewerReason("wrote the annotations of the revision, or the ControllerRevisionUpgrade",
-		"The revision is left alone.", useNewerRelease(placeItem())))
+	ReasonNewerFormat = format.DeclareNewer(&Reasons, "wrote the annotations of the revision, or the ControllerRevisionUpgrade",
+		"The revision is left alone.", useNewerRelease(placeItem()))
 	ReasonUndecodable = Reasons.Declare(godwit.Reason{
 		Name: "Undecodable", UserAction: true,
 		Meaning: "The data of the revision can't be read.",

@@ -117,8 +117,8 @@ var (
 		Meaning: "The hub cannot open the bootstrap kubeconfig that was sealed to it, or has no key of the other hub to seal to.",
 		Fix:     godwit.Do("the Secret of the migration in the namespace of the agent was deleted or changed. Create the migration again under another name"),
 	})
-	ReasonNewerFormat = Reasons.Declare(format.NewerReason("has stored what a migration has changed in an object, or a command of the migration",
-		"The object is left alone.", godwit.Do("run that release of the agent, or a newer one. Then abort the migration, or repeat it")))
+	ReasonNewerFormat = format.DeclareNewer(&Reasons, "has stored what a migration has changed in an object, or a command of the migration",
+		"The object is left alone.", godwit.Do("run that release of the agent, or a newer one. Then abort the migration, or repeat it"))
 	ReasonUnknownAction = Reasons.Declare(godwit.Reason{
 		Name: "ActionUnknown", UserAction: true,
 		Meaning: "The manager asks the agent for an action that it does not have.",

@@ -88,8 +88,8 @@ var (
 		Meaning: "The API server refuses some object as it is stored.",
 		Fix:     EditObject(placeholder.Object()).Or(LeaveBehind(placeholder.Name, "")),
 	})
-	ReasonNewerFormat = Reasons.Declare(format.NewerReason("has stored how far a migration of the CRD is",
-		"Nothing is written.", format.UseNewerRelease().Or(removeCheckpoint(placeholder.Name, evidence.CheckpointAnnotation))))
+	ReasonNewerFormat = format.DeclareNewer(&Reasons, "has stored how far a migration of the CRD is",
+		"Nothing is written.", format.UseNewerRelease().Or(removeCheckpoint(placeholder.Name, evidence.CheckpointAnnotation)))
 	ReasonRescueInterrupted = Reasons.Declare(godwit.Reason{
 		Name: "RescueInterrupted", UserAction: true,
 		Meaning: "A rescue of the CRD is under way or was interrupted. Until it ends, the CRD has versions that only the rescue needs, and no other run writes its objects.",

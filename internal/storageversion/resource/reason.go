@@ -57,8 +57,8 @@ var (
 		Meaning: "Another run of `godwit resource` has begun since, and writes the same journal.",
 		Fix:     godwit.Do("let one of the runs end, then start the other one again"),
 	})
-	ReasonNewerFormat = Reasons.Declare(format.NewerReason("wrote the journal of an interrupted run",
-		"Nothing is written.", godwit.Do("resume with that release, or a newer one. If it is gone for good, delete the ConfigMap godwit-resource-run: the run starts from the beginning")))
+	ReasonNewerFormat = format.DeclareNewer(&Reasons, "wrote the journal of an interrupted run",
+		"Nothing is written.", godwit.Do("resume with that release, or a newer one. If it is gone for good, delete the ConfigMap godwit-resource-run: the run starts from the beginning"))
 )
 
 // Reasons that a CRD has as well, with another fix: its objects are not at old versions, and there is no other write to choose.

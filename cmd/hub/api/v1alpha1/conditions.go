@@ -114,8 +114,8 @@ var (
 		Meaning: "A rollback or a cleanup is not finished after its timeout. The manager continues.",
 		Fix:     godwit.Do("see whether the hub in the message is reachable. The migration ends by itself when it is"),
 	})
-	ReasonNewerFormat = Reasons.Declare(format.NewerReason("has stored the state of the migration",
-		"The manager leaves the migration alone.", godwit.Do("run that release, or a newer one: it resumes by itself")))
+	ReasonNewerFormat = format.DeclareNewer(&Reasons, "has stored the state of the migration",
+		"The manager leaves the migration alone.", godwit.Do("run that release, or a newer one: it resumes by itself"))
 	ReasonStateLost = Reasons.Declare(godwit.Reason{
 		Name: "StateLost", UserAction: true,
 		Meaning: "ConfigMaps with the state of the migration were deleted or changed. The manager does nothing until they are restored.",

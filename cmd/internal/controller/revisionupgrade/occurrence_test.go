@@ -24,6 +24,7 @@ func TestOccurrencesOfReasons(t *testing.T) {
 	for _, m := range declaration.FindAllStringSubmatch(source, -1) {
 		reasons[m[1]] = decision.Reasons.Find(m[2])
 	}
+	reasons["ReasonNewerFormat"] = decision.ReasonNewerFormat // declared by package format
 	phases := map[string]revision.Phase{"Blocked": revision.Failed, "Deferred": revision.Converted, "": revision.Retained}
 	for _, p := range []revision.Phase{
 		revision.Pending, revision.Analyzing, revision.Converted, revision.Created, revision.Repointed, revision.InUse,

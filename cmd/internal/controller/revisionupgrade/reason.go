@@ -49,8 +49,8 @@ var (
 		Meaning: "The label selector of the trigger can't be read.",
 		Fix:     godwit.Do("create another trigger with a selector that the message does not reject"),
 	})
-	ReasonNewerFormat = Reasons.Declare(format.NewerReason("wrote the trigger",
-		"Nothing is upgraded.", godwit.Do("run that release, or a newer one; or delete the trigger and create another")))
+	ReasonNewerFormat = format.DeclareNewer(&Reasons, "wrote the trigger",
+		"Nothing is upgraded.", godwit.Do("run that release, or a newer one; or delete the trigger and create another"))
 	ReasonSuspended = Reasons.Declare(godwit.Reason{
 		Name:    "Suspended",
 		Meaning: "spec.suspend is true.",

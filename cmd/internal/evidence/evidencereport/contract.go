@@ -101,8 +101,8 @@ var (
 		Meaning: "A file in the directory of `godwit report` is JSON of another kind than a report contains.",
 		Fix:     godwit.Do("move the file out of the directory. `godwit report --help` lists the commands whose output it reads"),
 	})
-	ReasonNewerFormat = Reasons.Declare(format.NewerReason("wrote a file in the directory of `godwit report`",
-		"The report is made without the file.", godwit.Do("make the report with that release, or a newer one")))
+	ReasonNewerFormat = format.DeclareNewer(&Reasons, "wrote a file in the directory of `godwit report`",
+		"The report is made without the file.", godwit.Do("make the report with that release, or a newer one"))
 )
 
 // ResourceName returns the name of the report.

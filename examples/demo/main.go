@@ -70,7 +70,7 @@ func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stder
 func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	ctx, cancel := untilSignal(ctx)
 	defer cancel()
-	// An error of a request ends the demo with a message of its own.
+	// The libraries log failed requests. The demo prints these errors itself.
 	klog.SetLogger(logr.Discard())
 	log.SetLogger(logr.Discard())
 	o := stage.Options{Out: out, ErrOut: errOut}
@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 // parse reads the name of a story and the flags, in any order.
 func parse(args []string, o *stage.Options) (story string, err error) {
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error says it
+	flags.SetOutput(io.Discard) // run prints the error
 	flags.BoolVar(&o.Keep, "keep", false, "keep the cluster running until you press Ctrl-C, and write a kubeconfig for it")
 	flags.StringVar(&o.Kubeconfig, "write-kubeconfig", "godwit-demo.kubeconfig", "`file` that --keep writes the kubeconfig to, and removes at the end")
 	for rest := args; ; {
@@ -118,7 +118,7 @@ func parse(args []string, o *stage.Options) (story string, err error) {
 	}
 }
 
-// untilSignal gives the first signal to the demo, which removes everything, and leaves the second to end the process.
+// untilSignal returns a context that the first signal ends, so that the demo removes everything. The second signal ends the process.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 1)

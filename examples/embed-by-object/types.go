@@ -34,7 +34,7 @@ func addToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// DeepCopyObject implements runtime.Object; controller-gen writes such methods.
+// DeepCopyObject implements runtime.Object. In your operator, controller-gen writes such methods.
 func (b *Backup) DeepCopyObject() runtime.Object {
 	c := *b
 	b.ObjectMeta.DeepCopyInto(&c.ObjectMeta)

@@ -1,4 +1,4 @@
-// Command provider-ldap manages an LDAP directory by Crossplane.
+// Command provider-ldap is a Crossplane provider that manages an LDAP directory.
 package main
 
 import (

@@ -1,2 +1,2 @@
-// Package clusters is the story of managed clusters that move between two hubs.
+// Package clusters is the story of a migration of managed clusters between two hubs.
 package clusters

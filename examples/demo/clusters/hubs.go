@@ -38,7 +38,7 @@ import (
 )
 
 const (
-	// sourceHub is also the global hub.
+	// sourceHub is also the global hub, on which the manager runs.
 	sourceHub = "hub1"
 	targetHub = "hub2"
 
@@ -62,11 +62,11 @@ type demo struct {
 	hubs   map[string]client.Client
 	broker []string
 
-	ends  []func() error // of what runs in this process, to be called in reverse
+	ends  []func() error // end what runs in this process; closeHubs calls them in reverse order
 	sites []*site
 }
 
-// openHubs starts both control planes, and what a hub has.
+// openHubs starts both control planes, and installs a hub on each.
 func (d *demo) openHubs(ctx context.Context) (err error) {
 	log.SetLogger(logr.Discard())
 	var second sync.WaitGroup
@@ -111,8 +111,8 @@ func (d *demo) closeHubs() (err error) {
 	return err
 }
 
-// accountCRD is of the add-on that issues tokens, which the demo does not have: the agent of the target
-// hub issues them.
+// accountCRD belongs to the add-on that issues tokens. The demo leaves the CRD out, so that the agent of the
+// target hub issues the tokens.
 const accountCRD = "managedserviceaccounts.authentication.open-cluster-management.io"
 
 // installHub installs CRDs and namespaces, and the role by which clusters register.
@@ -157,9 +157,9 @@ func (d *demo) importHubs(ctx context.Context) error {
 	return nil
 }
 
-// run runs something in this process until the end of the demo. Its error is that of the end.
+// run runs f in this process until the end of the demo. closeHubs returns the error of f.
 func (d *demo) run(ctx context.Context, what string, f func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // an interrupted demo ends it before the servers
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // after an interrupt, too, closeHubs ends f before the servers
 	done := make(chan error, 1)
 	go func() { done <- f(ctx) }()
 	d.ends = append(d.ends, func() error {
@@ -171,7 +171,7 @@ func (d *demo) run(ctx context.Context, what string, f func(context.Context) err
 	})
 }
 
-// startBroker starts a broker without a process.
+// startBroker starts a broker in this process.
 func (d *demo) startBroker() error {
 	addresses, stop, err := simulation.StartBroker()
 	if err != nil {
@@ -222,7 +222,7 @@ func (d *demo) startManager(ctx context.Context) error {
 	return nil
 }
 
-// startAgent starts the agent of a hub. Its intervals are short, so that the demo is.
+// startAgent starts the agent of a hub. Short intervals keep the demo short.
 func (d *demo) startAgent(ctx context.Context, name string, o agent.Options) (err error) {
 	c := d.hubs[name]
 	if o.Identity, err = hubidentity.Ensure(ctx, c, c, hubidentity.Owner{Namespace: agentNamespace, Name: name}); err != nil {

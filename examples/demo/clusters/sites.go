@@ -18,8 +18,8 @@ import (
 	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 )
 
-// siteObjects are what a cluster has on its hub, one of each form: a Secret by name, one by reference, a
-// custom resource, and one with a status that its controller must not lose.
+// siteObjects are the objects of a cluster on its hub, one of each form that a move handles: a Secret by name, a Secret by
+// reference, a custom resource, and a custom resource with a status that must not get lost.
 const siteObjects = `
 apiVersion: v1
 kind: Namespace
@@ -51,7 +51,7 @@ metadata: {name: node, namespace: NAME}
 spec: {online: true, bmc: {address: "redfish://node", credentialsName: bmc}}
 status: {provisioning: {state: provisioned, ID: node}, poweredOn: true, errorCount: 0}`
 
-// objectsOfSite is how many of them move. The namespace is created by the target hub.
+// objectsOfSite is the number of siteObjects that move. The target hub creates the namespace itself.
 const objectsOfSite = 5
 
 // addSite creates a cluster on the source hub, and runs it until the end of the demo.
@@ -101,8 +101,8 @@ func (d *demo) awaitSites(ctx context.Context) error {
 	})
 }
 
-// objectsOf reads what a hub has of a cluster and what would move: spec, data and status, which a move
-// must not change. What OCM's agents write into a ManagedCluster is left out.
+// objectsOf reads the objects of a cluster on a hub that a migration would move: their spec, data and status, which a move
+// must not change. It leaves out what OCM's agents write into a ManagedCluster.
 func (d *demo) objectsOf(ctx context.Context, name, hub string) (map[string]string, error) {
 	objects, err := cluster.Hub{Client: d.hubs[hub]}.Objects(ctx, name, hubresource.Rules())
 	if err != nil {
@@ -123,7 +123,7 @@ func (d *demo) objectsOf(ctx context.Context, name, hub string) (map[string]stri
 	return found, nil
 }
 
-// tally is what the hubs have of some clusters.
+// tally counts clusters and their objects on both hubs.
 type tally struct {
 	// moved and stayed count the clusters that only the target, or only the source, accepts.
 	moved, stayed int
@@ -133,7 +133,7 @@ type tally struct {
 	left int
 }
 
-// count counts on both hubs.
+// count counts the clusters of sites and their objects on both hubs.
 func (d *demo) count(ctx context.Context, sites []*site) (t tally, err error) {
 	for _, s := range sites {
 		var accepts [2]bool
@@ -165,7 +165,7 @@ func (d *demo) count(ctx context.Context, sites []*site) (t tally, err error) {
 	return t, nil
 }
 
-// claimTally claims where clusters and their objects are.
+// claimTally claims that the first hub lost as many clusters as moved, and that all objects are as before.
 func (d *demo) claimTally(ctx context.Context, sites []*site, moved int) error {
 	t, err := d.count(ctx, sites)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 
 const (
 	namespace = "default"
-	// perMigration is how many clusters each migration of the demo has.
+	// perMigration is the number of clusters in each migration of the demo.
 	perMigration = 3
-	// tick is how often a simulated cluster acts. Shorter ones keep both API servers busy.
+	// tick is the time between two actions of a simulated cluster. A shorter tick keeps both API servers busy.
 	tick = time.Second
 )
 
@@ -63,7 +63,7 @@ func (d *demo) begin(ctx context.Context) error {
 	return d.awaitSites(ctx)
 }
 
-// enroll makes the agents known to the manager, and looks at what a migration would do.
+// enroll enrolls both hubs, so that the manager accepts the messages of their agents.
 func (d *demo) enroll(ctx context.Context) error {
 	d.Teller.Chapter("The hubs are enrolled by the keys of their agents")
 	for _, hub := range []string{sourceHub, targetHub} {
@@ -74,8 +74,8 @@ func (d *demo) enroll(ctx context.Context) error {
 	return nil
 }
 
-// of are the clusters of the n-th migration.
-func (d *demo) of(n int) (sites []*site, names []string) {
+// sitesOf returns the clusters of the n-th migration.
+func (d *demo) sitesOf(n int) (sites []*site, names []string) {
 	sites = d.sites[n*perMigration : (n+1)*perMigration]
 	for _, s := range sites {
 		names = append(names, s.Name)
@@ -83,16 +83,16 @@ func (d *demo) of(n int) (sites []*site, names []string) {
 	return sites, names
 }
 
-// hubsFlags are those of a command that looks at both hubs.
+// hubsFlags returns the flags of a command that reads both hubs.
 func hubsFlags() []string {
 	return []string{"--from=" + sourceHub, "--to=" + targetHub, "--to-context=" + targetHub}
 }
 
-// migrateClusters moves clusters.
+// migrateClusters shows a preflight, and a migration that moves all of its clusters.
 func (d *demo) migrateClusters(ctx context.Context) error {
 	d.Teller.Chapter("A migration moves clusters")
 	d.Teller.Paragraph("The preflight changes nothing. The manager alone knows the heartbeats of the agents.")
-	sites, names := d.of(0)
+	sites, names := d.sitesOf(0)
 	if _, err := d.Program.Show(ctx, stage.ExitPending, append(append([]string{"cluster", "preflight"}, hubsFlags()...), names...)...); err != nil {
 		return err
 	}
@@ -110,10 +110,10 @@ func (d *demo) start(ctx context.Context, code int, name string, clusters []stri
 	return d.Program.Show(ctx, code, append(append(args, "--yes"), more...)...)
 }
 
-// partial moves clusters of which the target hub refuses one.
+// partial shows a migration of which one cluster is refused by the target hub.
 func (d *demo) partial(ctx context.Context) error {
 	d.Teller.Chapter("The target hub refuses one cluster, which returns")
-	sites, names := d.of(1)
+	sites, names := d.sitesOf(1)
 	refused := sites[perMigration-1]
 	d.Teller.Paragraph("%s: its CertificateSigningRequest is denied.", refused.Denied)
 	printed, err := d.start(ctx, stage.ExitPartial, "second", names, "--watch")
@@ -126,10 +126,10 @@ func (d *demo) partial(ctx context.Context) error {
 	return d.claimTally(ctx, sites, perMigration-1)
 }
 
-// abort rolls a migration back that can't end.
+// abort shows how an abort rolls back a migration that waits for ever.
 func (d *demo) abort(ctx context.Context) error {
 	d.Teller.Chapter("A migration is aborted, and everything is as before")
-	sites, names := d.of(2)
+	sites, names := d.sitesOf(2)
 	d.Teller.Paragraph("These clusters can't reach %s, so that the migration waits for them.", targetHub)
 	if _, err := d.start(ctx, stage.ExitOK, "third", names); err != nil {
 		return err

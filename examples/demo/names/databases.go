@@ -31,7 +31,7 @@ const (
 	legacyPrefix = "legacy-"
 	// observeEvery is how often the provider observes a database: a minute would be too long for a demo.
 	observeEvery = time.Second
-	// reconcilesPerSecond are enough for all databases at once.
+	// reconcilesPerSecond is enough for all databases at once.
 	reconcilesPerSecond = 100
 )
 
@@ -45,22 +45,22 @@ type demo struct {
 	provider    *provider.Process
 	client      jobservice.Client
 	log         io.Closer
-	// own are the requests of the demo itself that change the service. All others are the provider's.
+	// own counts the requests of the demo itself that change the service. The provider sent all other ones.
 	own int
-	// external are the databases that the demo has created.
+	// external counts the databases that the demo has created in the service.
 	external int
 	// before are the databases of the legacy fleet before the renaming, by name.
 	before  map[string]database
 	renamed int // names of the fleet
 }
 
-// database is what the demo compares of a managed resource.
+// database has the parts of a managed resource that the demo compares.
 type database struct {
 	annotations map[string]string
 	identity    string // status.atProvider.id
 }
 
-// externalName is the annotation.
+// externalName returns the annotation with the external name.
 func (d database) externalName() string { return d.annotations[ready.AnnotationExternalName] }
 
 // startProvider starts the job service and its provider, as processes of their own.
@@ -92,7 +92,7 @@ func (d *demo) startProvider(ctx context.Context, path string) (err error) {
 	return err
 }
 
-// stop ends what was started.
+// stop stops the provider, the service and the control plane.
 func (d *demo) stop(ctx context.Context) error {
 	var errs []error
 	if d.provider != nil {
@@ -120,7 +120,7 @@ func (d *demo) databases() dynamic.ResourceInterface {
 	return d.Objects.Resource(provider.Resource).Namespace(namespace)
 }
 
-// addExternal creates a database in the job service, as a user of it does.
+// addExternal creates a database in the job service, as a user of the service does.
 func (d *demo) addExternal(ctx context.Context, name string, size int) (id string, err error) {
 	d.own++
 	d.external++
@@ -135,7 +135,7 @@ func (d *demo) addExternal(ctx context.Context, name string, size int) (id strin
 	return o.Database, nil
 }
 
-// changes counts the requests of the provider that change the job service, and those among them that create.
+// changes counts the requests of the provider that change the job service, and how many of them create a database.
 func (d *demo) changes(ctx context.Context) (all, creations int, err error) {
 	counts, err := d.service.Requests(ctx)
 	if err != nil {
@@ -178,7 +178,7 @@ func (d *demo) create(ctx context.Context, manifests []byte) error {
 	}
 }
 
-// await reads all managed resources until each of them fits.
+// await reads all managed resources until fits is true for each.
 func (d *demo) await(ctx context.Context, what string, fits func(*unstructured.Unstructured) bool) error {
 	return d.poll(ctx, what, func(ctx context.Context) (bool, error) {
 		list, err := d.databases().List(ctx, metav1.ListOptions{})
@@ -194,7 +194,8 @@ func (d *demo) await(ctx context.Context, what string, fits func(*unstructured.U
 	})
 }
 
-// awaitPass waits until the provider has observed each managed resource twice: the first observation may have begun before.
+// awaitPass waits until the provider has observed each managed resource twice, because the first observation may have begun
+// before the call.
 func (d *demo) awaitPass(ctx context.Context) error {
 	const pattern = "GET /databases/{id}"
 	list, err := d.databases().List(ctx, metav1.ListOptions{})
@@ -212,7 +213,7 @@ func (d *demo) awaitPass(ctx context.Context) error {
 	})
 }
 
-// poll asks as long as the provider runs.
+// poll calls done until it returns true or an error, or until the provider ends.
 func (d *demo) poll(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
 	return stage.Await(ctx, what, func(ctx context.Context) (bool, error) {
 		ended, err := done(ctx)
@@ -233,7 +234,7 @@ func identity(o *unstructured.Unstructured) string {
 	return id
 }
 
-// drift is the message of the condition Drift, empty unless it is True.
+// drift returns the message of the condition Drift. It is empty unless the condition is True.
 func drift(o *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, one := range conditions {

@@ -1,2 +1,2 @@
-// Package names is the story of external names of a Crossplane provider.
+// Package names is the story of a Crossplane provider's external names.
 package names

@@ -19,17 +19,17 @@ import (
 	"github.com/godwit-dev/godwit/test/jobservice/provider"
 )
 
-// imported are databases that exist before any managed resource, with their sizes. drifting is changed by another client.
+// imported are the databases that exist before any managed resource, with their sizes. Another client changes drifting.
 var imported = map[string]int{"carts": 5, drifting: 10}
 
 const (
 	drifting  = "orders"
 	driftedTo = 20
 
-	// legacyFleet is how many managed resources have names in upper case.
+	// legacyFleet is the number of managed resources with external names in upper case.
 	legacyFleet = 12
 
-	// canonicalName is the expression of the name that the provider writes now.
+	// canonicalName is a CEL expression for the external name that the provider writes now.
 	canonicalName = "name.lowerAscii()"
 )
 
@@ -50,7 +50,7 @@ func Run(ctx context.Context, o stage.Options) (err error) {
 	}
 	d.Teller.Paragraph("The job service at %s makes databases, each with a GUID. Its provider is built on\n"+
 		"externalname/crossplane and observes each database every %s.", d.service.URL, observeEvery)
-	if err := stage.Run(ctx, d.importAll, d.compare, d.manage, d.inherit, d.rename, d.rollBack); err != nil {
+	if err := stage.Run(ctx, d.importAll, d.compare, d.manage, d.createFleet, d.rename, d.rollBack); err != nil {
 		return err
 	}
 	return d.End(ctx, d.sum, "kubectl get databases -n "+namespace, d.Program.CommandLine(d.plan()...))
@@ -86,7 +86,7 @@ func (d *demo) importAll(ctx context.Context) error {
 	return d.claimUnchanged(ctx)
 }
 
-// compare changes a database in the job service, and shows that the status says so.
+// compare changes a database in the job service, and shows the difference in the status.
 func (d *demo) compare(ctx context.Context) error {
 	d.Teller.Chapter("Another client changes a database")
 	d.Teller.Paragraph("A user of the job service changes the size of %s from %d to %d.", drifting, imported[drifting], driftedTo)
@@ -121,7 +121,7 @@ func (d *demo) compare(ctx context.Context) error {
 	return d.claimUnchanged(ctx)
 }
 
-// manage gives the provider full management of what does not differ.
+// manage gives the provider full management of the imports, once no spec differs.
 func (d *demo) manage(ctx context.Context) error {
 	d.Teller.Chapter("The imports are managed")
 	d.Teller.Paragraph("The demo writes the new size to the spec of %s. Then full management changes nothing.", drifting)
@@ -161,8 +161,8 @@ func (d *demo) plan() []string {
 	return []string{"externalname", "plan", "--resource=" + databaseCRD, "--name=" + canonicalName}
 }
 
-// inherit creates managed resources as an earlier release of the provider left them.
-func (d *demo) inherit(ctx context.Context) (err error) {
+// createFleet creates managed resources as an earlier release of the provider left them.
+func (d *demo) createFleet(ctx context.Context) (err error) {
 	d.Teller.Chapter("A fleet with names of an earlier release")
 	d.Teller.Paragraph("An earlier release of the provider wrote GUIDs in upper case. This one reads them, and writes lower case.")
 	for i := range legacyFleet {

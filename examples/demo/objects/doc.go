@@ -1,2 +1,2 @@
-// Package objects is the story of custom resources that are migrated.
+// Package objects is the story of a migration of custom resources.
 package objects

@@ -24,13 +24,13 @@ type demo struct {
 	after  []*apiextensionsv1.CustomResourceDefinition
 	crds   apiextensionsclient.CustomResourceDefinitionInterface
 
-	created  map[string]int    // objects by resource
-	total    int               // of them
+	created  map[string]int    // number of objects by resource
+	total    int               // number of all objects
 	upgraded map[string]string // every object as it was read after the upgrade
 }
 
-// storedAt counts in etcd the objects of all kinds at a version, and all there
-// are.
+// storedAt counts in etcd the objects of all kinds that are stored at a version,
+// and all objects.
 func (d *demo) storedAt(ctx context.Context, version string) (at, all int, err error) {
 	for _, plural := range plurals {
 		counts, err := d.Plane.CountStored(ctx, group, plural)
@@ -85,8 +85,8 @@ func (d *demo) claimStoredVersions(ctx context.Context, plural, want string) err
 	return stage.Claim(d.Teller, "storedVersions of "+plural, got, want)
 }
 
-// read reads every object in full through the new version. What a rewrite may
-// change is left out: resourceVersion, and managedFields, where it is noted.
+// read reads every object in full through the new version. It leaves out the
+// fields that a rewrite may change: resourceVersion and managedFields.
 func (d *demo) read(ctx context.Context) (map[string]string, error) {
 	objects := map[string]string{}
 	for _, plural := range plurals {

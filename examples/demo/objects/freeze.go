@@ -44,7 +44,7 @@ func (d *demo) relax(ctx context.Context) error {
 	return policy.Await(ctx, false, d.probe)
 }
 
-// probe is a dry run of the very write that godwit sends.
+// probe sends the same write as godwit, as a dry run.
 func (d *demo) probe(ctx context.Context) error {
 	_, err := d.Objects.Resource(resource("httproutes", newVersion)).Namespace(frozenNamespace).
 		Patch(ctx, frozenName, types.MergePatchType, []byte("{}"), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// 5 + 19 × (5 + 100) = 2,000.
+// All 19 teams together have 2,000 objects: 5 + 19 × (5 + 100).
 const (
 	classCount      = 5
 	gatewaysPerTeam = 5
@@ -24,8 +24,8 @@ var teams = []string{
 	"feed", "login", "mail", "maps", "media", "orders", "prices", "search", "stock",
 }
 
-// creators is how many requests create objects at once: no more are faster on
-// two cores.
+// creators is the number of requests that create objects at the same time. More
+// requests are not faster on two cores.
 const creators = 16
 
 // populate creates every object through the old version.
@@ -63,7 +63,7 @@ func populate(ctx context.Context, clients kubernetes.Interface, objects dynamic
 	return created, context.Cause(ctx)
 }
 
-// manifest is an object and the resource it is one of.
+// manifest is an object and its resource.
 type manifest struct {
 	plural string
 	*unstructured.Unstructured

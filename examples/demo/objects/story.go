@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// settle is short. The chapter about the migration says why it may be.
+// settle is shorter than the default. The text of [demo.migrate] has the reason.
 const settle = "--settle=2s"
 
 // Run shows the story and returns after it has removed everything. It returns an error if a

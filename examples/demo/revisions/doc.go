@@ -1,2 +1,2 @@
-// Package revisions is the story of KubeVirt's ControllerRevisions.
+// Package revisions is the story of an upgrade of KubeVirt's ControllerRevisions.
 package revisions

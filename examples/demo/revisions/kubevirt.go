@@ -28,9 +28,9 @@ type demo struct {
 
 const (
 	namespace = "shop"
-	// runs is the machine that runs, lossy the one with a field that no version knows,
-	// twin the one that shares the revisions of shares.
-	runs, lossy, twin, shares = "mail", "odd", "twin", "web"
+	// running is the machine that runs. lossy has a field that no version knows. twin is a clone
+	// of cloned, and shares its revisions.
+	running, lossy, twin, cloned = "mail", "odd", "twin", "web"
 )
 
 // machines are the virtual machines, with the fixtures that each refers to.
@@ -38,16 +38,16 @@ var machines = []struct {
 	name, since string
 	fixtures    []string
 }{
-	{shares, "v1alpha1 of KubeVirt v0.56: specs alone, in base64", []string{"F0/VirtualMachineClusterInstancetype/empty", "F0/VirtualMachinePreference/apiVersion"}},
+	{cloned, "v1alpha1 of KubeVirt v0.56: specs alone, in base64", []string{"F0/VirtualMachineClusterInstancetype/empty", "F0/VirtualMachinePreference/apiVersion"}},
 	{"search", "v1alpha1, whole objects; a snapshot, nightly, has copies of its own", []string{"F1/VirtualMachineInstancetype/labelled", "F1/VirtualMachineClusterPreference/unlabelled"}},
-	{runs, "v1alpha2; it runs", []string{"F2/VirtualMachineClusterInstancetype/labelled", "F2/VirtualMachinePreference/labelled"}},
+	{running, "v1alpha2; it runs", []string{"F2/VirtualMachineClusterInstancetype/labelled", "F2/VirtualMachinePreference/labelled"}},
 	{lossy, "v1alpha1, with a field that no version knows", []string{"F1/VirtualMachineInstancetype/unlabelled"}},
 	{"stock", "v1beta1, labels forgotten", []string{"F3/VirtualMachineInstancetype/unlabelled"}},
 	{"new", "v1beta1, as KubeVirt writes it now", []string{"F3/VirtualMachineClusterPreference/labelled"}},
 }
 
-// createRevisions creates the machines, a twin of one, and a snapshot of another, and
-// returns how many revisions there are.
+// createRevisions creates the machines, a clone of one, and a snapshot of another. It returns
+// the number of revisions.
 func (d *demo) createRevisions(ctx context.Context) (int, error) {
 	d.shop = cluster.Namespace{Name: namespace, Core: d.Clients, Objects: d.Objects}
 	if err := d.shop.Ensure(ctx); err != nil {
@@ -55,12 +55,12 @@ func (d *demo) createRevisions(ctx context.Context) (int, error) {
 	}
 	count := 0
 	for _, m := range machines {
-		if err := d.shop.CreateMachine(ctx, cluster.Machine{Name: m.name, Running: m.name == runs, Unknown: m.name == lossy}, found(m.fixtures)...); err != nil {
+		if err := d.shop.CreateMachine(ctx, cluster.Machine{Name: m.name, Running: m.name == running, Unknown: m.name == lossy}, found(m.fixtures)...); err != nil {
 			return 0, err
 		}
 		count += len(m.fixtures)
 	}
-	if err := d.shop.CloneMachine(ctx, shares, twin); err != nil {
+	if err := d.shop.CloneMachine(ctx, cloned, twin); err != nil {
 		return 0, err
 	}
 	return count + 1, d.shop.CreateSnapshot(ctx, "search", "nightly", fixture.Find("F1/VirtualMachineInstancetype/labelled"))
@@ -128,7 +128,7 @@ func named(value any) []string {
 	return names
 }
 
-// revisionsAt counts revisions by the version that their data say they are at.
+// revisionsAt counts the revisions whose data are at the current version, and at old ones.
 func (d *demo) revisionsAt(ctx context.Context) (current, old int, err error) {
 	revisions, err := d.Clients.AppsV1().ControllerRevisions(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -49,7 +49,7 @@ func (d *demo) install(ctx context.Context) error {
 	for _, m := range machines {
 		d.Teller.Paragraph("%-7s %s", m.name, m.since)
 	}
-	d.Teller.Paragraph("%-7s a clone of %s, which shares its revisions", twin, shares)
+	d.Teller.Paragraph("%-7s a clone of %s, which shares its revisions", twin, cloned)
 	current, old, err := d.revisionsAt(ctx)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (d *demo) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, why := range []string{"VirtualMachine " + runs + " is running and uses this revision", "spec.experimental"} {
+	for _, why := range []string{"VirtualMachine " + running + " is running and uses this revision", "spec.experimental"} {
 		if !strings.Contains(printed, why) {
 			return stage.Wrong("the report does not say %q", why)
 		}
@@ -98,10 +98,10 @@ func (d *demo) run(ctx context.Context) error {
 	return err
 }
 
-// decide stops the virtual machine and accepts the unknown field.
+// decide stops the virtual machine, and upgrades the revision although the unknown field gets lost.
 func (d *demo) decide(ctx context.Context) error {
-	d.Teller.Chapter(runs + " stops, and the unknown field is accepted")
-	if err := d.shop.StopMachine(ctx, runs); err != nil {
+	d.Teller.Chapter(running + " stops, and the unknown field is accepted")
+	if err := d.shop.StopMachine(ctx, running); err != nil {
 		return err
 	}
 	if _, err := d.Program.Show(ctx, stage.ExitPending, "revision", "run", "--all-namespaces", "--yes", "--loss-policy=Allow"); err != nil {
@@ -137,7 +137,7 @@ func (d *demo) endRetention(ctx context.Context) error {
 	return stage.Claim(d.Teller, "references, as many as at the beginning", resolved, d.resolved)
 }
 
-// drop asks which versions can be dropped, and drops them.
+// drop reads from a run which versions can be removed, and removes them from the CRDs.
 func (d *demo) drop(ctx context.Context) error {
 	d.Teller.Chapter("The end of " + strings.Join(oldVersions, " and "))
 	var r struct{ DroppableVersions []string }

@@ -11,7 +11,7 @@ const (
 	pollEvery   = 100 * time.Millisecond
 )
 
-// Await asks until something is done, and returns the first error.
+// Await calls done until it returns true or an error. what names the event in the error after longestWait.
 func Await(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
 	deadline := time.After(longestWait)
 	for {

@@ -1,3 +1,3 @@
-// Package stage has what all stories of the demo share: a control plane, the program that they run, the text that they print, and
-// the claims that they make.
+// Package stage has the parts that all stories of the demo share: a control plane, the program that they run, the text that they
+// print, and the claims that they check.
 package stage

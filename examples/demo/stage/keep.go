@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// End prints the last line, which is sum's. With --keep, the cluster runs until the context
-// ends. commands are some to start with.
+// End ends a story: sum prints the last line. With --keep, the cluster runs until the context
+// ends, and End first prints commands that the user can try.
 func (s *Stage) End(ctx context.Context, sum func(context.Context) error, commands ...string) error {
 	if !s.options.Keep {
 		return sum(ctx)
@@ -39,7 +39,7 @@ func (s *Stage) keep(commands []string) (remove func() error, err error) {
 	return func() error { return os.Remove(path) }, nil
 }
 
-// await returns when the user presses Ctrl-C.
+// await returns when the user presses Ctrl-C, after it has removed the kubeconfig.
 func await(ctx context.Context, remove func() error) error {
 	<-ctx.Done()
 	if err := remove(); err != nil && !errors.Is(err, os.ErrNotExist) {

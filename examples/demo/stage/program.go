@@ -32,7 +32,7 @@ const endTimeout = 10 * time.Second
 // Program runs a command as a user types it.
 type Program struct {
 	path       string // of the binary
-	Typed      string // what the user types for it
+	Typed      string // the name of the program in a command line
 	kubeconfig string
 	teller     *Teller
 	errOut     io.Writer
@@ -40,7 +40,7 @@ type Program struct {
 }
 
 // Show prints a command line, runs it, prints its output and claims its exit code. It returns
-// the output, with stderr unless that is a terminal.
+// the output. The output has stderr as well, unless stderr is a terminal.
 func (p *Program) Show(ctx context.Context, code int, args ...string) (string, error) {
 	out := &indented{teller: p.teller}
 	if err := p.run(ctx, out, out, args); err != nil {
@@ -49,7 +49,7 @@ func (p *Program) Show(ctx context.Context, code int, args ...string) (string, e
 	return out.copy.String(), Claim(p.teller, "exit code", p.code, code)
 }
 
-// ShowForScript is Show for a command whose stdout is for a script, to which it returns it.
+// ShowForScript is like [Program.Show], but returns stdout only, for a script to read.
 func (p *Program) ShowForScript(ctx context.Context, code int, args ...string) ([]byte, error) {
 	var stdout bytes.Buffer
 	if err := p.run(ctx, &stdout, &indented{teller: p.teller}, args); err != nil {
@@ -59,7 +59,7 @@ func (p *Program) ShowForScript(ctx context.Context, code int, args ...string) (
 	return stdout.Bytes(), Claim(p.teller, "exit code", p.code, code)
 }
 
-// ShowJSON is Show for a command that prints JSON, which it decodes.
+// ShowJSON is like [Program.Show], but runs the command with -o json, and decodes the output.
 func (p *Program) ShowJSON(ctx context.Context, into any, code int, args ...string) error {
 	printed, err := p.ShowForScript(ctx, code, append(args, "-o", "json")...)
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *Program) run(ctx context.Context, stdout, stderr io.Writer, args []stri
 	return nil
 }
 
-// CommandLine is what a user types for a command.
+// CommandLine returns the command line that a user types.
 func (p *Program) CommandLine(args ...string) string {
 	quoted := []string{p.Typed}
 	for _, word := range args {

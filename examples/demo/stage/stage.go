@@ -34,15 +34,15 @@ type Stage struct {
 	Plane   *controlplane.ControlPlane
 	Clients kubernetes.Interface
 	Objects dynamic.Interface
-	// Contexts are those of the kubeconfig, if a story has more than one control plane. Context is the
-	// name of the one of Plane.
+	// Contexts are the contexts of the kubeconfig, if a story has more than one control plane. Context is
+	// the name of the context of Plane.
 	Contexts map[string]*rest.Config
 	Context  string
 
 	options Options
 }
 
-// New is a stage without a control plane. The title is the first line of the story.
+// New returns a stage without a control plane. The title is the first line of the story.
 func New(o Options, title string) Stage {
 	s := Stage{Teller: &Teller{out: o.Out, began: time.Now()}, options: o}
 	s.Teller.Line("%s The demo runs on this machine only.", title)
@@ -85,15 +85,15 @@ func (s *Stage) Connect(ctx context.Context) error {
 	return nil
 }
 
-// Kubeconfig is the file that the programs of the story read.
+// Kubeconfig returns the path of the kubeconfig that the programs of the story read.
 func (s *Stage) Kubeconfig() string { return filepath.Join(s.Plane.Dir(), "kubeconfig") }
 
-// NewProgram is a program that the story runs, by its path.
+// NewProgram returns a program that the story runs, by its path.
 func (s *Stage) NewProgram(path string) *Program {
 	return &Program{path: path, Typed: filepath.Base(path), teller: s.Teller, errOut: s.options.ErrOut, kubeconfig: s.Kubeconfig()}
 }
 
-// Run shows the chapters one after the other.
+// Run shows the chapters one after the other, until one fails.
 func Run(ctx context.Context, chapters ...func(context.Context) error) error {
 	for _, chapter := range chapters {
 		if err := chapter(ctx); err != nil {

@@ -15,21 +15,21 @@ const (
 )
 
 // Teller writes the text of a story, in the same form for a terminal and for a log. It ignores
-// write errors, since the exit code depends on the claims as well.
+// write errors: a claim that does not hold ends the demo with an error in any case.
 type Teller struct {
 	out      io.Writer
 	began    time.Time
 	chapters int
 }
 
-// Chapter begins one, with its time since the beginning.
+// Chapter prints the heading of the next chapter, with the time since the story began.
 func (t *Teller) Chapter(title string) {
 	t.chapters++
 	heading := fmt.Sprintf("%d. %s", t.chapters, title)
 	t.write(fmt.Sprintf("\n%-*s %7s\n", headingWidth, heading, elapsed(time.Since(t.began))))
 }
 
-// elapsed is a time as godwit prints it.
+// elapsed formats a duration as godwit prints it.
 func elapsed(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%.1fs", d.Seconds())
@@ -37,7 +37,7 @@ func elapsed(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// Number is a number below a million as godwit prints it.
+// Number formats a number below a million as godwit prints it.
 func Number(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)
@@ -62,7 +62,7 @@ func (t *Teller) Line(format string, args ...any) { t.write(fmt.Sprintf(format, 
 
 func (t *Teller) write(text string) { _, _ = io.WriteString(t.out, text) }
 
-// Claim prints a claim that holds, and returns an error if it does not hold.
+// Claim prints the claim that got is want, or returns an error if it is not.
 func Claim[T comparable](t *Teller, what string, got, want T) error {
 	if got != want {
 		return Wrong("%s: %v, and it should be %v", what, got, want)
@@ -76,7 +76,7 @@ func Wrong(format string, args ...any) error {
 	return fmt.Errorf("the demo went wrong: "+format, args...)
 }
 
-// Same counts the objects that are in both and equal.
+// Same counts the objects that are in both maps with the same text.
 func Same(before, after map[string]string) int {
 	n := 0
 	for key, text := range before {
@@ -87,7 +87,7 @@ func Same(before, after map[string]string) int {
 	return n
 }
 
-// indented writes whole lines, with an indentation.
+// indented writes whole lines with an indentation, and keeps a copy of the output.
 type indented struct {
 	teller *Teller
 	copy   bytes.Buffer

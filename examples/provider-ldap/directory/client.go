@@ -1,5 +1,5 @@
-// Package directory is a client of an LDAP directory, as a provider has one anyway. It knows nothing of managed resources; it
-// returns the errors that package crossplane names.
+// Package directory is a client of an LDAP directory, which every provider needs in some form. It knows nothing of managed
+// resources. It returns the errors that package crossplane declares.
 //
 // Entries are identified by the entryUUID. errors.go says what each answer of the server means.
 package directory
@@ -16,12 +16,12 @@ import (
 	"github.com/godwit-dev/godwit/externalname/crossplane"
 )
 
-// Config is how a directory is reached.
+// Config says how to reach a directory.
 type Config struct {
 	URL, BaseDN, BindDN, Password string
 }
 
-// Client sends requests to a directory, one after the other. It connects at the first one.
+// Client sends requests to a directory, one after the other. The first request connects.
 type Client struct {
 	config Config
 	conn   *ldap.Conn
@@ -44,7 +44,8 @@ const (
 	pageSize = 10
 )
 
-// connection returns the connection. The client of LDAP knows no contexts, so that a request ends at its deadline.
+// connection returns a connection whose requests end at the deadline of ctx. The LDAP client accepts no context, so a
+// request ends only by a timeout.
 func (c *Client) connection(ctx context.Context) (*ldap.Conn, error) {
 	timeout := requestTimeout
 	if deadline, ok := ctx.Deadline(); ok {
@@ -130,7 +131,7 @@ func (c *Client) List(ctx context.Context, class string) iter.Seq2[*Entry, error
 	}
 }
 
-// page reads one page, and has the control ask for the next one.
+// page reads one page. It sets the cookie of the control to the next page.
 func (c *Client) page(ctx context.Context, class string, page *ldap.ControlPaging) (entries []*ldap.Entry, more bool, err error) {
 	conn, err := c.connection(ctx)
 	if err != nil {
@@ -149,7 +150,7 @@ func (c *Client) page(ctx context.Context, class string, page *ldap.ControlPagin
 	return result.Entries, more, nil
 }
 
-// IDs are those of the entries of a class.
+// IDs lists the IDs of the entries of a class.
 func (c *Client) IDs(ctx context.Context, class string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for e, err := range c.List(ctx, class) {

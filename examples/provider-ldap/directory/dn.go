@@ -7,12 +7,12 @@ import (
 	"github.com/go-ldap/ldap/v3"
 )
 
-// Join returns the DN of the entry that has the attribute below the parent.
+// Join returns the DN of the entry below the parent whose attribute has the value.
 func Join(attribute, value, parent string) string {
 	return fmt.Sprintf("%s=%s,%s", attribute, ldap.EscapeDN(value), parent)
 }
 
-// Parent returns the DN of the entry above.
+// Parent returns the DN of the entry that contains an entry.
 func Parent(dn string) string {
 	parsed, err := ldap.ParseDN(dn)
 	if err != nil || len(parsed.RDNs) == 0 {
@@ -21,7 +21,7 @@ func Parent(dn string) string {
 	return (&ldap.DN{RDNs: parsed.RDNs[1:]}).String()
 }
 
-// Normalize writes a DN without the spaces and the letter case that have no meaning. What is no DN stays as it is.
+// Normalize returns a DN in lower case and without optional spaces. It returns a text that is not a DN as it is.
 func Normalize(dn string) string {
 	parsed, err := ldap.ParseDN(dn)
 	if err != nil {

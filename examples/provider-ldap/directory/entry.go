@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// tokenAttribute has the token of the creation. An option of language is allowed for every attribute, so that a
-	// directory needs no schema of ours, and description stays the user's.
+	// tokenAttribute has the token of the creation. LDAP allows a language option on every attribute: the directory needs
+	// no schema of this provider, and the plain description stays the user's.
 	tokenAttribute = "description;lang-x-godwit"
 	idAttribute    = "entryUUID"
 )
 
 // Entry is an entry of the directory.
 type Entry struct {
-	// ID is the entryUUID, which the server makes and which a rename keeps.
+	// ID is the entryUUID. The server makes it, and a rename keeps it.
 	ID string
 	DN string
-	// Attributes are those that this program knows, by name.
+	// Attributes are the attributes without the ID and the tokens, by name.
 	Attributes map[string][]string
-	// Tokens are what creations have left.
+	// Tokens are the tokens of the creations.
 	Tokens []string
 }
 
@@ -47,7 +47,7 @@ func entryOf(from *ldap.Entry) *Entry {
 	return e
 }
 
-// changes makes an entry have the attributes that are desired, and leaves those that are not named as they are.
+// changes returns the request that gives an entry the desired attributes. Other attributes stay as they are.
 func changes(observed, desired *Entry) *ldap.ModifyRequest {
 	request := ldap.NewModifyRequest(desired.DN, nil)
 	for name, values := range desired.Attributes {
@@ -59,7 +59,7 @@ func changes(observed, desired *Entry) *ldap.ModifyRequest {
 	return request
 }
 
-// filled drops empty values, which no attribute of a person may have.
+// filled drops empty values, because no attribute of a person may have one.
 func filled(values []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
 }

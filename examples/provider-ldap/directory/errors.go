@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-dev/godwit/externalname/crossplane"
 )
 
-// readError says what the answer to a request about an entry means. The server names the last entry above it that exists: if
-// that is the parent, the entry is missing, and else something above it.
+// readError classifies the answer to a request about an entry. If the entry does not exist, the server names the nearest
+// entry above it that exists: if that is the parent, only the entry is missing, and otherwise its parent is missing, too.
 func readError(dn string, err error) error {
 	var answer *ldap.Error
 	if !errors.As(err, &answer) || answer.ResultCode != ldap.LDAPResultNoSuchObject {
@@ -22,8 +22,8 @@ func readError(dn string, err error) error {
 	return fmt.Errorf("%w: %w", crossplane.ErrParentNotFound, err)
 }
 
-// writeError says what the answer to a write means. Without an answer, the server may have carried it out: the client of LDAP
-// returns most errors of the network as texts, so that only a result code of the server is an answer.
+// writeError classifies the answer to a write. Without an answer, the server may have carried out the write. The LDAP client
+// returns most network errors as plain texts, so only a result code of the server counts as an answer.
 func writeError(err error) error {
 	var answer *ldap.Error
 	switch {

@@ -11,9 +11,9 @@ import (
 	"github.com/godwit-dev/godwit/externalname/crossplane"
 )
 
-// Add creates an entry with the token of the creation, and returns the ID that the server has made. The client of LDAP can't
-// read the post-read control in the answer to an addition, so that the entry is read by its DN and its token: an entry
-// of another client is never taken for it.
+// Add creates an entry with the token of the creation, and returns the ID that the server has made. The LDAP client can't
+// read the post-read control in the answer to an addition, so Add reads the entry by its DN and its token: the token
+// distinguishes it from an entry of another client.
 func (c *Client) Add(ctx context.Context, e Entry, token string) (string, error) {
 	conn, err := c.connection(ctx)
 	if err != nil {
@@ -22,7 +22,7 @@ func (c *Client) Add(ctx context.Context, e Entry, token string) (string, error)
 	request := ldap.NewAddRequest(e.DN, nil)
 	for name, values := range e.Attributes {
 		if name == "member" {
-			request.Attribute(name, values) // A group without members has an empty DN for one.
+			request.Attribute(name, values) // A group without members has an empty DN as its only member.
 		} else if values = filled(values); len(values) > 0 {
 			request.Attribute(name, values)
 		}
@@ -38,7 +38,7 @@ func (c *Client) Add(ctx context.Context, e Entry, token string) (string, error)
 	return entryOf(result.Entries[0]).ID, nil
 }
 
-// Write gives an entry that was read the DN and the attributes that are desired.
+// Write gives an observed entry the desired DN and attributes.
 func (c *Client) Write(ctx context.Context, observed *Entry, desired Entry) error {
 	conn, err := c.connection(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *Client) Write(ctx context.Context, observed *Entry, desired Entry) erro
 	if !Same(observed.DN, desired.DN) {
 		parent := Parent(desired.DN)
 		if Same(Parent(observed.DN), parent) {
-			parent = "" // It stays.
+			parent = "" // The parent stays.
 		}
 		if err := conn.ModifyDN(ldap.NewModifyDNRequest(observed.DN, rdn(desired.DN), true, parent)); err != nil {
 			return fmt.Errorf("rename entry %q: %w", observed.DN, writeError(err))
@@ -80,13 +80,13 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 // Member is a member of a group.
 type Member struct {
 	Group *Entry
-	// DN is as the group has it.
+	// DN is the DN as the group has it.
 	DN string
-	// Tokens are those of the creations of this member.
+	// Tokens are the tokens of the creations of this member.
 	Tokens []string
 }
 
-// Members are those of a group.
+// Members returns the members of a group.
 func (e *Entry) Members() []Member {
 	var members []Member
 	for _, dn := range filled(e.Attributes["member"]) {
@@ -101,7 +101,8 @@ func (e *Entry) Members() []Member {
 	return members
 }
 
-// Member reads a member of the group that has an ID. A group that does not exist says nothing about its members.
+// Member reads a member of the group that has an ID. If the group does not exist, the error is crossplane.ErrParentNotFound,
+// and not ErrNotFound, because then nothing is known about the member.
 func (c *Client) Member(ctx context.Context, group, dn string) (Member, error) {
 	e, err := c.group(ctx, group)
 	if err != nil {
@@ -138,7 +139,7 @@ func (c *Client) AddMember(ctx context.Context, group, dn, token string) error {
 	return c.modify(ctx, request)
 }
 
-// ReplaceMember removes one member and adds another, or none, in one request.
+// ReplaceMember removes one member and adds another in one request. If by is empty, it only removes the member.
 func (c *Client) ReplaceMember(ctx context.Context, m Member, by string) error {
 	request := ldap.NewModifyRequest(m.Group.DN, nil)
 	request.Delete("member", []string{m.DN})

@@ -34,7 +34,7 @@ type ExitError struct{ Code export.Code }
 
 func (e *ExitError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
-// passwordVariable has the password of --bind-dn: a flag would be seen by every user of the machine.
+// passwordVariable has the password of --bind-dn. Every user of the machine could see the password in a flag.
 const passwordVariable = "LDAP_PASSWORD"
 
 // Command returns the command of the provider.
@@ -49,13 +49,13 @@ func Command(cluster Cluster) *cobra.Command {
 	return root
 }
 
-// NewScheme has the kinds of the provider, and Secrets.
+// NewScheme returns a scheme with the kinds of the provider, and Secrets.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	return scheme, errors.Join(v1.AddToScheme(scheme), corev1.AddToScheme(scheme))
 }
 
-// Descriptions are what the reference says about the external names of each kind.
+// Descriptions returns the description of each kind's external names, for the reference pages.
 func Descriptions() []crossplane.Description {
 	return []crossplane.Description{Persons(nil).Describe(), Groups(nil).Describe(), Memberships(nil).Describe()}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/godwit-dev/godwit/externalname/crossplane"
 )
 
-// Directory returns the directory of a managed resource. It sends no request to it.
+// Directory returns a client of the directory of a managed resource. It sends no request to the directory.
 type Directory func(ctx context.Context, mg resource.ModernManaged) (*directory.Client, error)
 
 // Configured returns the directory that the ProviderConfig of the object describes.
@@ -55,7 +55,7 @@ func ConfigOf(ctx context.Context, c client.Reader, key types.NamespacedName) (d
 	return directory.Config{URL: s.URL, BaseDN: s.BaseDN, BindDN: s.BindDN, Password: string(password)}, nil
 }
 
-// differences compares the fields of two structs by their JSON names. An empty field of the spec asks for no value.
+// differences compares the fields of two structs by their JSON names. An empty field of the spec means that the entry has no value.
 func differences(desired, observed any) []crossplane.Difference {
 	want, have := fields(desired), fields(observed)
 	names := maps.Clone(want)
@@ -69,11 +69,11 @@ func differences(desired, observed any) []crossplane.Difference {
 	return list
 }
 
-// fields are those of a struct of strings.
+// fields returns the fields of a struct of strings by their JSON names.
 func fields(of any) map[string]string {
 	list := map[string]string{}
 	if data, err := json.Marshal(of); err == nil {
-		_ = json.Unmarshal(data, &list) // A field of another type is compared by the caller.
+		_ = json.Unmarshal(data, &list) // The caller compares fields of other types.
 	}
 	return list
 }

@@ -3,7 +3,7 @@
 //
 // # Reading order
 //
-// connect.go finds the directory of an object. person.go is a kind whose external name the directory makes, group.go is another
-// one, and membership.go has a compound key. export.go says how each kind is exported, and command.go has the commands. A file
-// uses only files before it.
+// connect.go finds the directory of an object. person.go and group.go are kinds whose external names the directory makes.
+// membership.go is a kind with a compound key. export.go says how each kind is exported, and command.go has the commands. A
+// file uses only files before it.
 package provider

@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/externalname/crossplane/export"
 )
 
-// Exports are the kinds to export, for a ProviderConfig. Groups come before the memberships that refer to them.
+// Exports returns the kinds to export, for a ProviderConfig. Groups come before the memberships that refer to them.
 func Exports(at Directory, config types.NamespacedName) []export.Kind {
 	spec := xpv2.ManagedResourceSpec{ProviderConfigReference: &xpv2.ProviderConfigReference{Kind: "ProviderConfig", Name: config.Name}}
 	return []export.Kind{

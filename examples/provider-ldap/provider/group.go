@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/externalname/crossplane"
 )
 
-// Groups are identified by the entryUUID. Their members are another kind.
+// Groups returns the resource for groups. The entryUUID identifies a group. The members are objects of the kind Membership.
 func Groups(at Directory) crossplane.Resource[*v1.Group, string, *directory.Entry] {
 	return crossplane.Resource[*v1.Group, string, *directory.Entry]{
 		Kind:  v1.GroupVersion.WithKind("Group"),

@@ -11,20 +11,21 @@ import (
 	"github.com/godwit-dev/godwit/externalname/crossplane"
 )
 
-// MembershipKey is the key of a membership.
+// MembershipKey identifies a membership: the entryUUID of the group, and the DN of the member.
 type MembershipKey struct{ Group, Member string }
 
-// longestName is more than the default, since DNs can be long.
+// longestName is longer than the default, because DNs can be long.
 const longestName = 2048
 
-// MembershipNames are GROUP/MEMBER. The member may change, the group is the identity.
+// MembershipNames reads and writes external names of the form GROUP/MEMBER. The member of a Membership may change, its group
+// may not.
 var MembershipNames = externalname.Compound(
 	externalname.Field("group", func(k *MembershipKey) *string { return &k.Group }, externalname.IsGUID()),
 	externalname.Field("member", func(k *MembershipKey) *string { return &k.Member },
 		externalname.FoldCase(), externalname.Mutable(), externalname.Check("a DN", directory.IsDN)),
 ).MaxBytes(longestName)
 
-// Memberships are identified by the group and the member.
+// Memberships returns the resource for memberships. The group and the member identify a membership.
 func Memberships(at Directory) crossplane.Resource[*v1.Membership, MembershipKey, directory.Member] {
 	return crossplane.Resource[*v1.Membership, MembershipKey, directory.Member]{
 		Kind:        v1.GroupVersion.WithKind("Membership"),

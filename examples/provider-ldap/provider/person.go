@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-dev/godwit/externalname/crossplane"
 )
 
-// Persons are identified by the entryUUID. An object of a release that wrote metadata.name as the external name is looked up
-// by its mail, or by its uid.
+// Persons returns the resource for persons. The entryUUID identifies a person. If an earlier release wrote metadata.name as the
+// external name, Find looks the person up by the mail, or by the uid.
 func Persons(at Directory) crossplane.Resource[*v1.Person, string, *directory.Entry] {
 	return crossplane.Resource[*v1.Person, string, *directory.Entry]{
 		Kind: v1.GroupVersion.WithKind("Person"),
@@ -56,7 +56,7 @@ func Persons(at Directory) crossplane.Resource[*v1.Person, string, *directory.En
 	}
 }
 
-// The fields of an entry follow, which the author of a client has anyway.
+// The conversions between the spec and an entry follow. The author of an LDAP client has these functions already.
 
 func personEntry(f v1.PersonParameters) directory.Entry {
 	return directory.Entry{DN: directory.Join("uid", f.UID, f.Parent), Attributes: map[string][]string{

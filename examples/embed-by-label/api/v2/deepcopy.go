@@ -2,7 +2,7 @@ package v2
 
 import "k8s.io/apimachinery/pkg/runtime"
 
-// DeepCopyObject implements runtime.Object; controller-gen writes such methods.
+// DeepCopyObject implements runtime.Object. In your operator, controller-gen writes such methods.
 func (p *Pipeline) DeepCopyObject() runtime.Object {
 	c := *p
 	p.ObjectMeta.DeepCopyInto(&c.ObjectMeta)

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of all kinds of this package.
+// GroupVersion is the group and the version of all kinds of this package.
 var GroupVersion = schema.GroupVersion{Group: "ldap.example.org", Version: "v1"}
 
 // AddToScheme adds the kinds of this package to a scheme.

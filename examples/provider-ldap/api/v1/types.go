@@ -5,12 +5,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ProviderConfigSpec is how a directory is reached.
+// ProviderConfigSpec says how to reach a directory.
 type ProviderConfigSpec struct {
 	// URL of the server, such as ldap://localhost:389.
 	// +kubebuilder:validation:Pattern=`^ldaps?://`
 	URL string `json:"url"`
-	// BaseDN is the entry below which all entries are.
+	// BaseDN is the entry that contains all entries.
 	// +kubebuilder:validation:MinLength=1
 	BaseDN string `json:"baseDN"`
 	// BindDN is the user of the provider.
@@ -19,7 +19,7 @@ type ProviderConfigSpec struct {
 	PasswordSecretRef xpv2.LocalSecretKeySelector `json:"passwordSecretRef"`
 }
 
-// ProviderConfig is how a directory is reached, for the objects in its namespace.
+// ProviderConfig says how to reach a directory, for the objects in its namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories=crossplane
@@ -32,7 +32,7 @@ type ProviderConfig struct {
 
 // PersonParameters are the fields of an entry of class inetOrgPerson.
 type PersonParameters struct {
-	// Parent is the DN of the entry below which the person is.
+	// Parent is the DN of the entry that contains the person.
 	// +kubebuilder:validation:MinLength=1
 	Parent string `json:"parent"`
 	// UID is the login name. With Parent it makes the DN, which may change.
@@ -46,7 +46,7 @@ type PersonParameters struct {
 	Surname string `json:"surname"`
 	// Mail is an address. Several persons may have the same.
 	Mail string `json:"mail,omitempty"`
-	// Title is that of the position.
+	// Title is the title of the person's position.
 	Title string `json:"title,omitempty"`
 }
 
@@ -57,8 +57,8 @@ type PersonSpec struct {
 	ForProvider PersonParameters `json:"forProvider"`
 }
 
-// PersonStatus is what the directory has. Where no entry was found, atProvider is left out (omitzero): empty values of required
-// fields would be refused, and with them every condition.
+// PersonStatus is what the directory has. If no entry was found, atProvider is left out (omitzero): the API server would refuse
+// a status with empty values of required fields, and the conditions in it.
 type PersonStatus struct {
 	xpv2.ManagedResourceStatus `json:",inline"`
 
@@ -82,7 +82,7 @@ type Person struct {
 
 // GroupParameters are the fields of an entry of class groupOfNames.
 type GroupParameters struct {
-	// Parent is the DN of the entry below which the group is.
+	// Parent is the DN of the entry that contains the group.
 	// +kubebuilder:validation:MinLength=1
 	Parent string `json:"parent"`
 	// CommonName is the name of the group. With Parent it makes the DN, which may change.

@@ -1,13 +1,14 @@
 // Command release makes and checks releases: `make release VERSION=v0.1.0` and `make release-check VERSION=v0.1.0`.
 //
-// A release is a folder. Nothing is published: the program prints the commands for that. Two releases of one commit by
-// the same Go have the same bytes.
+// A release is a folder. The program publishes nothing: it prints the commands that tag a release. Two releases of one commit
+// by the same Go version have the same bytes.
 //
 // # Reading order
 //
-// internal/artifact names what a release has. internal/source makes its commit and modules, internal/build compiles,
-// internal/bundle archives, internal/oci writes layouts, internal/manifest and internal/sbom write what they say.
-// release.go makes a release of them, internal/check checks one, and main.go has the commands.
+// internal/artifact names the files of a release. internal/source makes its commit and modules, internal/build compiles,
+// internal/bundle archives, internal/oci writes layouts, internal/manifest writes the manifests of krew and Homebrew, and
+// internal/sbom writes bills of materials. release.go makes a release with them, internal/check checks a release, and main.go
+// has the commands.
 package main
 
 import (
@@ -37,7 +38,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error is one line
+	flags.SetOutput(io.Discard) // main prints the error in one line
 	repository := flags.String("repository", ".", "the repository")
 	out := flags.String("out", "dist", "where releases are")
 	platforms := flags.String("platforms", "", "the platforms of a trial, such as linux/amd64,linux/arm64 (default: all)")
@@ -54,7 +55,7 @@ func run(ctx context.Context, args []string) error {
 	if *platforms != "" {
 		fmt.Fprintf(os.Stderr, "release: a trial for %s: do not publish it\n", *platforms)
 	}
-	o := options{repository: *repository, out: *out, version: flags.Arg(0), platforms: chosen, say: func(format string, args ...any) {
+	o := options{repository: *repository, out: *out, version: flags.Arg(0), platforms: chosen, logf: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "release: "+format+"\n", args...)
 	}}
 	switch args[0] {
@@ -78,7 +79,7 @@ func (o options) makeAndReport(ctx context.Context) error {
 	return nil
 }
 
-// check makes the release again, beside the one to check.
+// check checks the release in the folder out. One of the checks makes the release again, in another folder.
 func (o options) check(ctx context.Context) error {
 	if err := artifact.CheckVersion(o.version); err != nil {
 		return err
@@ -88,10 +89,10 @@ func (o options) check(ctx context.Context) error {
 		return fmt.Errorf("there is no %s: make release VERSION=%s", dir, o.version)
 	}
 	c := check.Check{
-		Dir: dir, Repository: o.repository, Version: o.version, Platforms: o.platforms, Say: o.say,
+		Dir: dir, Repository: o.repository, Version: o.version, Platforms: o.platforms, Logf: o.logf,
 		Again: func(ctx context.Context, out string) error {
 			again := o
-			again.out, again.say = out, func(string, ...any) {}
+			again.out, again.logf = out, func(string, ...any) {}
 			_, err := again.make(ctx)
 			return err
 		},

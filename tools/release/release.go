@@ -21,15 +21,15 @@ import (
 // options of a release.
 type options struct {
 	repository string
-	// out gets a folder with the name of the version.
+	// out is the folder of all releases. Each release has a subfolder, named after the version.
 	out       string
 	version   string
 	platforms []artifact.Platform
-	say       func(format string, args ...any)
+	logf      func(format string, args ...any)
 }
 
-// make makes a release in a folder of its own, and gives the folder its name in the end: a release that fails leaves
-// nothing.
+// make makes a release in a temporary folder, and renames the folder at the end, so that a release that fails leaves no
+// files.
 func (o options) make(ctx context.Context) (commit string, err error) {
 	if err := artifact.CheckVersion(o.version); err != nil {
 		return "", err
@@ -45,16 +45,16 @@ func (o options) make(ctx context.Context) (commit string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if work, err = filepath.Abs(work); err != nil { // the go command takes no other
+	if work, err = filepath.Abs(work); err != nil { // GOPATH and GOMODCACHE must be absolute
 		return "", err
 	}
 	defer func() {
 		err = errors.Join(err, os.RemoveAll(work))
 		if err != nil {
-			_ = os.Remove(o.out) // fails where it has releases
+			_ = os.Remove(o.out) // fails if other releases are in it
 		}
 	}()
-	o.say("%s: the commit and the modules", o.version)
+	o.logf("%s: the commit and the modules", o.version)
 	from, err := source.Make(ctx, o.repository, o.version, filepath.Join(work, "source"))
 	if err != nil {
 		return "", err
@@ -77,7 +77,7 @@ func (o options) make(ctx context.Context) (commit string, err error) {
 	return from.Commit, os.Rename(r.dir, final)
 }
 
-// release is one that is being made.
+// release is a release while make makes it.
 type release struct {
 	options
 	source *source.Release
@@ -93,21 +93,21 @@ func (r *release) write(ctx context.Context) error {
 	}
 	programs := map[artifact.Platform]string{}
 	for _, p := range r.platforms {
-		r.say("%s: the program for %s", r.version, p)
+		r.logf("%s: the program for %s", r.version, p)
 		program, err := r.build.Program(ctx, p)
 		if err != nil {
 			return err
 		}
 		programs[p] = program
 	}
-	r.say("%s: archives, bills of materials and manifests", r.version)
+	r.logf("%s: archives, bills of materials and manifests", r.version)
 	if err := r.archives(ctx, programs); err != nil {
 		return err
 	}
 	if err := r.manifests(); err != nil {
 		return err
 	}
-	r.say("%s: the image and the chart", r.version)
+	r.logf("%s: the image and the chart", r.version)
 	digest, err := r.at.WriteImage(filepath.Join(r.dir, artifact.ImageLayout), programs)
 	if err != nil {
 		return err
@@ -129,8 +129,8 @@ func (r *release) put(name string, content []byte) error {
 	return os.WriteFile(filepath.Join(r.dir, name), content, 0o644) //nolint:gosec // what everyone may read
 }
 
-// archives writes two for each platform: krew unpacks no links, and Windows has none, so that the program has one name in
-// each.
+// archives writes two archives and a bill of materials for each platform. krew and Windows can't unpack a link from one name
+// of the program to the other, so each archive has the program under one name.
 func (r *release) archives(ctx context.Context, programs map[artifact.Platform]string) error {
 	documents, err := r.build.Documents(ctx)
 	if err != nil {

@@ -45,7 +45,7 @@ func TestMakeRefuses(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			o := options{repository: origin, out: out, version: c.version, platforms: artifact.Platforms, say: func(string, ...any) {}}
+			o := options{repository: origin, out: out, version: c.version, platforms: artifact.Platforms, logf: func(string, ...any) {}}
 			_, err := o.make(t.Context())
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want %q", err, c.want)

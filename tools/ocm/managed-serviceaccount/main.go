@@ -1,6 +1,6 @@
-// The program managed-serviceaccount runs the agent of the addon of that name for one cluster: it creates the
-// ServiceAccounts that ManagedServiceAccounts of the hub describe, and keeps their tokens in Secrets of the hub. It is
-// the project's own TokenReconciler. The project's own program listens on a fixed port, so that no two of them run on one
+// Command managed-serviceaccount runs the agent of the managed-serviceaccount addon for one cluster: it creates the
+// ServiceAccounts that ManagedServiceAccounts of the hub describe, and keeps their tokens in Secrets of the hub. It runs
+// the TokenReconciler of the addon's project. The agent of that project listens on a fixed port, so only one can run on a
 // machine.
 package main
 
@@ -94,7 +94,7 @@ func run(ctx context.Context, hubFile, spokeFile, cluster, namespace string) err
 	return mgr.Start(ctx)
 }
 
-// accountsOf is a cache of the ServiceAccounts that belong to ManagedServiceAccounts.
+// accountsOf returns a cache of the ServiceAccounts that belong to ManagedServiceAccounts.
 func accountsOf(config *rest.Config, namespace string) (cache.Cache, error) {
 	managed := labels.SelectorFromSet(labels.Set{common.LabelKeyIsManagedServiceAccount: "true"})
 	accounts, err := cache.New(config, cache.Options{ByObject: map[client.Object]cache.ByObject{

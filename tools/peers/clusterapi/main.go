@@ -1,8 +1,8 @@
-// Command clusterapi runs Cluster API's CRD migrator for one kind, as Cluster API's core manager sets it up in main.go of
-// its module: one object at a time, metadata-only lists without the cache, priority queue, both phases, and
-// --kube-api-qps=100 --kube-api-burst=200 unless flags say otherwise.
+// Command clusterapi runs Cluster API's CRD migrator for one kind, as main.go of Cluster API's core manager sets it up: one
+// object at a time, metadata-only lists without the cache, priority queue, both phases, and by default
+// --kube-api-qps=100 --kube-api-burst=200.
 //
-// It prints "ready" when it could start, starts at the first line on stdin, and ends with its parent's signal.
+// It prints "ready" when it can start, starts at the first line on stdin, and ends at a signal.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	flags.StringVar(&o.kind, "kind", "Widget", "the kind to migrate")
 	flags.Float64Var(&o.qps, "kube-api-qps", 100, "queries per second; negative: no limit")
 	flags.IntVar(&o.burst, "kube-api-burst", 200, "queries in one burst")
-	_ = flags.Parse(os.Args[1:]) // ends the process
+	_ = flags.Parse(os.Args[1:]) // an error ends the process
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "clusterapi:", err)
 		os.Exit(1)

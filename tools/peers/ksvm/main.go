@@ -1,6 +1,6 @@
-// Command ksvm runs the migrator of kube-storage-version-migrator as its own program does, with the limits of its manifests:
-// --kube-api-qps=40 --kube-api-burst=1000. That program also serves metrics and health on fixed ports of all addresses,
-// which a measurement has no use for.
+// Command ksvm runs the migrator of kube-storage-version-migrator as the program of that project does, with the limits in
+// that project's manifests: --kube-api-qps=40 --kube-api-burst=1000. It leaves out the metrics and health endpoints, which
+// listen on fixed ports of all addresses and which a measurement does not need.
 package main
 
 import (
@@ -44,7 +44,7 @@ func run(ctx context.Context, kubeconfig string, qps float32, burst int) error {
 	if err != nil {
 		return err
 	}
-	go func() { // a list under way does not end with the context
+	go func() { // the migrator does not cancel a list that has begun
 		<-ctx.Done()
 		os.Exit(0)
 	}()

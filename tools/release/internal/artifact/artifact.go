@@ -1,4 +1,4 @@
-// Package artifact names what a release has.
+// Package artifact has the names of a release's files, platforms and addresses.
 package artifact
 
 import (
@@ -30,14 +30,14 @@ const (
 	ImageLayout = "image"
 	ChartLayout = "chart"
 	Proxy       = "goproxy"
-	Krew        = "godwit.yaml" // krew wants the name of the plugin
+	Krew        = "godwit.yaml" // krew requires the name of the plugin
 	Brew        = "godwit.rb"
 )
 
 // Platform is an operating system and a processor, as the go command names them.
 type Platform struct{ OS, Arch string }
 
-// Platforms are those of every release.
+// Platforms are the platforms of every release.
 var Platforms = []Platform{
 	{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"},
 }
@@ -61,7 +61,7 @@ func ParsePlatforms(text string) ([]Platform, error) {
 
 func (p Platform) String() string { return p.OS + "/" + p.Arch }
 
-// Executable is the file name of a program.
+// Executable returns the file name of a program.
 func (p Platform) Executable(name string) string {
 	if p.OS == "windows" {
 		return name + ".exe"
@@ -69,7 +69,7 @@ func (p Platform) Executable(name string) string {
 	return name
 }
 
-// Archive is the file name of the archive of a program.
+// Archive returns the file name of the archive of a program.
 func (p Platform) Archive(name, version string) string {
 	extension := "tar.gz"
 	if p.OS == "windows" {
@@ -78,23 +78,23 @@ func (p Platform) Archive(name, version string) string {
 	return p.file(name, version) + "." + extension
 }
 
-// SBOM is the file name of the bill of materials of a platform's program.
+// SBOM returns the file name of the bill of materials of a platform's program.
 func (p Platform) SBOM(version string) string { return p.file(Program, version) + ".cdx.json" }
 
 func (p Platform) file(name, version string) string {
 	return strings.Join([]string{name, version, p.OS, p.Arch}, "_")
 }
 
-// Download is the address of a file of a release.
+// Download returns the address of a file of a release.
 func Download(version, file string) string { return Downloads + "/" + version + "/" + file }
 
-// Chart is the file name of the chart.
+// Chart returns the file name of the chart.
 func Chart(version string) string { return "godwit-" + Number(version) + ".tgz" }
 
-// Number is a version without its v: Helm, Homebrew and image tags of charts have none.
+// Number returns a version without its v, as Helm, Homebrew and the tags of chart images write it.
 func Number(version string) string { return strings.TrimPrefix(version, "v") }
 
-// CheckVersion refuses what can't be the tag of every part of a release.
+// CheckVersion refuses a version that can't be a tag of the modules, the image and the chart.
 func CheckVersion(version string) error {
 	switch {
 	case version == "":

@@ -16,16 +16,16 @@ import (
 	"github.com/godwit-dev/godwit/tools/release/internal/command"
 )
 
-// Package is the program.
+// Package is the import path of the program.
 const Package = artifact.Module + "/cmd/godwit"
 
-// Flags are those of the linker.
+// Flags returns the flags of the linker.
 func Flags(commit string) string {
 	return "-s -w -X " + artifact.Module + "/cmd/internal/frame.commit=" + commit
 }
 
-// Environment returns that of the go command: no network, the proxy folder before the modules that were downloaded, and
-// nothing that a user has configured. dir is for the modules and programs of this build.
+// Environment returns the environment of the go command. The go command uses no network and none of the user's settings. It
+// finds modules in the proxy folder, and then in the cache of downloaded modules. dir is for the modules and programs of this build.
 func Environment(ctx context.Context, proxy, dir string) ([]string, error) {
 	downloaded, err := command.Command{}.Line(ctx, "go", "env", "GOMODCACHE")
 	if err != nil {
@@ -61,8 +61,8 @@ func (b Build) Program(ctx context.Context, p artifact.Platform) (string, error)
 		return "", err
 	}
 	env = append(env, "GOOS="+p.OS, "GOARCH="+p.Arch)
-	// Of a module at a version, the go command checks no go.sum. Of the module in its folder it does, for each module that
-	// is needed on the platform.
+	// `go install MODULE@VERSION` does not check go.sum. `go list` in the folder of the module does, for each module that the
+	// platform needs.
 	in := command.Command{Dir: filepath.Join(b.Tree, "cmd"), Env: env}
 	if _, err := in.Run(ctx, "go", "list", "-mod=readonly", "-deps", "./godwit"); err != nil {
 		return "", fmt.Errorf("the modules of %s are not complete, or not those of go.sum; download them once with `GOWORK=off go -C cmd mod download`: %w", p, err)
@@ -78,7 +78,7 @@ func (b Build) Program(ctx context.Context, p artifact.Platform) (string, error)
 	return filepath.Join(b.Dir, "gopath", folder, p.Executable(artifact.Program)), nil
 }
 
-// completions are the files for each shell, named as the shell looks for them.
+// completions has the file name for each shell, as the shell expects it.
 var completions = map[string]string{"bash": "godwit.bash", "zsh": "_godwit", "fish": "godwit.fish", "powershell": "godwit.ps1"}
 
 // kubectlCompletion is the program that kubectl runs to complete the arguments of the plugin.
@@ -112,7 +112,7 @@ func (b Build) Documents(ctx context.Context) ([]bundle.File, error) {
 	return append(files, pages...), nil
 }
 
-// pages are the manual pages that the program's own generator writes.
+// pages returns the manual pages that package cmd/internal/reference generates.
 func (b Build) pages(ctx context.Context) ([]bundle.File, error) {
 	env, err := Environment(ctx, b.Proxy, b.Dir)
 	if err != nil {

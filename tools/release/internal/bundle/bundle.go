@@ -1,5 +1,5 @@
-// Package bundle writes archives whose bytes depend on nothing but the names, the contents and the modes of their files,
-// and the time of the release.
+// Package bundle writes archives. Their bytes depend only on the names, the contents and the modes of their files, and on
+// the time of the release.
 package bundle
 
 import (
@@ -42,7 +42,7 @@ func sorted(files []File) []File {
 	return files
 }
 
-// Write returns an archive in the format that its name asks for: .tar.gz, .tgz or .zip.
+// Write returns an archive in the format of its name: .tar.gz, .tgz or .zip.
 func Write(name string, files []File, at time.Time) ([]byte, error) {
 	switch {
 	case strings.HasSuffix(name, ".zip"):
@@ -189,13 +189,13 @@ func Unpack(files []File, dir string) error {
 	return nil
 }
 
-// Sum is the SHA-256 of a file, as checksums and manifests write it.
+// Sum returns the SHA-256 of a file, in the form that checksum files and manifests use.
 func Sum(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
 }
 
-// Checksums lists each file of a folder but the list itself, as `sha256sum --check` reads it.
+// Checksums lists the checksum of each file of a folder except the list itself, in the form that `sha256sum --check` reads.
 func Checksums(dir, list string) ([]byte, error) {
 	var b bytes.Buffer
 	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {

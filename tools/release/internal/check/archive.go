@@ -19,7 +19,7 @@ import (
 	"github.com/godwit-dev/godwit/tools/release/internal/sbom"
 )
 
-// unpacked reads an archive, and returns its files by their names.
+// unpacked reads an archive. It returns the files in their order, and by their names.
 func (c *Check) unpacked(name string) ([]bundle.File, map[string]bundle.File, error) {
 	content, err := c.read(name)
 	if err != nil {
@@ -36,13 +36,13 @@ func (c *Check) unpacked(name string) ([]bundle.File, map[string]bundle.File, er
 	return files, byName, nil
 }
 
-// wanted are files that every archive of the program has beside it.
+// wanted are files that every archive of the program has, too.
 var wanted = []string{
 	"LICENSE", "README.md", "CHANGELOG.md", "completions/godwit.bash", "completions/_godwit", "completions/godwit.fish", "completions/godwit.ps1",
 	"completions/kubectl_complete-godwit", "man/man1/godwit.1", "man/man1/godwit-crd-run.1",
 }
 
-// archives looks into the archives of all platforms, and runs the one for this machine.
+// archives checks the archives of all platforms, and runs the program for this machine.
 func (c *Check) archives(ctx context.Context) (string, error) {
 	for _, p := range c.Platforms {
 		if err := c.archive(p); err != nil {
@@ -69,7 +69,7 @@ func (c *Check) archives(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d platforms, both names; %s", len(c.Platforms), read), err
 }
 
-// archive compares the two archives of a platform.
+// archive checks the files and the program in the two archives of a platform.
 func (c *Check) archive(p artifact.Platform) error {
 	name := p.Archive(artifact.Program, c.Version)
 	_, files, err := c.unpacked(name)
@@ -112,7 +112,7 @@ func (c *Check) documents(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The script defines functions alone; bash completes the first argument with them.
+	// The script only defines functions, with which bash completes the first argument.
 	words := "source completions/godwit.bash && type __start_godwit >/dev/null && ./godwit __complete --kubeconfig=/dev/null vers"
 	out, err := command.Command{Dir: dir}.Run(ctx, "bash", "-c", words)
 	if err != nil || !strings.Contains(out, "version") {
@@ -128,7 +128,7 @@ func (c *Check) documents(ctx context.Context, dir string) (string, error) {
 	return "completion works, man reads the pages", nil
 }
 
-// boms reads the bills of materials, each of which names the release and what the program is made of.
+// boms checks that each bill of materials names the release and the checksum of its program.
 func (c *Check) boms(context.Context) (string, error) {
 	components := 0
 	for _, p := range c.Platforms {
@@ -206,7 +206,7 @@ func (c *Check) brew(context.Context) (string, error) {
 	}
 	found := 0
 	for _, p := range c.Platforms {
-		if p.OS == "windows" { // where Homebrew does not run
+		if p.OS == "windows" { // Homebrew does not run on Windows
 			continue
 		}
 		name := p.Archive(artifact.Program, c.Version)

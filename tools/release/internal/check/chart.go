@@ -21,7 +21,7 @@ import (
 	"github.com/godwit-dev/godwit/tools/release/internal/oci"
 )
 
-// chart pushes the layout to a registry of this process, as it will be published. Helm pulls it and renders it.
+// chart pushes the layout to a registry in this process, in the same form as a release publishes it. Helm pulls and renders it.
 func (c *Check) chart(ctx context.Context) (string, error) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
@@ -71,7 +71,7 @@ func (c *Check) push(ctx context.Context, to string) error {
 	return remote.Write(ref, artifactOf, remote.WithContext(ctx))
 }
 
-// render looks for the image in what Helm renders.
+// render checks that Helm renders the chart with the image of the release.
 func (c *Check) render(ctx context.Context, in command.Command, helm string) (string, error) {
 	rendered, err := in.Run(ctx, helm, "template", "godwit", artifact.Chart(c.Version), "--namespace=godwit")
 	if err != nil {

@@ -3,7 +3,7 @@
 //
 // # Reading order
 //
-// check.go lists the checks. golang.go, archive.go, image.go and chart.go have them.
+// check.go lists the checks. golang.go, archive.go, image.go and chart.go have their code.
 package check
 
 import (
@@ -20,20 +20,20 @@ import (
 
 // Check checks a release.
 type Check struct {
-	// Dir is the release.
+	// Dir is the folder of the release.
 	Dir        string
 	Repository string
 	Version    string
 	Platforms  []artifact.Platform
 	// Again makes the release again, in another folder.
 	Again func(ctx context.Context, out string) error
-	Say   func(format string, args ...any)
+	Logf  func(format string, args ...any)
 
 	temp   string
 	commit string
 }
 
-// Run runs all checks, and ends at the first that fails.
+// Run runs all checks until one fails.
 func (c *Check) Run(ctx context.Context) (err error) {
 	if c.temp, err = os.MkdirTemp("", "release-check-"); err != nil {
 		return err
@@ -59,14 +59,14 @@ func (c *Check) Run(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", one.name, err)
 		}
-		c.Say("check: %s: %s", one.name, what)
+		c.Logf("check: %s: %s", one.name, what)
 	}
 	return nil
 }
 
 func (c *Check) read(name string) ([]byte, error) { return os.ReadFile(filepath.Join(c.Dir, name)) }
 
-// checksums compares the list with the files, of which it has all and no other.
+// checksums checks that the list has all files and no others, with their checksums.
 func (c *Check) checksums(context.Context) (string, error) {
 	want, err := c.read(artifact.Checksums)
 	if err != nil {
@@ -104,7 +104,7 @@ func same(want, got []byte) error {
 	return nil
 }
 
-// twice makes the release again.
+// twice makes the release again, and checks that it has the same checksums.
 func (c *Check) twice(ctx context.Context) (string, error) {
 	again := filepath.Join(c.temp, "again")
 	if err := c.Again(ctx, again); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/tools/release/internal/command"
 )
 
-// tags are the modules of the release, by their tags.
+// tags returns the tag of each module of the release, by the path of the module.
 func (c *Check) tags() (map[string]string, error) {
 	text, err := c.read(artifact.Tags)
 	if err != nil {
@@ -36,7 +36,8 @@ func (c *Check) tags() (map[string]string, error) {
 	return all, nil
 }
 
-// modules reads the go.mod files that the proxy serves: without replace lines, and with our modules at the version.
+// modules checks the go.mod files that the proxy serves: they have no replace lines, and require the modules of the release at
+// its version.
 func (c *Check) modules(context.Context) (string, error) {
 	tags, err := c.tags()
 	if err != nil {
@@ -70,7 +71,7 @@ func (c *Check) modules(context.Context) (string, error) {
 	return fmt.Sprintf("%d, without replace lines", len(tags)), nil
 }
 
-// environment is that of a user of the release's modules.
+// environment returns the environment of the go command for a user of the release's modules.
 func (c *Check) environment(ctx context.Context, dir string) ([]string, error) {
 	return build.Environment(ctx, filepath.Join(c.Dir, artifact.Proxy), dir)
 }
@@ -88,7 +89,7 @@ func (c *Check) install(ctx context.Context) (string, error) {
 	return c.checkOutput(ctx, filepath.Join(dir, "gopath", "bin", "godwit"), "godwit "+c.Version+", ")
 }
 
-// checkOutput runs `godwit version --client`.
+// checkOutput runs `godwit version --client`, and checks how its output begins.
 func (c *Check) checkOutput(ctx context.Context, program, want string) (string, error) {
 	line, err := command.Command{Dir: c.temp, Env: []string{"KUBECONFIG=" + os.DevNull}}.Line(ctx, program, "version", "--client")
 	if err == nil && !strings.HasPrefix(line, want) {
@@ -97,7 +98,7 @@ func (c *Check) checkOutput(ctx context.Context, program, want string) (string, 
 	return line, err
 }
 
-// embed compiles the sample operator, which requires module 1 alone.
+// embed compiles the sample operator. Of the release, it must require module 1 alone.
 func (c *Check) embed(ctx context.Context) (string, error) {
 	dir, from := filepath.Join(c.temp, "operator"), filepath.Join(c.Repository, "test", "embed", "testdata")
 	for _, folder := range []string{"operator", "godwit"} {
@@ -131,5 +132,5 @@ func (c *Check) embed(ctx context.Context) (string, error) {
 	return "the operator has one more module, and compiles", nil
 }
 
-// host is the platform of this machine.
+// host returns the platform of this machine.
 func host() artifact.Platform { return artifact.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH} }

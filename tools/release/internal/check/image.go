@@ -19,7 +19,7 @@ import (
 	"github.com/godwit-dev/godwit/tools/release/internal/oci"
 )
 
-// imageIndex is the image of all platforms.
+// imageIndex reads the index with the images of all platforms.
 func (c *Check) imageIndex() (v1.ImageIndex, error) {
 	path, descriptor, err := oci.Index(filepath.Join(c.Dir, artifact.ImageLayout))
 	if err != nil {
@@ -32,7 +32,7 @@ func (c *Check) imageIndex() (v1.ImageIndex, error) {
 	return all.ImageIndex(descriptor.Digest)
 }
 
-// image reads the image as a container engine does.
+// image checks the image of each platform.
 func (c *Check) image(context.Context) (string, error) {
 	index, err := c.imageIndex()
 	if err != nil {

@@ -40,7 +40,7 @@ func (c Command) Run(ctx context.Context, name string, args ...string) (string, 
 	return stdout.String(), nil
 }
 
-// Line is Run without the line break at the end.
+// Line is like [Command.Run], but removes white space from both ends of the output.
 func (c Command) Line(ctx context.Context, name string, args ...string) (string, error) {
 	out, err := c.Run(ctx, name, args...)
 	return strings.TrimSpace(out), err

@@ -1,5 +1,5 @@
-// Package manifest writes the manifests by which krew and Homebrew install the program. Both name each archive by its
-// address and its checksum.
+// Package manifest writes the manifests with which krew and Homebrew install the program. Both have the address and the checksum
+// of each archive.
 package manifest
 
 import (
@@ -24,7 +24,7 @@ Open Cluster Management.
 Begin with "kubectl godwit plan". It changes nothing.
 `
 
-// Krew is the manifest of the plugin. sums has the checksum of each archive, by its file name.
+// Krew returns the manifest of the plugin. sums has the checksum of each archive, by its file name.
 func Krew(version string, sums map[string]string) ([]byte, error) {
 	plugin := index.Plugin{
 		TypeMeta:   metav1.TypeMeta{APIVersion: constants.CurrentAPIVersion, Kind: constants.PluginKind},
@@ -103,7 +103,7 @@ var (
 	cpus    = []struct{ brew, name string }{{"arm", "arm64"}, {"intel", "amd64"}}
 )
 
-// Brew is the formula of Homebrew.
+// Brew returns the formula of Homebrew. sums has the checksum of each archive, by its file name.
 func Brew(version string, sums map[string]string) ([]byte, error) {
 	data := struct {
 		Summary, Homepage, Number, License string

@@ -43,13 +43,13 @@ const (
 	chartContent types.MediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
-// Release is what labels say about a release.
+// Release has the facts about a release that are written into labels and annotations.
 type Release struct {
 	Version, Commit string
 	Time            time.Time
 }
 
-// Labels are those of the image.
+// Labels returns the labels of the image.
 func (r Release) Labels() map[string]string {
 	return map[string]string{
 		title: artifact.Program, describes: description, address: artifact.Homepage, from: artifact.Homepage, versioned: r.Version,
@@ -57,7 +57,7 @@ func (r Release) Labels() map[string]string {
 	}
 }
 
-// image holds one static program.
+// image returns the image of a platform. It has one file, the static program.
 func (r Release) image(p artifact.Platform, program []byte) (v1.Image, error) {
 	const mode = 0o555
 	content, err := bundle.Tar([]bundle.File{{Name: artifact.Program, Content: program, Mode: mode}}, r.Time)
@@ -80,8 +80,8 @@ func (r Release) image(p artifact.Platform, program []byte) (v1.Image, error) {
 	return mutate.Append(base, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: r.Time.UTC()}, CreatedBy: "make release"}})
 }
 
-// WriteImage writes the image for each platform of Linux, and returns the digest that names it on all of them. programs
-// has the path of each platform's program.
+// WriteImage writes an index with the image of each Linux platform, and returns the digest of the index. programs has the path
+// of each platform's program.
 func (r Release) WriteImage(dir string, programs map[artifact.Platform]string) (string, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range artifact.Platforms {
@@ -115,7 +115,7 @@ func (r Release) WriteImage(dir string, programs map[artifact.Platform]string) (
 	return digest.String(), err
 }
 
-// WriteChart writes a chart as Helm pushes it to a registry.
+// WriteChart writes a chart in the form in which Helm pushes it to a registry.
 func (r Release) WriteChart(dir string, archive []byte) error {
 	files, err := bundle.Read(artifact.Chart(r.Version), archive)
 	if err != nil {
@@ -144,8 +144,8 @@ func (r Release) WriteChart(dir string, archive []byte) error {
 	return writeArtifact(dir, config, archive, annotations, artifact.Number(r.Version))
 }
 
-// writeArtifact writes a layout with one manifest, whose config is not that of an image. The package for images computes
-// the config; hence the manifest is written as it is.
+// writeArtifact writes a layout with one manifest for a config and a content. It does not use package mutate, which would compute
+// the config of an image.
 func writeArtifact(dir string, config, content []byte, annotations map[string]string, ref string) error {
 	describe := func(media types.MediaType, blob []byte) (v1.Descriptor, error) {
 		digest, size, err := v1.SHA256(bytes.NewReader(blob))
@@ -182,7 +182,7 @@ func writeArtifact(dir string, config, content []byte, annotations map[string]st
 	return to.AppendDescriptor(ofManifest)
 }
 
-// Index reads a layout, which has one artifact, and returns the artifact's descriptor.
+// Index reads a layout with one artifact, and returns the artifact's descriptor.
 func Index(dir string) (layout.Path, v1.Descriptor, error) {
 	from, err := layout.FromPath(dir)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package sbom writes the bill of materials of a program, from what the Go linker has written into it.
+// Package sbom writes the bill of materials of a program, from the build information that the Go linker has written into it.
 package sbom
 
 import (

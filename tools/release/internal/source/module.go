@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-dev/godwit/tools/release/internal/artifact"
 )
 
-// published are the folders of the modules that users install or embed. A release has no other.
+// published are the folders of the modules that users install or embed. A release has no other modules.
 var published = []string{".", "cmd", "externalname/crossplane"}
 
 // Module is a module of the workspace that a release publishes.
@@ -26,12 +26,12 @@ type Module struct {
 	File *modfile.File
 }
 
-// Tag is the name of the module's tag: of a module in a folder, it begins with the folder.
+// Tag returns the name of the module's tag. For a module in a folder, it begins with the folder.
 func (m Module) Tag(version string) string { return path.Join(m.Dir, version) }
 
 // workspace has the modules of go.work.
 type workspace struct {
-	// published has each module after those that it requires.
+	// published has each module after the modules that it requires.
 	published []Module
 	// unpublished are the paths of the other modules. Only tests of a published module may import them.
 	unpublished []string
@@ -63,7 +63,7 @@ func newWorkspace(files map[string][]byte) (workspace, error) {
 	return w, err
 }
 
-// inOrder puts each module after those that it requires.
+// inOrder puts each module after the modules that it requires.
 func inOrder(byPath map[string]Module) (all []Module, err error) {
 	state := map[string]int{} // 1 while its requirements are added, 2 after it was added
 	var add func(name string) error
@@ -102,8 +102,8 @@ func sorted(file *modfile.File) []string {
 	return names
 }
 
-// released returns a go.mod as the tag has it: it requires published modules at the version, and no other of ours. Users have no
-// folders beside it, so that it has no replace lines.
+// released returns a go.mod as the tag has it: it requires published modules at the version, and no unpublished module. It has no
+// replace lines, because users do not have the folders of the other modules.
 func (w workspace) released(name string, text []byte, version string) ([]byte, error) {
 	file, err := modfile.Parse(name, text, nil)
 	if err != nil {
@@ -133,7 +133,8 @@ func (w workspace) released(name string, text []byte, version string) ([]byte, e
 	return file.Format()
 }
 
-// summed returns a go.sum with the checksums of our modules, and of no other version of them.
+// summed returns a go.sum in which the modules of the release have the checksums of its version, and no others. The lines of
+// other modules stay.
 func summed(text []byte, file *modfile.File, sums map[string]string) []byte {
 	lines := map[string]bool{}
 	for line := range strings.Lines(string(text)) {
@@ -151,7 +152,7 @@ func summed(text []byte, file *modfile.File, sums map[string]string) []byte {
 	return []byte(strings.Join(slices.SortedFunc(maps.Keys(lines), byModule), ""))
 }
 
-// byModule is the order that the go command gives a go.sum: by module, by version, and the module before its go.mod.
+// byModule compares two lines in the order of a go.sum: by module, by version, and the module before its go.mod.
 func byModule(a, b string) int {
 	nameA, restA, _ := strings.Cut(a, " ")
 	nameB, restB, _ := strings.Cut(b, " ")
@@ -168,7 +169,7 @@ var (
 	imageDigest  = regexp.MustCompile(`(?m)^  digest: ""$`)
 )
 
-// stampedChart is a Chart.yaml with the version of the release.
+// stampedChart returns a Chart.yaml with the version of the release.
 func stampedChart(text []byte, version string) ([]byte, error) {
 	if len(chartVersion.FindAll(text, -1)) != 1 || len(appVersion.FindAll(text, -1)) != 1 {
 		return nil, errors.New("charts/godwit/Chart.yaml needs one line that begins with version and one with appVersion")
@@ -178,7 +179,7 @@ func stampedChart(text []byte, version string) ([]byte, error) {
 	return appVersion.ReplaceAll(text, []byte("appVersion: "+number)), nil
 }
 
-// WithDigest is a values.yaml that names the image by its digest.
+// WithDigest returns a values.yaml that names the image by its digest.
 func WithDigest(values []byte, digest string) ([]byte, error) {
 	if len(imageDigest.FindAll(values, -1)) != 1 {
 		return nil, errors.New("values.yaml needs one line for the digest of the image")

@@ -30,7 +30,7 @@ type Release struct {
 	origin, clone repository
 }
 
-// Make makes the commit from the repository's current one, in a clone in dir. The repository is not changed.
+// Make makes the commit of a release from the current commit of the repository, in a clone in dir. It does not change the repository.
 func Make(ctx context.Context, origin, version, dir string) (*Release, error) {
 	r := &Release{Version: version, Dir: dir, origin: repository{origin}}
 	if err := r.origin.mustBeClean(ctx); err != nil {
@@ -82,7 +82,8 @@ func (r *Release) workspace() (workspace, error) {
 // chartFile is the file that has the version of the chart.
 const chartFile = "charts/godwit/Chart.yaml"
 
-// rewrite writes what the commit of the release has, module by module: a go.sum has the checksums of the modules before.
+// rewrite writes the files of the release into the clone, module by module, because a go.sum has the checksums of the modules
+// before it.
 func (r *Release) rewrite(ctx context.Context, w workspace) error {
 	chart, err := r.clone.read(chartFile)
 	if err != nil {
@@ -130,7 +131,7 @@ func (r *Release) rewriteModule(w workspace, m Module, sums map[string]string) e
 	return r.clone.write(sumName, summed(old, m.File, sums))
 }
 
-// zipOf writes a module as the go command gets it, from a commit or a tree.
+// zipOf writes the zip file of a module, as a proxy serves it, from a commit or a tree.
 func (r *Release) zipOf(w io.Writer, m Module, revision string) error {
 	dir := m.Dir
 	if dir == "." {
@@ -139,7 +140,7 @@ func (r *Release) zipOf(w io.Writer, m Module, revision string) error {
 	return zip.CreateFromVCS(w, module.Version{Path: m.Path, Version: r.Version}, r.clone.dir, revision, dir)
 }
 
-// sum is the lines of a module for the go.sum of others.
+// sum returns the lines of a module for the go.sum of other modules.
 func (r *Release) sum(m Module, revision string) (string, error) {
 	file, err := os.CreateTemp("", "module-*.zip")
 	if err != nil {
@@ -164,7 +165,7 @@ func (r *Release) sum(m Module, revision string) (string, error) {
 	return fmt.Sprintf("%s %s %s\n%[1]s %[2]s/go.mod %[4]s\n", m.Path, r.Version, ofModule, ofFile), err
 }
 
-// commit commits what was rewritten, if that changes anything.
+// commit commits the rewritten files. If rewrite changed none, the current commit is the commit of the release.
 func (r *Release) commit(ctx context.Context) error {
 	head, err := r.clone.git(ctx, "rev-parse", "HEAD")
 	if err != nil {

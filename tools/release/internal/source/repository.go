@@ -19,7 +19,7 @@ func (r repository) git(ctx context.Context, args ...string) (string, error) {
 	return command.Command{Dir: r.dir}.Line(ctx, "git", args...)
 }
 
-// mustBeClean refuses a tree that no commit has: no user could make that release again.
+// mustBeClean refuses a tree with uncommitted changes, because a user could not make that release again.
 func (r repository) mustBeClean(ctx context.Context) error {
 	status, err := r.git(ctx, "status", "--porcelain")
 	if err != nil {
@@ -36,7 +36,7 @@ func (r repository) mustBeClean(ctx context.Context) error {
 	return fmt.Errorf("the tree is dirty (%s): commit the changes that `git status` lists, or remove them", text)
 }
 
-// mustNotHaveTag refuses a tag that exists on another commit than that of the release.
+// mustNotHaveTag refuses a tag that exists on another commit than the commit of the release.
 func (r repository) mustNotHaveTag(ctx context.Context, tag, commit string) error {
 	if _, err := r.git(ctx, "show-ref", "--verify", "--quiet", "refs/tags/"+tag); err != nil {
 		return nil //nolint:nilerr // the tag does not exist
@@ -51,7 +51,7 @@ func (r repository) mustNotHaveTag(ctx context.Context, tag, commit string) erro
 	return nil
 }
 
-// clone is a repository of the same objects, in a folder, on the same commit. Nothing that is done in it changes r.
+// clone makes a clone in dir, at the same commit. It shares the objects of r, and its changes do not change r.
 func (r repository) clone(ctx context.Context, dir string) (repository, error) {
 	origin, err := filepath.Abs(r.dir)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r repository) write(name string, content []byte) error {
 
 func (r repository) read(name string) ([]byte, error) { return os.ReadFile(filepath.Join(r.dir, name)) }
 
-// tree stores the files of the folder.
+// tree stores the files of the folder as a tree object, and returns its hash.
 func (r repository) tree(ctx context.Context) (string, error) {
 	if _, err := r.git(ctx, "add", "--update"); err != nil {
 		return "", err
@@ -84,7 +84,7 @@ func (r repository) tree(ctx context.Context) (string, error) {
 	return r.git(ctx, "write-tree")
 }
 
-// time is that of the committer.
+// time returns the time of the committer.
 func (r repository) time(ctx context.Context, commit string) (time.Time, error) {
 	text, err := r.git(ctx, "show", "--no-patch", "--format=%ct", commit)
 	if err != nil {
@@ -94,7 +94,7 @@ func (r repository) time(ctx context.Context, commit string) (time.Time, error) 
 	return time.Unix(seconds, 0).UTC(), err
 }
 
-// child is a commit of a tree after a parent, by the author of the parent and at its time.
+// child makes a commit of a tree, with the author, the committer and the time of its parent.
 func (r repository) child(ctx context.Context, parent, tree, message string) (string, error) {
 	who, err := r.git(ctx, "show", "--no-patch", "--format=%an%n%ae%n%cn%n%ce%n%ct +0000", parent)
 	if err != nil {
@@ -111,10 +111,10 @@ func (r repository) child(ctx context.Context, parent, tree, message string) (st
 	return c.Line(ctx, "git", "commit-tree", tree, "-p", parent)
 }
 
-// releaseRef names the commit of a release in a clone, so that it can be fetched.
+// releaseRef names the commit of a release in a clone, so that keep can fetch it.
 const releaseRef = "refs/release"
 
-// keep copies the commit of a release from a clone. No branch and no tag of r names it.
+// keep copies the commit of a release from a clone into r, without a branch or a tag.
 func (r repository) keep(ctx context.Context, clone repository, commit string) error {
 	if _, err := clone.git(ctx, "update-ref", releaseRef, commit); err != nil {
 		return err

@@ -41,7 +41,7 @@ func (s *APIServer) Config() *rest.Config { return rest.CopyConfig(s.config) }
 // Identity is the name of the server's lease in kube-system.
 func (s *APIServer) Identity() string { return s.identity }
 
-// Pause freezes the server as a stuck machine would, and returns when none of its threads runs: connections stay open,
+// Pause freezes the server like a machine that hangs, and returns when none of its threads runs: connections stay open,
 // requests queue up, and the lease becomes stale.
 func (s *APIServer) Pause(ctx context.Context) error { return s.process.Pause(ctx) }
 
@@ -109,9 +109,9 @@ func (cp *ControlPlane) Identity(ctx context.Context) (string, error) {
 	return awaitIdentity(ctx, cp.admin, hostname, time.Time{})
 }
 
-// StartSecond starts another API server on the same etcd. It trusts the same users and tokens. It has a lease of its own,
-// because it runs under another host name, and the lease's name is a hash of it. StartSecond may be called again with
-// another name. It needs Linux, and the permission to make a UTS namespace: root, or unprivileged user namespaces.
+// StartSecond starts another API server on the same etcd. It trusts the same users and tokens. It has its own lease, because
+// it runs under another host name, and the name of a lease is a hash of the host name. StartSecond may be called again with
+// another host name. It needs Linux, and the permission to make a UTS namespace: root, or unprivileged user namespaces.
 func (cp *ControlPlane) StartSecond(ctx context.Context, hostname string) (*APIServer, error) {
 	own, err := os.Hostname()
 	if err != nil {
@@ -186,14 +186,14 @@ func (cp *ControlPlane) commonFlags() map[string][]string {
 	return map[string][]string{
 		"client-ca-file":  {cp.authority.certFile},
 		"token-auth-file": {cp.tokenFile()},
-		// envtest would name the first server's address as the issuer.
+		// All servers must have the same issuer. By default, envtest names the address of the first server.
 		"service-account-issuer":           {"https://kubernetes.default.svc"},
 		"service-account-key-file":         {filepath.Join(certDir, "sa-signer.crt")},
 		"service-account-signing-key-file": {filepath.Join(certDir, "sa-signer.key")},
 		"service-cluster-ip-range":         {"10.0.0.0/24"},
 		"authorization-mode":               {"RBAC"},
 		"allow-privileged":                 {"true"},
-		// As in envtest: without the controller manager no namespace has a default service account, which pods need.
+		// envtest disables this admission plugin, too: it requires a default service account, which only the controller manager makes.
 		"disable-admission-plugins": {"ServiceAccount"},
 		// By default watches keep a stopping server alive for a minute. This ends them, as tests of a restart under a
 		// running controller need.

@@ -13,8 +13,8 @@ const assetsVariable = "KUBEBUILDER_ASSETS"
 // builtBinaries is where tools/controlplane/build.sh installs, relative to the repository root.
 var builtBinaries = filepath.Join("bin", "controlplane")
 
-// findBinaries returns the folder of the control plane's programs. It uses the folder that KUBEBUILDER_ASSETS names, or
-// fails: it never uses another one instead, or a test would run on another version than its author chose.
+// findBinaries returns the folder of the control plane's programs. If KUBEBUILDER_ASSETS names a folder without them, it fails:
+// with another folder, a test would run on another version than its author chose.
 func findBinaries() (string, error) {
 	if dir := os.Getenv(assetsVariable); dir != "" {
 		if err := checkBinaries(dir); err != nil {

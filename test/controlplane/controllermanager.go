@@ -16,8 +16,8 @@ import (
 const controllerManager = "kube-controller-manager"
 
 // StartControllerManager starts the real kube-controller-manager against the first API server and returns when it is
-// healthy. Namespaces then end, garbage is collected, service accounts appear, and approved certificate requests are
-// signed. args are further flags as --name=value and replace a default of that name. Stop on the control plane ends it
+// healthy. It then ends namespaces, collects garbage, creates service accounts, and signs approved certificate requests.
+// args are further flags as --name=value and replace a default of that name. ControlPlane.Stop ends the controller manager
 // as well; stop may be called again.
 func (cp *ControlPlane) StartControllerManager(ctx context.Context, args ...string) (stop func() error, err error) {
 	if err := checkBinary(cp.binaries, controllerManager); err != nil {
@@ -51,7 +51,7 @@ func (cp *ControlPlane) controllerManagerFlags(name string, port int) ([]string,
 	}
 	return []string{
 		"--kubeconfig=" + kubeconfig,
-		// It runs alone, and the lease of a stopped one would delay the next by 15 s.
+		// The controller manager runs alone, and the lease of a stopped one would delay the next start by 15 s.
 		"--leader-elect=false",
 		"--bind-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(port),

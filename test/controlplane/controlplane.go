@@ -100,7 +100,7 @@ func (cp *ControlPlane) run(ctx context.Context, name string, command *exec.Cmd,
 		return nil, err
 	}
 	if err := server.Await(ctx, name+" to be ready", ready); err != nil {
-		// Its log has more than the error of the stop.
+		// The log of the server says more than the error of Stop.
 		_ = server.Stop()
 		return nil, fmt.Errorf("start %s: %w%s", name, err, cp.logs.tail(name))
 	}

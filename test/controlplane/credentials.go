@@ -24,12 +24,12 @@ func (cp *ControlPlane) anonymous() *rest.Config {
 	return &rest.Config{
 		Host:            cp.server.SecureServing.URL("https", "").String(),
 		TLSClientConfig: rest.TLSClientConfig{CAData: cp.server.SecureServing.CA},
-		// The servers' priority and fairness limits clients, as with controller-runtime.
+		// No client-side limit: the servers limit clients by priority and fairness, as with controller-runtime.
 		QPS: -1,
 	}
 }
 
-// makeAdmin issues the cluster administrator's token. With a certificate, API servers would verify its signature with
+// makeAdmin issues the cluster administrator's token. With a certificate instead, API servers would verify a signature for
 // every request, which took an eighth of their CPU time in our tests.
 func (cp *ControlPlane) makeAdmin() error {
 	cp.adminToken = rand.Text()
@@ -57,7 +57,7 @@ func WriteKubeconfig(path string, config *rest.Config) error {
 	return writeKubeconfig(path, content)
 }
 
-// WriteContexts is WriteKubeconfig for several clusters, with a context for each by its name.
+// WriteContexts is like WriteKubeconfig for several clusters. Each cluster has a context of the same name.
 func WriteContexts(path, current string, clusters map[string]*rest.Config) error {
 	content, err := clientcmd.Write(contexts(current, clusters))
 	if err != nil {

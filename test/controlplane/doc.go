@@ -2,7 +2,7 @@
 // the controller manager. Tests, benchmarks and the demo run against it.
 //
 // It builds on envtest, which starts the first etcd and API server, and adds what tests of migrations need: a second API
-// server with an identity of its own, which may be frozen while a storage version changes; a restart during a run; reads
+// server with its own identity, which may be frozen while a storage version changes; a restart during a run; reads
 // of etcd without an API server; and a controller manager that deletes namespaces, issues tokens and signs certificates.
 //
 // It does not download anything, does not run on a folder that another control plane has used, and ends with the program

@@ -68,8 +68,8 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 		StopTimeout:  process.StopTimeout,
 	}
 	etcd.Configure().Set("quota-backend-bytes", strconv.Itoa(etcdQuota))
-	// The only member has no other to wait for, and elects itself at once: with etcd's defaults of 100 and 1000 ms after a
-	// second. A heartbeat every 10 ms would cost an idle etcd 1% of a core.
+	// The only member elects itself after the election timeout: one second with etcd's defaults of 100 and 1000 ms. A
+	// heartbeat every 10 ms would cost an idle etcd 1% of a core.
 	etcd.Configure().Set("heartbeat-interval", "50").Set("election-timeout", "250")
 	cp.etcd = etcd
 	if err := process.OnLastingThread(cp.finished, etcd.Start); err != nil {

@@ -20,7 +20,8 @@ type logs struct {
 	files []*os.File
 }
 
-// open returns the file itself when there is no writer to copy to: a server then writes to it directly.
+// open opens the log of a server. Without a writer to copy to, it returns the file itself, to which a server can write
+// directly.
 func (l *logs) open(name string) (io.Writer, error) {
 	file, err := os.OpenFile(l.path(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -35,14 +36,14 @@ func (l *logs) open(name string) (io.Writer, error) {
 	return io.MultiWriter(file, l), nil
 }
 
-// Write may be called by several servers at once, also where the writer is not safe for that.
+// Write copies to the writer. Several servers may call it at once, even if the writer is not safe for that.
 func (l *logs) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.copy.Write(p)
 }
 
-// tail renders the end of a log as the end of an error; empty where there is no log.
+// tail renders the end of a log as the end of an error. It is empty if there is no log.
 func (l *logs) tail(name string) string { return process.Tail(l.path(name)) }
 
 func (l *logs) close() error {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// waiting is how many tests of a package run in parallel: they wait for servers more than they work, so that there may be
-// more of them than the machine has cores.
+// waiting is the number of tests of a package that run in parallel. It may be larger than the number of cores, because such
+// tests mostly wait for servers.
 const waiting = 4
 
 // Parallel sets how many tests of a package run in parallel, unless the flag or an earlier call does. It parses the flags.

@@ -26,7 +26,7 @@ func FreePort() (int, error) {
 	return 0, fmt.Errorf("find a free port: %w", err)
 }
 
-// FreeAddress is a FreePort with its host.
+// FreeAddress returns the loopback address with a port from FreePort.
 func FreeAddress() (string, error) {
 	port, err := FreePort()
 	return net.JoinHostPort(loopback, strconv.Itoa(port)), err
@@ -38,8 +38,8 @@ var reservations struct {
 	sockets []net.PacketConn
 }
 
-// reserve listens on the UDP port of the same number, which no server of ours uses: the system gives a port to one
-// process only, and frees it when the process ends.
+// reserve keeps a port by listening on the UDP port of the same number, which no server of the tests uses: the system gives a
+// port to one process only, and frees it when the process ends.
 func reserve(port int) error {
 	address := net.JoinHostPort(loopback, strconv.Itoa(port))
 	socket, err := net.ListenPacket("udp", address)

@@ -11,14 +11,14 @@ import (
 	"github.com/godwit-dev/godwit/test/process"
 )
 
-// underHostname is a script of sh, with the name as $0 and the server's command line after it. The server replaces sh and
-// so has its process id. The first line prevents that a mistake as root renames the machine itself. hostname(1) comes
-// before /proc, which refuses the root of a user namespace.
+// underHostname is a script of sh. $0 is the host name, and the arguments are the server's command line. The server replaces sh,
+// so it has the process id of sh. The first line prevents that a mistake as root renames the machine itself. The script tries
+// hostname(1) before /proc, because /proc refuses the root of a user namespace.
 const underHostname = `[ "$(readlink /proc/self/ns/uts)" != "$(readlink "/proc/$PPID/ns/uts")" ] || exit 1
 { hostname "$0" || echo "$0" >/proc/sys/kernel/hostname; } && exec "$@"`
 
-// dyingWithParent returns a program to start instead of binary, for envtest, which would leave its servers running when a
-// test panics or times out. Without setpriv(1) of util-linux it returns binary itself.
+// dyingWithParent returns a program that runs binary and that the kernel kills with its parent. envtest would leave its servers
+// running when a test panics or times out. Without setpriv(1) of util-linux it returns binary itself.
 func dyingWithParent(dir, binary string) (string, error) {
 	if err := exec.Command("setpriv", "--pdeathsig", "KILL", "true").Run(); err != nil {
 		return binary, nil
@@ -35,8 +35,8 @@ func dyingWithParent(dir, binary string) (string, error) {
 	return path, nil
 }
 
-// onHost makes the command run under another host name, which no other process sees. Only root may do so directly; any other
-// user becomes root in a user namespace, where files and signals stay those of the user.
+// onHost makes the command run under another host name, which no other process sees. Only root may do so directly. Another
+// user becomes root in a user namespace, with the same access to files and processes as before.
 func onHost(hostname string, command *exec.Cmd) error {
 	shell, err := exec.LookPath("sh")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/godwit-dev/godwit/test/process"
 )
 
-// Start starts etcd and an API server and returns when that serves, after 3 to 6 s. A start that is canceled or fails
-// leaves nothing behind. A cancellation takes effect between two servers, and has no effect once Start has returned.
+// Start starts etcd and an API server, and returns when the API server serves, after 3 to 6 s. A start that is canceled or
+// fails leaves no processes or files. A cancellation takes effect between two servers, and has no effect once Start has returned.
 func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	binaries, err := findBinaries()
 	if err != nil {
@@ -56,7 +56,7 @@ func (cp *ControlPlane) start(ctx context.Context, o Options) error {
 	return cp.awaitDefaultNamespace(ctx)
 }
 
-// makeDir refuses a used folder: envtest keeps no copy of the authority behind the serving certificate it finds there.
+// makeDir refuses a used folder: envtest would reuse the serving certificate in it, without the authority that has signed it.
 func (cp *ControlPlane) makeDir(dir string) error {
 	if dir == "" {
 		temporary, err := os.MkdirTemp("", "godwit-controlplane-")

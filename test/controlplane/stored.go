@@ -11,12 +11,12 @@ import (
 const (
 	// registry is kube-apiserver's default --etcd-prefix.
 	registry = "/registry/"
-	// pageKeys bounds memory per read. With each page etcd counts all keys that follow, which takes minutes over a million
-	// objects in pages of 500.
+	// pageKeys bounds memory per read. For each page, etcd counts all keys that follow. With pages of 500, this takes minutes
+	// for a million objects.
 	pageKeys = 1000
 )
 
-// versionOf is the apiVersion of a custom resource, which etcd has as plain JSON.
+// versionOf reads the apiVersion of a custom resource, which etcd has as plain JSON.
 func versionOf(key, value []byte) (string, error) {
 	var stored struct {
 		APIVersion string `json:"apiVersion"`
@@ -27,7 +27,7 @@ func versionOf(key, value []byte) (string, error) {
 	return stored.APIVersion, nil
 }
 
-// StoredAt is the apiVersion at which etcd has one custom resource, such as "example.com/v1".
+// StoredAt returns the apiVersion at which etcd has one custom resource, such as "example.com/v1".
 func (cp *ControlPlane) StoredAt(ctx context.Context, group, plural, namespace, name string) (string, error) {
 	key := registry + group + "/" + plural + "/" + namespace + "/" + name
 	found, err := cp.client.Get(ctx, key)

@@ -1,7 +1,7 @@
 // Command examples runs the operators of examples/ on a control plane of its own: it installs the release that makes v2
 // the storage version over objects of v1, starts the operator with exactly the permissions of its markers, and ends it by
-// SIGTERM. It prints each step, and fails where the example does not do what its README states. The test of this package
-// does the same, and compares the permissions with those that were used.
+// SIGTERM. It prints each step, and fails if the example does not do what its README states. The test of this package
+// does the same, and compares the permissions with the permissions that the operator used.
 //
 // Read play.go, then operator.go; role.go turns markers into roles.
 package main

@@ -62,7 +62,7 @@ func (p *play) startOperator(ctx context.Context) (*operator, error) {
 func (p *play) start(ctx context.Context, program string, args ...string) (*operator, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &operator{command: exec.CommandContext(ctx, program, args...), ended: make(chan struct{}), cancel: cancel}
-	// Only once: a second SIGTERM ends a manager at once.
+	// Send SIGTERM only once: a second SIGTERM ends a manager at once.
 	o.command.Cancel = func() error { return o.command.Process.Signal(syscall.SIGTERM) }
 	o.command.WaitDelay = endTimeout
 	log, err := o.command.StderrPipe()

@@ -36,19 +36,19 @@ const (
 type example struct {
 	name     string
 	migrates string
-	leaves   string // another CRD of the group, which is not migrated
-	since    string // why it is not migrated
+	excluded string // another CRD of the group, which the operator does not migrate
+	because  string // why it does not migrate that CRD
 	observed string // the annotation of a complete migration
 }
 
 var examples = []example{
 	{
 		name: "embed-by-object", migrates: "backups.example.com", observed: "crd-migration.cluster.x-k8s.io/observed-generation",
-		leaves: "restores.example.com", since: "main.go does not name its kind",
+		excluded: "restores.example.com", because: "main.go does not name its kind",
 	},
 	{
 		name: "embed-by-label", migrates: "pipelines.ci.example.com", observed: "godwit.dev/observed-generation",
-		leaves: "runs.ci.example.com", since: "it has no label",
+		excluded: "runs.ci.example.com", because: "it has no label",
 	},
 }
 
@@ -98,7 +98,7 @@ func (p *play) run(ctx context.Context) (err error) {
 		return err
 	}
 	p.print("the operator ended on SIGTERM, with exit code 0")
-	return p.checkLeft(ctx)
+	return p.checkExcluded(ctx)
 }
 
 // release reads the example's CRDs.
@@ -208,16 +208,16 @@ func (p *play) unserve(ctx context.Context, o *operator) error {
 	return nil
 }
 
-// checkLeft checks that the CRD which the migrator must not migrate is unchanged.
-func (p *play) checkLeft(ctx context.Context) error {
-	crd, err := p.crd(ctx, p.leaves)
+// checkExcluded checks that the operator did not migrate the excluded CRD.
+func (p *play) checkExcluded(ctx context.Context) error {
+	crd, err := p.crd(ctx, p.excluded)
 	if err != nil {
 		return err
 	}
 	if stored := strings.Join(crd.Status.StoredVersions, ","); stored != "v1,v2" {
-		return fmt.Errorf("storedVersions of %s is %s, want v1,v2, because %s", p.leaves, stored, p.since)
+		return fmt.Errorf("storedVersions of %s is %s, want v1,v2, because %s", p.excluded, stored, p.because)
 	}
-	return p.checkStored(ctx, p.leaves, "v1", p.since)
+	return p.checkStored(ctx, p.excluded, "v1", p.because)
 }
 
 func (p *play) checkStored(ctx context.Context, name, version, why string) error {

@@ -19,7 +19,7 @@ import (
 
 const rbacMarker = "// +kubebuilder:rbac:"
 
-// rules reads the markers of a program: the rules of a ClusterRole under "", those of a Role under its namespace.
+// rules reads the markers of a program. The key "" has the rules of a ClusterRole, and a namespace has the rules of its Role.
 func rules(dir string) (map[string][]rbacv1.PolicyRule, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "main.go"))
 	if err != nil {

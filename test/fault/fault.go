@@ -20,7 +20,7 @@ type Fault func(next http.RoundTripper, req *http.Request, kill func()) (*http.R
 
 var errKilled = errors.New("the process was killed")
 
-// All are the faults that any write may meet, by name.
+// All returns the faults that can happen to any write, by name.
 func All() map[string]Fault {
 	return map[string]Fault{
 		"killed before the write": func(_ http.RoundTripper, _ *http.Request, kill func()) (*http.Response, error) {
@@ -45,9 +45,9 @@ func All() map[string]Fault {
 	}
 }
 
-// Occupied creates the object as another client right before, so that the server answers
-// AlreadyExists. Change changes the body; nil does not. Other writes than creations
-// succeed.
+// Occupied creates the object as another client right before the program does, so that the
+// server answers AlreadyExists. change changes the body of the other client; nil keeps it.
+// Writes that are not creations succeed.
 func Occupied(change func([]byte) []byte) Fault {
 	return func(next http.RoundTripper, req *http.Request, _ func()) (*http.Response, error) {
 		if req.Method != http.MethodPost {
@@ -129,7 +129,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// send lets one request through at a time, so that writes have numbers.
+// send sends one request at a time, so that writes have numbers.
 func (t *Transport) send(next http.RoundTripper, req *http.Request) (resp *http.Response, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // Answer answers a request in place of the API server, or returns nil to send it.
 type Answer func(*http.Request) *http.Response
 
-// Answering returns a configuration whose requests are passed to answer first.
+// Answering returns a configuration that calls answer for each request before it sends the request.
 func Answering(cfg *rest.Config, answer Answer) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -41,7 +41,7 @@ func Status(code int, reason, message string) *http.Response {
 		resp.Header.Set("Content-Type", "text/html")
 		return resp
 	}
-	body, _ := json.Marshal(metav1.Status{ // of strings and a number, which can't fail
+	body, _ := json.Marshal(metav1.Status{ // strings and a number: this can't fail
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure, Reason: metav1.StatusReason(reason), Message: message, Code: int32(code), //nolint:gosec // an HTTP status
 	})

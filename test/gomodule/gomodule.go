@@ -1,9 +1,9 @@
-// Package gomodule gets released Go modules as they are, for what reads their
-// files: real CRDs and real API types. They are not dependencies, since
-// a module can't require two versions of another, and must not grow for a test.
+// Package gomodule gets the files of released Go modules, for tests that read
+// real CRDs and real API types. go.mod does not require these modules, since
+// a module can't require two versions of another one, and must not grow for a test.
 //
-// It needs the go command, whose module cache has them with their checksum. It
-// refuses to go anywhere else.
+// It needs the go command, and reads the module cache, where the go command has
+// verified the checksums. It uses no other source.
 package gomodule
 
 import (
@@ -17,10 +17,10 @@ import (
 	"strings"
 )
 
-// Dir is the folder in the module cache of a module, given as path@version. It
-// is downloaded when it is not there yet, and not to be written to.
+// Dir returns the folder of a module in the module cache. module is path@version.
+// Dir downloads a module that is missing. The caller must not write to the folder.
 func Dir(ctx context.Context, module string) (string, error) {
-	// Where no go.mod and no workspace has a say in it.
+	// In an empty folder, no go.mod and no go.work changes what is downloaded.
 	dir, err := os.MkdirTemp("", "godwit-module-")
 	if err != nil {
 		return "", fmt.Errorf("make a folder to download from: %w", err)
@@ -33,7 +33,7 @@ func Dir(ctx context.Context, module string) (string, error) {
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err = command.Run()
 	var got struct{ Dir, Error string }
-	_ = json.Unmarshal(stdout.Bytes(), &got) // there is none when go itself failed
+	_ = json.Unmarshal(stdout.Bytes(), &got) // stdout is empty if go itself failed
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)

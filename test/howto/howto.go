@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Guide is a guide with what its reader replaces and has.
+// Guide is a guide, with the values and the environment of its reader.
 type Guide struct {
 	// File has the text, in Markdown.
 	File string
-	// Placeholders are the words in capitals that a reader replaces, and by what.
+	// Placeholders has the value for each word in capitals that a reader replaces.
 	Placeholders map[string]string
-	// Dir is where the reader is, and Env the environment of the shell.
+	// Dir is the working directory of the shell, and Env its environment.
 	Dir string
 	Env []string
 }

@@ -12,7 +12,7 @@ import (
 // mark is printed after each command.
 const mark = "---- end of command ----"
 
-// shell is one session, in which a command sees the variables of those before it.
+// shell is one session: a command sees the variables that earlier commands have set.
 type shell struct {
 	command *exec.Cmd
 	input   io.WriteCloser
@@ -37,7 +37,8 @@ func startShell(ctx context.Context, dir string, env []string) (*shell, error) {
 	return s, nil
 }
 
-// run returns what a command prints on stdout and stderr. The braces keep it from reading the commands that follow as its input.
+// run runs a command, and returns what it prints on stdout and stderr. The input of the command is /dev/null, because it would
+// read the commands that follow.
 func (s *shell) run(command string) (string, error) {
 	if _, err := fmt.Fprintf(s.input, "{ %s\n} </dev/null\nprintf '\\n%s\\n'\n", command, mark); err != nil {
 		return "", fmt.Errorf("run `%s`: %w", command, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/test/gomodule"
 )
 
-// modelled has CRDs of our own writing, of kinds whose CRDs are in no module that can be required.
+// modelled has CRDs that this project wrote, for kinds whose CRDs are in no module that go.mod can require.
 //
 //go:embed testdata/crds/*.yaml
 var modelled embed.FS
@@ -24,9 +24,8 @@ var modelled embed.FS
 // same version.
 const ocmTypes = "open-cluster-management.io/api@v1.3.0"
 
-// InstallCRDs installs the CRDs of a hub, which may be the global hub: those of Open Cluster Management, of
-// the kinds that move with a cluster, and of ManagedClusterMigrations. Those in without, by their names, are
-// left out.
+// InstallCRDs installs the CRDs of a hub, which may be the global hub: the CRDs of Open Cluster Management, of
+// the kinds that move with a cluster, and of ManagedClusterMigrations. without has the names of CRDs to leave out.
 func InstallCRDs(ctx context.Context, config *rest.Config, without ...string) error {
 	crds, err := modelledCRDs()
 	if err != nil {

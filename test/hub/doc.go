@@ -1,3 +1,3 @@
-// Package hub has what tests and the demo of moves between hubs need: the CRDs of a hub. Its tests are on
-// real API servers.
+// Package hub has the CRDs of a hub and a broker, for the tests and the demo of moves between hubs. Its tests
+// use real API servers.
 package hub

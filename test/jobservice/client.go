@@ -14,11 +14,11 @@ import (
 
 // Client is a client of the service, as the author of a provider has it.
 type Client struct {
-	// URL is where the service listens.
+	// URL is the address of the service.
 	URL string
 }
 
-// AnswerError is an answer of the service that is no success.
+// AnswerError is an answer of the service without a code of success.
 type AnswerError struct {
 	Method, Path, Status, Text string
 	Code                       int
@@ -34,10 +34,10 @@ func Answered(err error, code int) bool {
 	return errors.As(err, &answer) && answer.Code == code
 }
 
-// connections are kept open for as many requests as a provider has in flight. Go keeps two by default.
+// connections keeps a connection open for each request that a provider has in flight. Go keeps two by default.
 var connections = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
-// maxAnswer is more than a page of databases has.
+// maxAnswer is larger than a page of databases.
 const maxAnswer = 1 << 20 // bytes
 
 func (c Client) send(ctx context.Context, method, path string, body, into any) error {
@@ -95,7 +95,7 @@ func (c Client) Operation(ctx context.Context, id string) (o Operation, err erro
 	return o, err
 }
 
-// OperationOf finds the operation that was begun with a token.
+// OperationOf finds the operation whose request had the token.
 func (c Client) OperationOf(ctx context.Context, token string) (o Operation, err error) {
 	err = c.send(ctx, http.MethodGet, "/operations?token="+url.QueryEscape(token), nil, &o)
 	return o, err

@@ -1,7 +1,7 @@
 // Package jobservice is an external system for tests: an HTTP service in a process of its own that creates and deletes databases
 // asynchronously, as cloud services do. It can lose requests and answers, refuse, hang, and answer nonsense.
 //
-// A program that imports it calls [Main] first, and [Start] starts that program again as the service.
+// A program that imports the package calls [Main] first, and [Start] starts that program again as the service.
 //
 //	POST   /databases          202 {"operation": id}, 409 if there is one with the name
 //	GET    /databases          200 [{...}], one page; ?after=ID is the next one
@@ -13,5 +13,5 @@
 //	PUT    /control            sets [Control]
 //	GET    /requests           200 {"POST /databases": 1}: how many arrived, by pattern
 //
-// Read service.go for what it does, fault.go for what goes wrong, process.go for how it is started. client.go is a client.
+// service.go is the service, fault.go makes requests fail, process.go starts the service, and client.go is a client.
 package jobservice

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// FaultKind is what goes wrong.
+// FaultKind says how a request fails.
 type FaultKind string
 
 // Kinds of faults.
@@ -24,12 +24,12 @@ const (
 	Unavailable FaultKind = "Unavailable"
 )
 
-// Fault befalls requests.
+// Fault makes requests fail.
 type Fault struct {
 	Kind FaultKind `json:"kind"`
-	// Pattern is that of the requests, such as POST /databases.
+	// Pattern is the pattern of the requests, such as POST /databases.
 	Pattern string `json:"pattern"`
-	// Times is to how many of them; 0 means all.
+	// Times is the number of requests that fail; 0 means all.
 	Times int `json:"times,omitempty"`
 }
 
@@ -42,7 +42,7 @@ func (s *service) takeFault(pattern string) Fault {
 		}
 		if f.Times > 0 {
 			if f.Times--; f.Times == 0 {
-				f.Times = -1 // Used up.
+				f.Times = -1 // The fault is used up.
 			}
 		}
 		return *f
@@ -50,7 +50,7 @@ func (s *service) takeFault(pattern string) Fault {
 	return Fault{}
 }
 
-// before reports whether the request is not carried out.
+// before reports whether the request fails before the service carries it out.
 func (f Fault) before() bool { return f.Kind == Lose || f.Kind == Conflict || f.Kind == Unavailable }
 
 func (f Fault) answer(w http.ResponseWriter, r *http.Request) {

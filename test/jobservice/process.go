@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// variable makes a program the service.
+// variable is the environment variable that makes a program run as the service.
 const variable = "GODWIT_JOBSERVICE"
 
-// Main is the service, if this process was started by [Start], and then it does not return before the service ends. The main
-// function of each program that calls Start calls it first.
+// Main runs the service if [Start] started this process, and then it does not return. The main function of each program that
+// calls Start calls Main first.
 func Main() {
 	if os.Getenv(variable) == "" {
 		return
@@ -31,7 +31,7 @@ func Main() {
 	os.Exit(1) //nolint:forbidigo // This is the main function of another process.
 }
 
-// serve ends with its standard input, so that the service dies with the process that has started it.
+// serve returns when its standard input ends, so that the service ends with the process that started it.
 func serve() error {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0") //nolint:forbidigo // This is the main function of another process.
 	if err != nil {
@@ -50,7 +50,7 @@ func serve() error {
 
 // Process is a running service.
 type Process struct {
-	// URL is where it listens.
+	// URL is the address of the service.
 	URL string
 
 	command *exec.Cmd
@@ -91,7 +91,7 @@ func StartProgram(ctx context.Context, program string) (*Process, error) {
 	return p, nil
 }
 
-// Stop kills the service: it has nothing to lose. A signal from the terminal may have ended it before.
+// Stop kills the service, which keeps no data. A signal from the terminal may have ended it before.
 func (p *Process) Stop() error {
 	err := p.command.Process.Signal(syscall.SIGKILL)
 	_ = p.input.Close()

@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// Database is what the service has.
+// Database is a database of the service.
 type Database struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name"`
 	Size int    `json:"size"`
-	// Token proves who has created it.
+	// Token identifies the client that created the database.
 	Token string `json:"token,omitempty"`
 	// State is Ready or Deleting.
 	State string `json:"state,omitempty"`
@@ -43,9 +43,9 @@ type Operation struct {
 type Control struct {
 	// Hold keeps operations running and databases Deleting. Otherwise both end at the next request.
 	Hold bool `json:"hold,omitempty"`
-	// Fail has operations fail with the message.
+	// Fail makes operations fail with the message.
 	Fail string `json:"fail,omitempty"`
-	// Faults befall requests. Each befalls its number of requests.
+	// Faults make requests fail. Each has its own number of requests.
 	Faults []Fault `json:"faults,omitempty"`
 }
 
@@ -60,7 +60,7 @@ type service struct {
 	databases  map[string]*Database
 	operations map[string]*Operation
 	requests   map[string]int
-	// running and deleting have not ended, so that a request takes as long with many databases as with few.
+	// running and deleting have what has not ended, so that a request takes as long with many databases as with few.
 	running  []*Operation
 	deleting []string
 }
@@ -85,7 +85,7 @@ func New() http.Handler {
 	return mux
 }
 
-// serve counts the request, and lets a fault befall it or its answer.
+// serve counts the request and handles it, unless a fault makes the request or its answer fail.
 func (s *service) serve(w http.ResponseWriter, r *http.Request, pattern string, handle func(*http.Request) (int, any)) {
 	s.mu.Lock()
 	s.requests[pattern]++
@@ -95,7 +95,7 @@ func (s *service) serve(w http.ResponseWriter, r *http.Request, pattern string, 
 		fault.answer(w, r)
 		return
 	}
-	s.settle()
+	s.endPending()
 	code, body := handle(r)
 	data, err := json.Marshal(body)
 	s.mu.Unlock()
@@ -111,8 +111,8 @@ func (s *service) serve(w http.ResponseWriter, r *http.Request, pattern string, 
 	_, _ = w.Write(data)
 }
 
-// settle ends what may end.
-func (s *service) settle() {
+// endPending ends running operations and pending deletions, unless Control.Hold keeps them.
+func (s *service) endPending() {
 	if s.control.Hold {
 		return
 	}

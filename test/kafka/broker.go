@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// clusterID is what the storage tool expects: 16 bytes in base64 of URLs.
+	// clusterID has the form that the storage tool expects: 16 bytes in URL-safe base64.
 	clusterID = "Z29kd2l0LXRlc3Qta2Fma2"
-	// started is what the broker logs when it serves. It listens before.
+	// started is the text that the broker logs when it serves. It listens earlier.
 	started = "Kafka Server started"
 )
 
@@ -60,16 +60,16 @@ func Start(ctx context.Context, o Options) (*Broker, error) {
 	return b, nil
 }
 
-// Address is the host and the port for clients. It stays the same across restarts.
+// Address returns the host and the port for clients. It stays the same across restarts.
 func (b *Broker) Address() string { return b.address }
 
-// DataDir has everything that the broker stores, and LogFile what it prints.
+// DataDir returns the folder with all data that the broker stores.
 func (b *Broker) DataDir() string { return filepath.Join(b.dir, "data") }
 
-// LogFile has what the broker prints.
+// LogFile returns the path of the file with the output of the broker.
 func (b *Broker) LogFile() string { return filepath.Join(b.dir, "kafka.log") }
 
-// PID is the number of the broker's process.
+// PID returns the ID of the broker's process.
 func (b *Broker) PID() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -148,14 +148,14 @@ func (b *Broker) configure(o Options) error {
 		"inter.broker.listener.name=CLIENTS",
 		"listener.security.protocol.map=CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT",
 		"log.dirs=" + b.DataDir(),
-		// Its own topics have a replica on the only broker.
+		// Kafka's own topics can have only one replica, because there is one broker.
 		"offsets.topic.replication.factor=1",
 		"offsets.topic.num.partitions=1",
 		"transaction.state.log.replication.factor=1",
 		"transaction.state.log.min.isr=1",
 		// The first consumer of a group does not wait for others.
 		"group.initial.rebalance.delay.ms=0",
-		// A topic exists only if our code has created it.
+		// A topic exists only if the code under test has created it.
 		"auto.create.topics.enable=false",
 	}, o.Properties...)
 	if err := os.WriteFile(b.config(), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {

@@ -14,7 +14,7 @@ var ErrMissing = errors.New("find Apache Kafka")
 // Required reports whether a missing broker is a failure, as in CI.
 func Required() bool { return os.Getenv("CI") == "true" }
 
-// installation is where the parts of the broker are.
+// installation has the paths of the broker's parts.
 type installation struct {
 	java string
 	// classpath names all jars of a folder.
@@ -42,7 +42,7 @@ func find() (installation, error) {
 	}
 }
 
-// command runs a class of Kafka. 256 MB of heap are enough for a test, and Kafka's own default of 1 GB is not.
+// command returns a command that runs a class of Kafka with 256 MB of heap, which are enough for a test. Kafka's own default is 1 GB.
 func (i installation) command(class string, args ...string) *exec.Cmd {
 	return exec.Command(i.java, append([]string{
 		"-Xmx256m", "-Xms64m", "-XX:+UseSerialGC",

@@ -15,7 +15,7 @@ var (
 	identified = regexp.MustCompile(`\b(?:id|name)="([^"]+)"`)
 )
 
-// anchors are those of a Markdown document.
+// anchors returns the anchors of a Markdown document.
 func anchors(source []byte) map[string]bool {
 	found := map[string]bool{}
 	walk(source, func(node ast.Node) {
@@ -31,7 +31,7 @@ func anchors(source []byte) map[string]bool {
 	return found
 }
 
-// anchor is the name that GitHub gives to a heading.
+// anchor returns the name that GitHub gives to a heading.
 func anchor(heading string) string {
 	return strings.ReplaceAll(unnamed.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 }

@@ -48,7 +48,7 @@ func Open(ctx context.Context, root string) (*Repository, error) {
 	r := &Repository{root: root, files: map[string]bool{}, folders: map[string]bool{".": true}, known: map[string]map[string]bool{}}
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(name))); err != nil {
-			continue // it is deleted, and git does not know yet
+			continue // the user deleted the file without `git rm`
 		}
 		r.files[name] = true
 		for folder := path.Dir(name); !r.folders[folder]; folder = path.Dir(folder) {
@@ -58,7 +58,7 @@ func Open(ctx context.Context, root string) (*Repository, error) {
 	return r, nil
 }
 
-// Markdown are the files with links to check. Those below testdata are of tests.
+// Markdown returns the files with links to check. It leaves out the files below testdata.
 func (r *Repository) Markdown() (names []string) {
 	for name := range r.files {
 		if path.Ext(name) == ".md" && !strings.Contains("/"+name, "/testdata/") {
@@ -96,7 +96,7 @@ type link struct {
 var (
 	// inHTML finds links in HTML.
 	inHTML = regexp.MustCompile(`\b(?:href|src|srcset)="([^"]*)"`)
-	// unresolved finds what is meant as a link by reference, and has no reference.
+	// unresolved finds a link by reference, [text][name], whose name no line of the file defines.
 	unresolved = regexp.MustCompile(`\]\[[^\]\s][^\]]*\]`)
 )
 
@@ -125,7 +125,7 @@ func find(source []byte) (links []link) {
 	return links
 }
 
-// seen is the text of a paragraph without its code.
+// seen returns the text of a paragraph without its code.
 func seen(paragraph ast.Node, source []byte) string {
 	var all strings.Builder
 	for n := paragraph.FirstChild(); n != nil; n = n.NextSibling() {

@@ -20,7 +20,7 @@ func walk(source []byte, visit func(ast.Node)) {
 	})
 }
 
-// words are what a reader sees of a heading.
+// words returns the text of a heading as a reader sees it.
 func words(node ast.Node, source []byte) string {
 	var seen strings.Builder
 	_ = ast.Walk(node, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -39,7 +39,7 @@ func words(node ast.Node, source []byte) string {
 	return seen.String()
 }
 
-// raw is the HTML of a node.
+// raw returns the HTML of a node.
 func raw(node ast.Node, source []byte) string {
 	switch n := node.(type) {
 	case *ast.RawHTML:

@@ -16,7 +16,7 @@ type cast struct {
 	events []event
 }
 
-// header has no time of the run: two runs differ in as little as possible.
+// header has no time of the run, so that two recordings differ as little as possible.
 type header struct {
 	Version int               `json:"version"`
 	Width   int               `json:"width"`

@@ -3,10 +3,10 @@
 //	recording [-cols N] [-rows N] [-cast FILE] [-svg FILE] COMMAND...
 //	recording -render [-cast FILE] [-svg FILE]
 //
-// The asciicast has the run as it was, with its times. The SVG is rendered from the asciicast alone, and the same asciicast
-// gives the same bytes: idle times are cut, lines that come at once appear one after the other, and the whole is as long as
-// a reader stays. It has no script and no reference to another file, follows the colour scheme of the reader, and shows the
-// end to a reader who prefers no motion.
+// The asciicast has the run with its real times. The SVG is rendered from the asciicast alone, and the same asciicast gives the
+// same bytes. The SVG cuts idle times, shows lines that come at once one after the other, and lasts half a minute at most. It
+// has no script and no reference to another file, follows the colour scheme of the reader, and shows the end to a reader who
+// prefers no motion.
 //
 // # Reading order
 //

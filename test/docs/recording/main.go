@@ -10,7 +10,7 @@ import (
 	"os/signal"
 )
 
-// largest is how many bytes the SVG may have: a README loads it.
+// largest is the limit of the SVG's size in bytes, because a README loads it.
 const largest = 300 << 10
 
 type options struct {
@@ -59,7 +59,7 @@ func run(ctx context.Context, o options, command []string) error {
 			return err
 		}
 	}
-	// The times of the file are rounded, so that the SVG comes from the file and not from the run.
+	// The file has rounded times. The SVG is rendered from the file, so that -render gives the same bytes.
 	c, err := readCast(text.Bytes())
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.cast, err)

@@ -12,9 +12,9 @@ const (
 	line = 100 * time.Millisecond
 	// part is the time between two other outputs.
 	part = 60 * time.Millisecond
-	// redrawn is how long a row of outputs lasts at most that are drawn over each other: a bar.
+	// redrawn is the longest time of a bar, a series of outputs that are drawn over each other.
 	redrawn = 4 * time.Second
-	// length is how long the SVG lasts at most, with hold.
+	// length is the longest time of the SVG, with hold.
 	length = 28 * time.Second
 	// hold is the time of the end, before the SVG begins again.
 	hold = 4 * time.Second
@@ -67,7 +67,7 @@ func shortened(events []event) (short []event) {
 		var last time.Duration
 		for n, e := range events[i:end] {
 			at := began - cut + time.Duration(float64(e.at-began)*factor)
-			// The last one ends the bar, and an output with more lines than one has text above it.
+			// The last output ends the bar, and an output of several lines has text above the bar: keep both.
 			if n > 0 && n < end-i-1 && at-last < 100*time.Millisecond && strings.Count(e.text, "\n") < 2 {
 				continue
 			}

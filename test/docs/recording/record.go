@@ -15,10 +15,10 @@ import (
 	"github.com/creack/pty"
 )
 
-// longest is how long a command may run.
+// longest is the time after which a command is ended.
 const longest = 15 * time.Minute
 
-// record runs a command on a terminal. A command that fails is no recording.
+// record runs a command on a terminal, and records its output. It returns an error if the command fails.
 func record(ctx context.Context, cols, rows int, program string, args ...string) (cast, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
@@ -45,7 +45,7 @@ func record(ctx context.Context, cols, rows int, program string, args ...string)
 	return c, nil
 }
 
-// environment is that of this process, on a terminal with colours.
+// environment returns the environment of this process, for a terminal with colours.
 func environment(terminal map[string]string) (env []string) {
 	for _, e := range os.Environ() {
 		if name, _, _ := strings.Cut(e, "="); name != "NO_COLOR" && terminal[name] == "" {
@@ -58,7 +58,7 @@ func environment(terminal map[string]string) (env []string) {
 	return env
 }
 
-// last is the end of the output.
+// last returns the last line of the output.
 func (c cast) last() string {
 	var all strings.Builder
 	for _, e := range c.events {
@@ -68,7 +68,7 @@ func (c cast) last() string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// recorder hands on whole characters.
+// recorder passes whole characters to add, because a read may end within a character.
 type recorder struct {
 	add  func(string)
 	rest []byte

@@ -8,15 +8,15 @@ import (
 	"github.com/hinshun/vt10x"
 )
 
-// tallest is how many rows the terminal has on which a recording is played. Nothing leaves it, so that a row is a line of the
-// output; the SVG shows the last ones.
+// tallest is the number of rows of the terminal on which a recording is played. No line scrolls out of it, so that each row is
+// a line of the output. The SVG shows the last rows.
 const tallest = 500
 
 // shown is the text of a row during a time.
 type shown struct {
 	row      int
 	cells    []vt10x.Glyph
-	from, to time.Duration // to is 0 for what is there in the end
+	from, to time.Duration // to is 0 for text that stays to the end
 }
 
 // scroll is the first row of the window since a time.
@@ -63,7 +63,7 @@ func play(c cast) (f film, err error) {
 	return f, nil
 }
 
-// set is what a row shows from now on.
+// set sets the text of a row from a time on.
 func (f *film) set(current map[int]int, row int, cells []vt10x.Glyph, at time.Duration) {
 	if i, ok := current[row]; ok {
 		if slices.Equal(f.lines[i].cells, cells) {
@@ -75,7 +75,7 @@ func (f *film) set(current map[int]int, row int, cells []vt10x.Glyph, at time.Du
 	f.lines = append(f.lines, shown{row: row, cells: cells, from: at})
 }
 
-// cells are those of a row, without the blanks at its end.
+// cells returns the cells of a row, without the blanks at its end.
 func cells(terminal vt10x.Terminal, row, cols int) []vt10x.Glyph {
 	all := make([]vt10x.Glyph, cols)
 	end := 0

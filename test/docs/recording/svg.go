@@ -14,7 +14,7 @@ import (
 	"github.com/hinshun/vt10x"
 )
 
-// Sizes in pixels: of a character, of a row, and around all.
+// Sizes in pixels.
 const (
 	charWidth = 8.4
 	rowHeight = 18
@@ -22,11 +22,11 @@ const (
 	bar       = 34 // with the title
 )
 
-// full, shade and others are the characters of progress bars, and how dark they are. They are drawn, because fonts have gaps
-// between them.
+// blocks has the opacity of each character of a progress bar. The SVG draws them as rectangles, because fonts have gaps between
+// them.
 var blocks = map[rune]float64{'█': 1, '▓': .75, '▒': .5, '░': .22}
 
-// colors are the classes of the colours of ANSI. The rest of the 256 is left at the colour of text.
+// colors has the class of each ANSI colour. The rest of the 256 colours have the colour of text.
 var colors = map[vt10x.Color]string{
 	vt10x.Black: "k", vt10x.Red: "r", vt10x.Green: "g", vt10x.Yellow: "y", vt10x.Blue: "b", vt10x.Magenta: "m", vt10x.Cyan: "c", vt10x.LightGrey: "f",
 	vt10x.DarkGrey: "f", vt10x.LightRed: "r", vt10x.LightGreen: "g", vt10x.LightYellow: "y", vt10x.LightBlue: "b", vt10x.LightMagenta: "m",
@@ -41,7 +41,7 @@ text{fill:currentColor;white-space:pre}.w{fill:var(--w);stroke:var(--e)}.t{fill:
 .r{fill:#ff7b72}.g{fill:#3fb950}.y{fill:#d29922}.b{fill:#79c0ff}.m{fill:#d2a8ff}.c{fill:#7cd3e4}.f{fill:#9198a1}rect.p{fill:#56b6c9}}
 `
 
-// still shows the end to a reader who prefers no motion.
+// still is the style that shows the end to a reader who prefers no motion.
 const still = "@media(prefers-reduced-motion:reduce){.a,.v{animation:none!important}.z{visibility:visible}.v{transform:translateY(%dpx)}}\n"
 
 // render writes the SVG of a recording. The window has the rows of the terminal.
@@ -73,7 +73,7 @@ func render(c cast) ([]byte, error) {
 	return d.out.Bytes(), nil
 }
 
-// end is when the last thing happens.
+// end returns the time of the last change.
 func (f film) end() time.Duration {
 	last := slices.MaxFunc(f.lines, func(a, b shown) int { return cmp.Compare(a.from, b.from) })
 	return last.from
@@ -85,7 +85,7 @@ type drawing struct {
 	out   bytes.Buffer
 }
 
-// interval is when a line is seen.
+// interval is the time in which a line is visible.
 type interval struct{ from, to time.Duration }
 
 // style writes the animations: one for each time in which lines are seen, and one for the window.
@@ -188,7 +188,7 @@ func pieces(cells []vt10x.Glyph) (all []piece) {
 	return all
 }
 
-// apart tells whether a character begins a new piece: after two blanks, and where a font may have another width.
+// apart reports whether a character begins a new piece: after two blanks, and where a font may have another width.
 func apart(text string, next rune) bool {
 	last, _ := utf8.DecodeLastRuneInString(text)
 	_, drawnLast := blocks[last]

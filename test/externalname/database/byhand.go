@@ -19,8 +19,8 @@ import (
 	"github.com/godwit-dev/godwit/test/jobservice"
 )
 
-// SetupByHand adds a controller of the same kind that is written on crossplane-runtime alone. It has what authors write, and none
-// of the guards of package crossplane: the external name is the ID of the operation until Observe knows the GUID.
+// SetupByHand adds a controller of the same kind that is written on crossplane-runtime alone, as authors write it. It has no
+// guards of package crossplane: the external name is the ID of the operation until Observe knows the GUID.
 func SetupByHand(m manager.Manager, c jobservice.Client, o xpcontroller.Options, further ...managed.ReconcilerOption) error {
 	name := managed.ControllerName(Kind.GroupKind().String())
 	connector := managed.TypedExternalConnectorFn[*Database](func(context.Context, *Database) (managed.TypedExternalClient[*Database], error) {
@@ -42,7 +42,7 @@ func SetupByHand(m manager.Manager, c jobservice.Client, o xpcontroller.Options,
 		Complete(ratelimiter.NewReconciler(name, reconciler, o.GlobalRateLimiter))
 }
 
-// operationPrefix is that of the IDs of operations.
+// operationPrefix begins the IDs of operations.
 const operationPrefix = "op-"
 
 type byHand struct {

@@ -48,7 +48,7 @@ func Resource(c jobservice.Client) crossplane.Resource[*Database, string, jobser
 	}
 }
 
-// Export has manifests for the databases of the service, in a namespace.
+// Export exports manifests for the databases of the service, in a namespace.
 func Export(c jobservice.Client, namespace string) export.Kind {
 	return export.Of(Resource(c), export.Options[*Database, jobservice.Database]{
 		New: func() *Database {
@@ -100,7 +100,7 @@ func (s system) get(ctx context.Context, id string) (jobservice.Database, error)
 	return d, missing(err, crossplane.ErrNotFound)
 }
 
-// create does not know whether a database will exist after a 5xx, an answer that is no JSON, and no answer at all.
+// create returns ErrOutcomeUnknown after a 5xx, an answer that is not JSON, or no answer: the database may exist.
 func (s system) create(ctx context.Context, d *Database) (crossplane.Created[string], error) {
 	operation, err := s.Create(ctx, wanted(d))
 	var answer *jobservice.AnswerError

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of the kind. Its CRD is in package test/jobservice/provider.
+// GroupVersion is the group and the version of the kind. Its CRD is in package test/jobservice/provider.
 var GroupVersion = schema.GroupVersion{Group: "jobs.example.org", Version: "v1"}
 
 // Kind is the kind of [Database].

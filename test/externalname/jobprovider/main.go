@@ -1,7 +1,7 @@
 // Command jobprovider is the provider of the job service, as a process for the demo and for benchmarks. It also is the job service
 // itself, if package jobservice starts it.
 //
-// `jobprovider run` runs the controller until its standard input ends, so that it ends with the process that has started it.
+// `jobprovider run` runs the controller until its standard input ends, so that it ends with the process that started it.
 // `jobprovider export` prints manifests that import all databases.
 package main
 

@@ -1,4 +1,4 @@
-// Package kinds has the external names of the kinds that the tests of this module manage and that differ from those of
+// Package kinds has the external names of the kinds that only the tests of this module manage, beside the kinds of
 // examples/provider-ldap. The reference of external names shows them.
 package kinds
 
@@ -27,7 +27,7 @@ var HybridExceptions = []crossplane.Exception{
 	{Rule: crossplane.RuleNameFromCreate, Reason: "The mail is known after the first observation only."},
 }
 
-// Descriptions are what the reference says about the kinds.
+// Descriptions returns the descriptions of the kinds for the reference.
 func Descriptions() []crossplane.Description {
 	return []crossplane.Description{
 		describe(database.Kind, database.Names.Codec.Describe()),

@@ -1,3 +1,3 @@
-// Package e2e tests the migration of managed clusters with the servers of others: Apache Kafka, and the registration
+// Package e2e tests the migration of managed clusters with the servers of other projects: Apache Kafka, and the registration
 // controllers and agents of Open Cluster Management. `make e2e-hub` runs it.
 package e2e

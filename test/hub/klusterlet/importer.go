@@ -22,11 +22,11 @@ type Importer struct {
 	client.Client
 	// Server is the address of the hub.
 	Server string
-	// Kubeconfig is the bootstrap kubeconfig of the hub; unless set, one with a token that no API server accepts.
+	// Kubeconfig is the bootstrap kubeconfig of the hub. The default has a token that no API server accepts.
 	Kubeconfig []byte
 	// BootstrapNamespace has the bootstrap secrets of other hubs.
 	BootstrapNamespace string
-	// Freezes means that the controller is one of backplane 5.0 or later, which does not change
+	// Freezes means that the controller acts as in backplane 5.0 and later: it does not change
 	// the klusterlet of a cluster whose automatic import is disabled.
 	Freezes bool
 }
@@ -62,7 +62,7 @@ func (i Importer) Configure(ctx context.Context, mc *clusterv1.ManagedCluster) (
 	return work, i.Update(ctx, work)
 }
 
-// manifests are the bootstrap secrets of the hub, and of those that the KlusterletConfig adds.
+// manifests returns the bootstrap secrets of the hub, and of the hubs that the KlusterletConfig adds.
 func (i Importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) ([]workv1.Manifest, error) {
 	own, err := i.kubeconfig()
 	if err != nil {

@@ -41,15 +41,15 @@ type Klusterlet struct {
 	Source, Target Importer
 	// Unreachable means that the cluster can't reach the target hub.
 	Unreachable bool
-	// Denied is why the target hub denies the CertificateSigningRequest of the cluster; empty if it
-	// approves it.
+	// Denied is the reason for which the target hub denies the CertificateSigningRequest of the cluster. If it is empty, the
+	// target hub approves the request.
 	Denied string
-	// Tick is how often the agents act in Run; 250 ms unless set.
+	// Tick is the time between two passes of the agents in Run; 250 ms unless set.
 	Tick time.Duration
-	// RenewEvery is how often the agents renew the lease of the cluster; with every pass unless set.
+	// RenewEvery is the time after which the agents renew the lease of the cluster; unless set, they renew it with every pass.
 	RenewEvery time.Duration
-	// Join registers the cluster at a hub with its bootstrap kubeconfig. Without it, the cluster is registered as soon as its agents
-	// decide so, and at the source hub from the start.
+	// Join registers the cluster at a hub with its bootstrap kubeconfig. Without Join, the cluster is registered at the source hub
+	// from the start, and at another hub as soon as its agents choose it.
 	Join func(ctx context.Context, kubeconfig []byte) error
 
 	passes sync.Mutex // held during a pass
@@ -58,7 +58,7 @@ type Klusterlet struct {
 	renewed     time.Time
 
 	mutex sync.Mutex // of the following
-	// hub is where the cluster is registered, and renewals is how often it has renewed its lease there.
+	// hub is the hub at which the cluster is registered. renewals counts the renewals of its lease there.
 	hub      client.Client
 	renewals int
 	// applied is the last ManifestWork that the agents have applied.
@@ -72,7 +72,7 @@ type appliedWork struct {
 	generation int64
 }
 
-// defaultTick is short, and few enough requests for some clusters on one machine.
+// defaultTick keeps tests short. A few clusters with this tick do not overload one machine.
 const defaultTick = 250 * time.Millisecond
 
 // Run simulates the agents until the context ends.
@@ -95,14 +95,14 @@ func IsTransient(err error) bool {
 	return transient || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
 }
 
-// Hub is where the cluster is registered: the client of the source, of the target, or nil.
+// Hub returns the hub at which the cluster is registered: the client of the source, of the target, or nil.
 func (k *Klusterlet) Hub() client.Client {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return k.hub
 }
 
-// Renewals is how often the cluster has renewed its lease at the hub where it is registered.
+// Renewals returns how often the cluster has renewed its lease at the hub where it is registered.
 func (k *Klusterlet) Renewals() int {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -122,7 +122,7 @@ func (k *Klusterlet) set(change func()) {
 	change()
 }
 
-// Pass reads both hubs once, and does what the agents and the import controllers do then.
+// Pass reads both hubs once, and acts as the agents and the import controllers do.
 func (k *Klusterlet) Pass(ctx context.Context) error {
 	k.passes.Lock()
 	defer k.passes.Unlock()
@@ -227,7 +227,7 @@ func (k *Klusterlet) join(ctx context.Context, hub Importer) error {
 	return nil
 }
 
-// request creates a CertificateSigningRequest on the target hub, and denies it as a policy there does.
+// request creates a CertificateSigningRequest on the target hub, and denies it as a policy of the hub would.
 func (k *Klusterlet) request(ctx context.Context, mc *clusterv1.ManagedCluster) error {
 	csr, err := NewSigningRequest(k.Name+"-"+string(mc.UID)[:8], k.Name)
 	if err != nil {
@@ -240,8 +240,8 @@ func (k *Klusterlet) request(ctx context.Context, mc *clusterv1.ManagedCluster) 
 	return k.Target.SubResource("approval").Update(ctx, csr)
 }
 
-// NewSigningRequest returns what the agent of a cluster creates to get a certificate, with a new key that
-// nothing keeps.
+// NewSigningRequest returns the CertificateSigningRequest with which the agent of a cluster requests a certificate. It uses a
+// new key and does not keep it.
 func NewSigningRequest(name, clusterName string) (*certificatesv1.CertificateSigningRequest, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -39,7 +39,7 @@ func StartAccounts(ctx context.Context, global, cluster *Hub, namespace string) 
 	if err != nil {
 		return nil, err
 	}
-	// It ends at once where the kind is not served.
+	// The agent ends at once if the kind is not served.
 	if err := p.Await(ctx, "managed-serviceaccount to start", func(context.Context) error {
 		text, err := os.ReadFile(log)
 		if err != nil {

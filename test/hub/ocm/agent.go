@@ -15,10 +15,10 @@ import (
 	"github.com/godwit-dev/godwit/test/process"
 )
 
-// restartDelay is how long the kubelet that is played waits before it restarts an agent.
+// restartDelay is the time after which the simulated kubelet restarts an agent.
 const restartDelay = 500 * time.Millisecond
 
-// Cluster is a managed cluster: its registration agent, and what is played around it.
+// Cluster is a managed cluster: its real registration agent, and the simulated programs around it.
 type Cluster struct {
 	Name string
 
@@ -33,27 +33,27 @@ type Cluster struct {
 	unreachable []string
 	agent       *process.Process
 	applied     appliedWork
-	// restarts counts the ends of the agent, of which some are due to a change of its configuration.
+	// restarts counts the ends of the agent, including those after a change of its configuration.
 	restarts int
 
-	stopping   chan struct{} // closed when no agent is to be started any more
+	stopping   chan struct{} // closed by Stop: do not start another agent
 	endAgents  func()        // closes stopping
-	kubelet    chan struct{} // closed when no agent is started any more
+	kubelet    chan struct{} // closed when keepAgent has returned
 	klusterlet *loop
 }
 
-// Restarts is how often the agent has ended.
+// Restarts returns how often the agent has ended.
 func (c *Cluster) Restarts() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.restarts
 }
 
-// LogFile has what the agent prints.
+// LogFile returns the path of the file with the output of the agent.
 func (c *Cluster) LogFile() string { return filepath.Join(c.dir, "agent.log") }
 
-// CutOff makes a hub unreachable for the cluster: its kubeconfigs for that server get a proxy that is closed. It has an
-// effect on kubeconfigs that the cluster gets afterwards.
+// CutOff makes a hub unreachable for the cluster: kubeconfigs for the hub that the cluster gets afterwards have a proxy that
+// does not listen.
 func (c *Cluster) CutOff(h *Hub) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *Cluster) Stop() error {
 	return err
 }
 
-// keepAgent plays the kubelet.
+// keepAgent simulates the kubelet: it restarts an agent that has ended.
 func (c *Cluster) keepAgent() {
 	defer close(c.kubelet)
 	for {
@@ -151,15 +151,15 @@ func (c *Cluster) startAgent() error {
 	return err
 }
 
-// closedProxy is on a port that no process listens on, since only the system's administrator may.
+// closedProxy has a port on which no process listens, since only the system's administrator may listen on it.
 const closedProxy = "http://127.0.0.1:1"
 
-// appliedWork is the last ManifestWork that the klusterlet has applied, and of which hub.
+// appliedWork identifies the last ManifestWork that the klusterlet has applied, and its hub.
 type appliedWork struct {
 	server     string
 	uid        types.UID
 	generation int64
 }
 
-// hubDir is where the agent keeps its kubeconfig for the hub.
+// hubDir returns the folder in which the agent keeps its kubeconfig for the hub.
 func (c *Cluster) hubDir() string { return filepath.Join(c.dir, "hub") }

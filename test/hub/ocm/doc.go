@@ -3,17 +3,17 @@
 // compiles into bin/ocm. Clusters register by CertificateSigningRequests that the real kube-controller-manager signs,
 // renew leases, and change hubs as they do in production. The agent of the add-on managed-serviceaccount is real too.
 //
-// # What is played
+// # Simulated programs
 //
-// Four programs are not to be had as Go modules, or need images. This package plays the part of each that a migration
-// meets:
+// Four programs are not available as Go modules, or need images. This package simulates the part of each that a migration
+// needs:
 //
 //   - the import controller, on each hub: it writes the ManifestWork CLUSTER-klusterlet with the bootstrap kubeconfigs of
-//     the klusterlet, anew when the KlusterletConfig or a secret that this names has changed; see importer.go. It is one
-//     of before backplane 5.0, unless a test calls Hub.FreezeImports
-//   - the work agent and the klusterlet operator, for each cluster: they apply that ManifestWork, with the credentials that
-//     the registration agent has got, and restart the agent when its configuration has changed; see klusterlet.go
-//   - the kubelet, which restarts an agent that ends. It waits half a second, and up to 5 minutes in production.
+//     the klusterlet, again when the KlusterletConfig or a secret that it names has changed; see importer.go. It acts as
+//     before backplane 5.0, unless a test calls Hub.FreezeImports
+//   - the work agent and the klusterlet operator, for each cluster: they apply that ManifestWork with the credentials of
+//     the registration agent, and restart the agent when its configuration has changed; see klusterlet.go
+//   - the kubelet, which restarts an agent that ends. Here it waits half a second; in production up to 5 minutes.
 //   - the operator of a hub, which restarts the registration controller with the users that its ClusterManager approves;
 //     see operator.go
 //

@@ -30,17 +30,17 @@ const (
 	// hubNamespace has the hub's own ServiceAccount for bootstrap kubeconfigs.
 	hubNamespace     = "open-cluster-management"
 	bootstrapAccount = "agent-registration-bootstrap"
-	// bootstrapRole is what a token must be allowed to register a cluster.
+	// bootstrapRole is the ClusterRole that a token needs to register a cluster.
 	bootstrapRole = "open-cluster-management:bootstrap"
 	// controllerNamespace is where the registration controller would have its lease.
 	controllerNamespace = "open-cluster-management-hub"
 	// tokenLifetime is longer than any test.
 	tokenLifetime = 24 * time.Hour
-	// requestsPerSecond of the registration controller and of agents. Their default of 50 is for a hub in production.
+	// requestsPerSecond is the client-side limit of the registration controller and of agents. The default of 50 is too low for tests.
 	requestsPerSecond = "1000"
 )
 
-// HubOptions are what differs between hubs.
+// HubOptions are the options of a hub. The zero value works.
 type HubOptions struct {
 	// CRDs are installed beside those of Open Cluster Management.
 	CRDs []*apiextensionsv1.CustomResourceDefinition
@@ -52,16 +52,16 @@ type HubOptions struct {
 type Hub struct {
 	*controlplane.ControlPlane
 
-	// Name is that of the hub in logs.
+	// Name is the name of the hub in logs.
 	Name string
-	// Client is the administrator's. It has no cache.
+	// Client is the client of the administrator. It has no cache.
 	Client client.Client
 
 	bootstrapNamespace string
 	program            string
 	log                *logFile
 	operator, importer *loop
-	// freezes is whether the import controller leaves klusterlets alone while automatic import is disabled.
+	// freezes means that the import controller does not change klusterlets while automatic import is disabled.
 	freezes atomic.Bool
 
 	mu         sync.Mutex
@@ -70,7 +70,7 @@ type Hub struct {
 	kubeconfig []byte
 }
 
-// BootstrapKubeconfig is by which a cluster registers that the import controller of this hub has imported.
+// BootstrapKubeconfig returns the kubeconfig with which imported clusters register at this hub.
 func (h *Hub) BootstrapKubeconfig() []byte { return h.kubeconfig }
 
 // IssueKubeconfig issues a bootstrap kubeconfig for a ServiceAccount, for a time.
@@ -97,8 +97,8 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// restartController starts the registration controller, which approves the requests of the users and of the hub's own
-// account.
+// restartController restarts the registration controller if its users have changed. The controller approves the certificate
+// requests of these users and of the hub's own account.
 func (h *Hub) restartController(users []string) error {
 	approved := strings.Join(append([]string{serviceAccountUser(hubNamespace, bootstrapAccount)}, users...), ",")
 	h.mu.Lock()
@@ -133,7 +133,7 @@ func serviceAccountUser(namespace, name string) string {
 	return "system:serviceaccount:" + namespace + ":" + name
 }
 
-// startRegistration starts the controller or an agent. Neither competes for a lease, which a killed one would keep.
+// startRegistration starts the controller or an agent without leader election, because a killed process would keep its lease.
 func startRegistration(program, name, log string, args ...string) (*process.Process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -37,7 +37,7 @@ const (
 
 var klusterletConfigKind = schema.GroupVersionKind{Group: "config.open-cluster-management.io", Version: "v1alpha1", Kind: "KlusterletConfig"}
 
-// StopImports stops the import controller of the hub, as one that is slow or down. StartImports starts it again.
+// StopImports stops the import controller of the hub, to simulate one that is slow or down. StartImports starts it again.
 func (h *Hub) StopImports() { h.importer.stop() }
 
 // StartImports starts the import controller after StopImports.
@@ -45,16 +45,16 @@ func (h *Hub) StartImports() {
 	h.importer = startLoop(h.Name+": import controller", h.log, h.importClusters)
 }
 
-// FreezeImports makes the import controller of the hub one of backplane 5.0 or later, until the function that it
-// returns is called: while automatic import of a cluster is disabled, it does not change what its klusterlet is
-// configured with, and the cluster does not apply it.
+// FreezeImports makes the import controller of the hub act as in backplane 5.0 and later, until the test calls thaw: while
+// automatic import of a cluster is disabled, the controller does not change the configuration of its klusterlet, and the
+// cluster does not apply it.
 func (h *Hub) FreezeImports() (thaw func()) {
 	h.freezes.Store(true)
 	return func() { h.freezes.Store(false) }
 }
 
-// importClusters plays the import controller: each ManagedCluster has a ManifestWork for its klusterlet. One cluster
-// does not keep the others from theirs.
+// importClusters simulates the import controller: it writes a ManifestWork for the klusterlet of each ManagedCluster. An error
+// for one cluster does not stop the others.
 func (h *Hub) importClusters(ctx context.Context) error {
 	clusters := &clusterv1.ManagedClusterList{}
 	if err := h.Client.List(ctx, clusters); err != nil {
@@ -79,7 +79,7 @@ func (h *Hub) importClusters(ctx context.Context) error {
 // klusterletWork is the label of the works that configure klusterlets.
 const klusterletWork = "import.open-cluster-management.io/klusterlet-works"
 
-// readOnly makes a ManifestWork one that the cluster reads and does not apply.
+// readOnly are the options of a ManifestWork that the cluster reads but does not apply.
 var readOnly = []workv1.ManifestConfigOption{{
 	ResourceIdentifier: workv1.ResourceIdentifier{Resource: "secrets", Namespace: klusterletNamespace, Name: "*"},
 	UpdateStrategy:     &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeReadOnly},
@@ -110,7 +110,7 @@ func (h *Hub) importCluster(ctx context.Context, cluster *clusterv1.ManagedClust
 	switch {
 	case !exists:
 		err := h.Client.Create(ctx, work)
-		if apierrors.IsNotFound(err) { // the namespace, which the registration controller creates
+		if apierrors.IsNotFound(err) { // the registration controller has not created the namespace yet
 			return nil
 		}
 		return err
@@ -120,7 +120,7 @@ func (h *Hub) importCluster(ctx context.Context, cluster *clusterv1.ManagedClust
 	return h.Client.Update(ctx, work)
 }
 
-// klusterletManifests are a Klusterlet and its bootstrap secrets: the hub's own kubeconfig, and those that the
+// klusterletManifests returns a Klusterlet and its bootstrap secrets: one with the hub's own kubeconfig, and those that the
 // KlusterletConfig of the cluster adds.
 func (h *Hub) klusterletManifests(ctx context.Context, config string) ([]workv1.Manifest, error) {
 	others, timeout, err := h.otherHubs(ctx, config)
@@ -151,7 +151,7 @@ func (h *Hub) klusterletManifests(ctx context.Context, config string) ([]workv1.
 	return manifestsOf(objects...)
 }
 
-// otherHubs reads the bootstrap secrets that a KlusterletConfig adds. One that does not exist adds none.
+// otherHubs reads the bootstrap secrets that a KlusterletConfig adds. A KlusterletConfig that does not exist adds none.
 func (h *Hub) otherHubs(ctx context.Context, name string) ([]*corev1.Secret, int32, error) {
 	if name == "" {
 		return nil, 0, nil

@@ -53,7 +53,7 @@ func CRDs(ctx context.Context, patterns ...string) ([]*apiextensionsv1.CustomRes
 	return all, nil
 }
 
-// root is the folder with go.work.
+// root returns the folder with go.work.
 func root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

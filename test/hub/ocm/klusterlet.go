@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Hub is the API server of the hub at which the agent is registered; empty before its first registration.
+// Hub returns the API server of the hub at which the agent is registered; empty before its first registration.
 func (c *Cluster) Hub() string {
 	config, err := c.hubConfig()
 	if err != nil {
@@ -26,16 +26,16 @@ func (c *Cluster) Hub() string {
 	return config.Host
 }
 
-// hubConfig is what the agent has got from its hub.
+// hubConfig reads the kubeconfig that the agent wrote after its registration at a hub.
 func (c *Cluster) hubConfig() (*rest.Config, error) {
 	return clientcmd.BuildConfigFromFlags("", filepath.Join(c.hubDir(), "kubeconfig"))
 }
 
-// applyWork plays the work agent and the klusterlet operator: it applies the work that configures the klusterlet, as the
-// user and from the hub of the registration agent.
+// applyWork simulates the work agent and the klusterlet operator: it applies the work that configures the klusterlet. It reads
+// the work from the hub of the registration agent, with the agent's credentials.
 func (c *Cluster) applyWork(ctx context.Context) error {
 	config, err := c.hubConfig()
-	if err != nil { // it is not registered yet
+	if err != nil { // the agent is not registered yet
 		return nil
 	}
 	hub, err := client.New(config, client.Options{Scheme: Scheme()})

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// interval is how often a part that is played looks at its objects.
+// interval is the time between two passes of a simulated program.
 const interval = 200 * time.Millisecond
 
 // loop calls a pass again and again, until it is stopped.
@@ -18,7 +18,8 @@ type loop struct {
 	done   chan struct{}
 }
 
-// startLoop logs the error of a pass when it differs from the one before: a hub that does not answer is no news.
+// startLoop logs the error of a pass only if it differs from the error of the pass before, so that a hub that does not answer
+// does not fill the log.
 func startLoop(name string, log io.Writer, pass func(context.Context) error) *loop {
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it outlives the call that starts it
 	l := &loop{cancel: cancel, done: make(chan struct{})}

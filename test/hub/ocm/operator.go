@@ -14,7 +14,7 @@ import (
 // clusterManager is the only ClusterManager of a hub.
 const clusterManager = "cluster-manager"
 
-// operate plays the operator of the hub: the registration controller approves the users that the ClusterManager names.
+// operate simulates the operator of the hub: it restarts the registration controller with the users that the ClusterManager names.
 func (h *Hub) operate(ctx context.Context) error {
 	m := &operatorv1.ClusterManager{}
 	err := h.Client.Get(ctx, client.ObjectKey{Name: clusterManager}, m)
@@ -44,7 +44,7 @@ func (h *Hub) operate(ctx context.Context) error {
 	return nil
 }
 
-// approves reports whether the feature is on, without which the list of users has no effect.
+// approves reports whether automatic approval is enabled. Without it, the list of users has no effect.
 func approves(c *operatorv1.RegistrationHubConfiguration) bool {
 	for _, gate := range c.FeatureGates {
 		if gate.Feature == "ManagedClusterAutoApproval" {

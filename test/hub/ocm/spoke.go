@@ -16,7 +16,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// leaseSeconds is how often the agents renew the lease of their cluster. The default of 60 would make each test minutes
+// leaseSeconds is the time after which agents renew the lease of their cluster. The default of 60 would make each test minutes
 // longer.
 const leaseSeconds = 5
 
@@ -33,7 +33,7 @@ type Spoke struct {
 	clusters []*Cluster
 }
 
-// StartSpoke starts the API server of managed clusters, at first none.
+// StartSpoke starts the API server of managed clusters. Import adds clusters.
 func StartSpoke(ctx context.Context) (*Spoke, error) {
 	program, err := registration()
 	if err != nil {

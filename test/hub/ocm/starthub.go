@@ -86,7 +86,7 @@ func (h *Hub) start(ctx context.Context, o HubOptions) error {
 	return nil
 }
 
-// createBootstrapAccount creates what the chart of the project does.
+// createBootstrapAccount creates the objects that the chart of Open Cluster Management creates for registration.
 func (h *Hub) createBootstrapAccount(ctx context.Context) error {
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: hubNamespace}},

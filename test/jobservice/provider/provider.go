@@ -1,7 +1,7 @@
-// Package provider starts the provider of the job service as the process that it is, for programs that must not import
-// crossplane-runtime. The program is test/externalname/jobprovider, which package program compiles.
+// Package provider starts the provider of the job service as a process, for programs that must not import crossplane-runtime.
+// The program is test/externalname/jobprovider, which package program compiles.
 //
-// It refuses to know the Go types of the kind. It has the kind's CRD.
+// It has the CRD of the kind, but not its Go types, which need crossplane-runtime.
 package provider
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// Resource and Kind are what the provider manages.
+// Resource and Kind identify the managed resources of the provider.
 var (
 	Resource = schema.GroupVersionResource{Group: "jobs.example.org", Version: "v1", Resource: "databases"}
 	Kind     = Resource.GroupVersion().WithKind("Database")
@@ -31,7 +31,7 @@ var (
 //go:embed databases.yaml
 var crd []byte
 
-// CRDs are those of the provider.
+// CRDs returns the CRDs of the provider.
 func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) { return controlplane.DecodeCRDs(crd) }
 
 // Options say how the provider runs.
@@ -79,7 +79,7 @@ func (o Options) args() []string {
 type Process struct {
 	command *exec.Cmd
 	input   io.Closer
-	ended   chan struct{} // closed when it has
+	ended   chan struct{} // closed when the process has ended
 	failure error         // valid once ended is closed
 }
 

@@ -1,9 +1,8 @@
-// Package kubevirt tests what Godwit makes of KubeVirt's stored objects.
+// Package kubevirt tests how Godwit upgrades KubeVirt's stored objects.
 //
-// Package fixture has what KubeVirt stores in ControllerRevisions, in every form; package cluster makes a
-// control plane one that has KubeVirt's API. testdata/oracle is a module of its own
-// that compares conversions with those of KubeVirt, and writes down the fields of
-// KubeVirt's types.
+// Package fixture has the objects that KubeVirt stores in ControllerRevisions, in every form. Package cluster
+// adds KubeVirt's API to a control plane. testdata/oracle is a separate module that compares Godwit's conversions
+// with KubeVirt's, and writes down the fields of KubeVirt's types.
 package kubevirt
 
 //go:generate env GOWORK=off go -C testdata/oracle run ./shapes ../../../../revision/kubevirt/shapes.json

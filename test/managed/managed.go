@@ -1,5 +1,5 @@
-// Package managed simulates a provider of Crossplane for tests that need none of Crossplane's modules: a CRD of managed
-// resources, and a controller that answers pauses and names by conditions as crossplane-runtime does.
+// Package managed simulates a Crossplane provider without Crossplane's modules: it has a CRD of managed resources, and a
+// controller that sets the same conditions for pauses and external names as crossplane-runtime.
 package managed
 
 import (
@@ -25,7 +25,7 @@ const (
 	Paused       = "crossplane.io/paused"
 )
 
-// pollEvery is how often the provider reconciles all managed resources.
+// pollEvery is the time between two passes of the provider over all managed resources.
 const pollEvery = 50 * time.Millisecond
 
 // Kind is a kind of managed resources, members.GROUP.
@@ -43,7 +43,7 @@ func New(cfg *rest.Config, group string) (Kind, error) {
 	return Kind{group, client.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: "members"})}, nil
 }
 
-// CRD is the CRD of the kind.
+// CRD returns the CRD of the kind.
 func (k Kind) CRD() *apiextensionsv1.CustomResourceDefinition {
 	open := true
 	anything := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &open}
@@ -61,7 +61,8 @@ func (k Kind) CRD() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// Create creates a managed resource in the namespace default, by server-side apply of a field manager if one is given.
+// Create creates a managed resource in the namespace default. If manager is not empty, it uses server-side apply with that field
+// manager.
 func (k Kind) Create(ctx context.Context, name, externalName, manager string) error {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"forProvider": map[string]any{"org": "acme"}}}}
 	o.SetAPIVersion(k.group + "/v1")
@@ -76,7 +77,7 @@ func (k Kind) Create(ctx context.Context, name, externalName, manager string) er
 	return err
 }
 
-// Annotations are those of a managed resource.
+// Annotations returns the annotations of a managed resource.
 func (k Kind) Annotations(ctx context.Context, name string) (map[string]string, error) {
 	o, err := k.client.Namespace("default").Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -109,8 +110,8 @@ func (k Kind) Observed(ctx context.Context) error {
 	return nil
 }
 
-// Start runs the provider. Its external system has resources with these names, and ignores letter case. Stop waits for its
-// end.
+// Start runs the provider. Its external system has resources with these names, and ignores letter case. stop returns when the
+// provider has ended.
 func (k Kind) Start(existing ...string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // It outlives the call that starts it.
 	done := make(chan struct{})
@@ -130,8 +131,8 @@ func (k Kind) Start(existing ...string) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// observe is one pass. It writes each status at the resourceVersion that it has read, as crossplane-runtime does, and
-// leaves one that it could not write to the next pass.
+// observe reconciles all managed resources once. It writes each status at the resourceVersion that it has read, as
+// crossplane-runtime does. The next pass handles a status that could not be written.
 func (k Kind) observe(ctx context.Context, existing []string) {
 	list, err := k.client.List(ctx, metav1.ListOptions{})
 	if err != nil {

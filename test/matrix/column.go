@@ -10,11 +10,11 @@ import (
 // column is a column of the table, made of tests of one package.
 type column struct {
 	title string
-	// folder of the package, from the root of the repository.
+	// folder is the folder of the package, from the root of the repository.
 	folder string
-	// tests are names, and TestScripts/name for a script of testdata/script.
+	// tests are the names of tests; TestScripts/name is a script of testdata/script.
 	tests []string
-	// attribute is what a test reports by testing.T.Attr, and the cell shows instead of the number of tests.
+	// attribute is the attribute that a test reports by testing.T.Attr. The cell shows its value instead of the number of tests.
 	attribute string
 }
 
@@ -24,7 +24,7 @@ const (
 	commands = "cmd/godwit"
 )
 
-// columns take three to five minutes on two cores for each version.
+// columns are all columns. Their tests take three to five minutes on two cores for each version.
 var columns = []column{
 	{title: "lifecycle", folder: crds, tests: []string{
 		"TestLifecycleOfAVersion", "TestStorageVersionMovesMidRun", "TestSchemaChangeMidRunIsSurvived", "TestKilledRunsWriteNoObjectTwice",
@@ -52,7 +52,7 @@ var columns = []column{
 // notRun is the cell of a column of which no test ran.
 const notRun = "not run"
 
-// cell is what the column says about a run of its package.
+// cell returns the text of the column for a run of its package.
 func (c column) cell(r results) string {
 	var failed []string
 	for _, test := range c.tests {
@@ -80,7 +80,7 @@ func (c column) cell(r results) string {
 	}
 }
 
-// folders are those of all packages, in the order of the columns.
+// folders returns the folders of all packages, in the order of the columns.
 func folders() []string {
 	var all []string
 	for _, c := range columns {
@@ -91,7 +91,7 @@ func folders() []string {
 	return all
 }
 
-// pattern selects the tests of a package for go test -run.
+// pattern returns the tests of a package as a pattern for go test -run.
 func pattern(folder string) string {
 	var tests, scripts []string
 	for _, c := range columns {

@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// errBad means that a row is not good.
+// errBad means that a version does not build, or that tests failed.
 var errBad = errors.New("not every version is good")
 
 func run(ctx context.Context, root string, names []string, out io.Writer) error {
@@ -58,7 +58,7 @@ func run(ctx context.Context, root string, names []string, out io.Writer) error 
 	for _, v := range chosen {
 		r := try(ctx, root, v, out)
 		if ctx.Err() != nil {
-			return context.Cause(ctx) // what was interrupted says nothing about the version
+			return context.Cause(ctx) // the result of an interrupted run is not a result of the version
 		}
 		p.rows[v.exact] = r
 		if err := p.write(all); err != nil { // after each version, so that an interruption loses one
@@ -106,7 +106,7 @@ func try(ctx context.Context, root string, v version, out io.Writer) row {
 	return r
 }
 
-// failures are the tests with output to print; "" is that of the package, which has no result if it does not compile.
+// failures returns the tests with output to print. The name "" means the package, which has no result if it does not compile.
 func failures(r results) []string {
 	var names []string
 	for name := range r.output {
@@ -119,7 +119,7 @@ func failures(r results) []string {
 	return names
 }
 
-// test runs the tests of one package. That tests fail is a result, and no error.
+// test runs the tests of one package. It returns failed tests as results, and not as an error.
 func test(ctx context.Context, root string, v version, folder string) (results, error) {
 	c := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-vet=off", "-timeout=20m", "-run", pattern(folder), "./"+folder)
 	c.Dir, c.Env = root, append(os.Environ(), "KUBEBUILDER_ASSETS="+v.assets, "GODWIT_MATRIX=1")

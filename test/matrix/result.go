@@ -14,14 +14,14 @@ type event struct {
 	Key, Value           string
 }
 
-// results are what became of the tests of one package.
+// results has the outcomes of the tests of one package.
 type results struct {
 	outcomes   map[string]string // pass, fail or skip, by test
 	attributes map[string]string
 	output     map[string]string // of the tests that failed, and under "" of the package
 }
 
-// tests are the outcomes without that of the package.
+// tests returns the outcomes of the tests, without the outcome of the package.
 func (r results) tests() map[string]string {
 	tests := maps.Clone(r.outcomes)
 	delete(tests, "")

@@ -12,14 +12,14 @@ const (
 	end   = "<!-- end of the table -->"
 )
 
-// row is what is known of one version.
+// row has the results of one version.
 type row struct {
 	version string // as in 1.34.2
 	builds  string
 	cells   []string // of columns
 }
 
-// emptyRow is of a version that was never run.
+// emptyRow returns the row of a version that was never run.
 func emptyRow(version string) row {
 	r := row{version: version, builds: notRun, cells: make([]string, len(columns))}
 	for i := range r.cells {

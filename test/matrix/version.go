@@ -24,7 +24,7 @@ type version struct {
 
 var required = regexp.MustCompile(`(?m)^(?:require|\t)\s*k8s\.io/kubernetes v([0-9.]+)`)
 
-// findVersions finds those of tools/matrix, and the pinned one of tools/controlplane, the oldest first.
+// findVersions finds the versions of tools/matrix, and the pinned version of tools/controlplane, the oldest first.
 func findVersions(root string) ([]version, error) {
 	mods, err := filepath.Glob(filepath.Join(root, "tools", "matrix", "*", "go.mod"))
 	if err != nil {
@@ -60,7 +60,7 @@ func minorOf(exact string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// choose returns the versions whose minors are named, all of them for no name.
+// choose returns the versions with these minors. Without names, it returns all versions.
 func choose(all []version, names []string) ([]version, error) {
 	if len(names) == 0 {
 		return all, nil
@@ -80,12 +80,12 @@ func choose(all []version, names []string) ([]version, error) {
 	return chosen, nil
 }
 
-// compile builds the programs. The error has the one line that says why not.
+// compile builds the programs. The error has the line of the output with the cause.
 func (v version) compile(ctx context.Context, out io.Writer) error {
 	var text bytes.Buffer
 	c := exec.CommandContext(ctx, v.build[0], v.build[1:]...)
 	c.Stdout, c.Stderr = out, io.MultiWriter(out, &text)
-	// A folder of binaries would be used instead of a build.
+	// With KUBEBUILDER_ASSETS, the tests would use that folder instead of this build.
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "KUBEBUILDER_ASSETS=") }), "CGO_ENABLED=0")
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("%s", cause(text.String(), err))
@@ -95,7 +95,7 @@ func (v version) compile(ctx context.Context, out io.Writer) error {
 
 var compileError = regexp.MustCompile(`\.go:\d+`)
 
-// cause is the line of a failed build that says most: the first error of the compiler, or else the last line.
+// cause returns the most useful line of a failed build: the first error of the compiler, or else the last line.
 func cause(output string, err error) string {
 	var last string
 	for l := range strings.Lines(output) {

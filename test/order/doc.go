@@ -1,3 +1,3 @@
-// Package order has tests only. They prove that the files of a package use each other in the order in which its doc.go names
-// them, so that a reader who follows it meets nothing that is not explained yet.
+// Package order has tests only. They prove that each file of a package uses only files that its doc.go names earlier, so that
+// a reader who follows the reading order has read every declaration that a file uses.
 package order

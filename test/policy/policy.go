@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// probeEvery is short beside the second in which an API server adopts a policy.
+	// probeEvery is short compared with the second in which an API server adopts a policy.
 	probeEvery = 50 * time.Millisecond
-	// enforceTimeout is for a busy machine.
+	// enforceTimeout is long enough for a busy machine.
 	enforceTimeout = 5 * time.Minute
 )
 
@@ -27,7 +27,7 @@ type Policy struct {
 	Name string
 	// Binding is the name of the binding; empty means Name.
 	Binding string
-	// Group and Resource are those of the objects. A resource with a subresource is written as in a rule.
+	// Group and Resource are the group and the resource of the objects. A subresource is written as in an admission rule: pods/status.
 	Group, Resource string
 	// Names limits the policy to objects with these names, and Namespace to those in a namespace; empty means all.
 	Names       []string
@@ -75,7 +75,7 @@ func (p Policy) Create(ctx context.Context, clients kubernetes.Interface) error 
 
 func (p Policy) binding() string { return cmp.Or(p.Binding, p.Name) }
 
-// Audit has the policy record what it denied before.
+// Audit changes the policy to record the writes that it would deny, and to allow them.
 func (p Policy) Audit(ctx context.Context, clients kubernetes.Interface) error {
 	audit := []byte(`{"spec":{"validationActions":["Audit"]}}`)
 	_, err := clients.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Patch(ctx, p.binding(), types.MergePatchType, audit, metav1.PatchOptions{})

@@ -9,7 +9,7 @@ import (
 // tailLines is the number of log lines in an error: the cause, without the start-up messages before it.
 const tailLines = 15
 
-// Tail renders the end of a log file as the end of an error; empty where there is no log.
+// Tail renders the end of a log file as the end of an error. It is empty if there is no log.
 func Tail(path string) string {
 	content, err := os.ReadFile(path)
 	text := strings.TrimSpace(string(content))

@@ -16,11 +16,11 @@ const (
 	// StartTimeout bounds the start of one server, which takes 2 to 5 s on an idle machine of two cores, and up to
 	// thirty times that on a busy one.
 	StartTimeout = 5 * time.Minute
-	// StopTimeout is how long a server may take to end before it is killed.
+	// StopTimeout is the time that a server has to end before it is killed.
 	StopTimeout = time.Minute
-	// GOGC is a variable of the environment, which lets a server's heap grow to nine times its live size before a
+	// GOGC is an environment variable with which a server's heap grows to nine times its live size before a
 	// collection. With Go's default of twice, garbage collection took a third of an API server's CPU time in our tests, and
-	// with four times, tests took an eighth more CPU time than with nine. It costs memory: API servers reach 1 to 2 GiB.
+	// with four times, tests took an eighth more CPU time than with nine. The price is memory: API servers reach 1 to 2 GiB.
 	GOGC = "GOGC=800"
 
 	// pollInterval is short compared with the seconds that a server takes to start, and does not slow it down.
@@ -38,7 +38,7 @@ type Process struct {
 	stop    func() error
 }
 
-// Start starts a server, whose output the command names. The name is for errors.
+// Start starts a server. The command says where its output goes. The name is for errors.
 func Start(name string, command *exec.Cmd) (*Process, error) {
 	setDeathWithParent(command)
 	p := &Process{name: name, command: command, exited: make(chan struct{})}
@@ -54,13 +54,13 @@ func Start(name string, command *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Name is the name that Start got.
+// Name returns the name that Start got.
 func (p *Process) Name() string { return p.name }
 
-// PID is the number of the process.
+// PID returns the ID of the process.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
-// Exited is closed when the process has ended.
+// Exited returns a channel that is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
 // Await polls until the server is ready, or has ended.
@@ -87,8 +87,8 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Stop asks the server to finish, and kills it if it does not. It kills a paused server, which never handles what is
-// queued. Stop is an error if the server had ended by itself, and not by Kill. It may be called again.
+// Stop asks the server to end, and kills it after StopTimeout. It kills a paused server at once, so that the server never
+// handles its queued requests. Stop returns an error if the server had ended by itself, and not by Kill. It may be called again.
 func (p *Process) Stop() error { return p.stop() }
 
 func (p *Process) end() error {
@@ -144,8 +144,8 @@ func Poll(ctx context.Context, what string, check func(context.Context) error) e
 	}
 }
 
-// OnLastingThread runs start on a thread that lives until finished is closed. To the kernel, a process loses its parent when
-// the thread ends that started it, and Go ends a thread when a goroutine returns that has locked it.
+// OnLastingThread runs start on a thread that lives until finished is closed. For the kernel, the parent of a process is the
+// thread that started it, and Go ends a thread when a goroutine that has locked the thread returns.
 func OnLastingThread(finished <-chan struct{}, start func() error) error {
 	result := make(chan error, 1)
 	go func() {

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// setDeathWithParent makes the kernel kill the command when our process ends in any way. With a process group of its own
-// the command does not get a Ctrl-C of the terminal: Stop ends the servers in order.
+// setDeathWithParent makes the kernel kill the command when this process ends in any way. The command has its own process
+// group, so that it does not get a Ctrl-C of the terminal: Stop ends the servers in order.
 func setDeathWithParent(command *exec.Cmd) {
 	if command.SysProcAttr == nil {
 		command.SysProcAttr = &syscall.SysProcAttr{}
@@ -20,7 +20,8 @@ func setDeathWithParent(command *exec.Cmd) {
 	command.SysProcAttr.Setpgid = true
 }
 
-// Pause freezes the server as a stuck machine would. It returns when every thread has stopped: the signal takes time, and the server could handle one more request.
+// Pause freezes the server like a machine that hangs. It returns when every thread has stopped, because until then the server
+// could handle one more request.
 func (p *Process) Pause(ctx context.Context) error {
 	p.paused.Store(true)
 	if err := p.command.Process.Signal(syscall.SIGSTOP); err != nil {

@@ -13,7 +13,7 @@ import (
 // setDeathWithParent does nothing: no other system than Linux ends a process with its parent.
 func setDeathWithParent(*exec.Cmd) {}
 
-// Pause is for Linux, where the state of threads can be read.
+// Pause returns an error: only Linux shows the state of threads.
 func (p *Process) Pause(context.Context) error {
 	return fmt.Errorf("pause %s: %w on %s", p.name, errors.ErrUnsupported, runtime.GOOS)
 }

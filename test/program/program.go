@@ -1,5 +1,5 @@
 // Package program compiles the programs that tests, the demo and the benchmarks run as
-// processes of their own, with the go command of the machine and as `make build` does.
+// separate processes. It uses the go command of the machine, as `make build` does.
 package program
 
 import (
@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// Godwit compiles the command as it is now, and copies it into a folder. What it
-// compiles is bin/godwit, so that it links nothing where `make build` or another test
-// has done so already.
+// Godwit compiles the current source of the command, and copies the program into a
+// folder. It compiles bin/godwit, so that it does not link the program again after
+// `make build` or another test.
 func Godwit(ctx context.Context, folder string) (path string, err error) {
 	root, err := workspace(ctx)
 	if err != nil {
@@ -40,8 +40,8 @@ func Godwit(ctx context.Context, folder string) (path string, err error) {
 	return path, nil
 }
 
-// JobProvider compiles the provider of the job service of tests. It links nothing where that has
-// been done already.
+// JobProvider compiles the provider of the job service of tests. It does not link the program
+// again if the source has not changed.
 func JobProvider(ctx context.Context) (path string, err error) {
 	root, err := workspace(ctx)
 	if err != nil {
@@ -61,10 +61,10 @@ func Helm(ctx context.Context) (path string, err error) {
 	return run(ctx, root, "tool", "-modfile=tools/helm/go.mod", "-n", "helm")
 }
 
-// endTimeout is many times what the go command needs to remove its temporary files.
+// endTimeout is much longer than the go command needs to remove its temporary files.
 const endTimeout = 10 * time.Second
 
-// workspace is the folder of go.work, above the working directory or above the program.
+// workspace returns the folder of go.work, above the working directory or above the program.
 func workspace(ctx context.Context) (string, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -82,7 +82,7 @@ func workspace(ctx context.Context) (string, error) {
 	return "", errors.New("there is no go.work above the working directory or the program: run it within the repository")
 }
 
-// run is a command of go, without cgo and without the flags of the test that asks.
+// run runs the go command, without cgo and without the GOFLAGS of the calling test.
 func run(ctx context.Context, folder string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = folder
@@ -90,7 +90,7 @@ func run(ctx context.Context, folder string, args ...string) (string, error) {
 	if args[0] == "tool" {
 		command.Env = append(command.Env, "GOWORK=off")
 	}
-	// Interrupted, the go command removes its temporary files.
+	// After an interrupt, the go command removes its temporary files.
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = endTimeout
 	out, err := command.Output()

@@ -13,16 +13,16 @@ var ErrMissing = errors.New("find slapd: it is not installed, and bin/slapd does
 // Required reports whether a missing slapd is a failure, as in CI.
 func Required() bool { return os.Getenv("CI") == "true" }
 
-// installation is where the parts of slapd are.
+// installation has the paths of slapd's parts.
 type installation struct {
 	program string
 	// modules and schemas are folders. Without modules, the backend is compiled into the program.
 	modules, schemas string
-	// libraries are those that came with an unpacked program.
+	// libraries is the folder with the libraries of an unpacked program.
 	libraries string
 }
 
-// find prefers an installed slapd.
+// find returns an installed slapd, or else the unpacked one.
 func find() (installation, error) {
 	candidates := []string{"/usr/sbin/slapd", "/usr/local/libexec/slapd"}
 	if program, err := exec.LookPath("slapd"); err == nil {
@@ -53,7 +53,7 @@ func find() (installation, error) {
 	}
 }
 
-// installationAt reports whether the root folder has the program with its schemas.
+// installationAt returns the installation in a root folder. It returns false if the program or its schemas are missing.
 func installationAt(root, program string) (installation, bool) {
 	if !exists(program) {
 		return installation{}, false

@@ -17,13 +17,13 @@ import (
 const (
 	// Suffix is the DN above all entries.
 	Suffix = "dc=example,dc=org"
-	// AdminDN may do everything, without limits.
+	// AdminDN is a user with all permissions and without limits.
 	AdminDN = "cn=admin," + Suffix
-	// UserDN may write everything. A search that is not paged returns at most [SizeLimit] entries to it.
+	// UserDN is a user that may write everything. A search of this user without pages returns at most [SizeLimit] entries.
 	UserDN = "cn=provider," + Suffix
-	// Password is that of both.
+	// Password is the password of both users.
 	Password = "secret"
-	// SizeLimit is less than what tests create, so that a client which does not page is found out.
+	// SizeLimit is smaller than the number of entries that tests create, so that a test finds a client that does not page.
 	SizeLimit = 20
 )
 
@@ -34,7 +34,7 @@ type Server struct {
 	process *process.Process
 }
 
-// Start starts a server with an empty directory, below which the tests create their entries. The caller stops it.
+// Start starts a server that has only the entries [Suffix] and [UserDN]. Tests create their entries below it. The caller stops the server.
 func Start(ctx context.Context) (*Server, error) {
 	found, err := find()
 	if err != nil {
@@ -51,16 +51,16 @@ func Start(ctx context.Context) (*Server, error) {
 	return s, nil
 }
 
-// URL is where the server listens, such as ldap://127.0.0.1:3890.
+// URL returns the URL of the server, such as ldap://127.0.0.1:3890.
 func (s *Server) URL() string { return "ldap://" + s.address }
 
-// Address is the host and the port of URL.
+// Address returns the host and the port of the URL.
 func (s *Server) Address() string { return s.address }
 
-// log has what the server prints.
+// log returns the path of the file with the output of the server.
 func (s *Server) log() string { return filepath.Join(s.dir, "slapd.log") }
 
-// Stop ends the server and removes its data. A server that has ended by itself is an error.
+// Stop ends the server and removes its data. It returns an error if the server had ended by itself.
 func (s *Server) Stop() error {
 	err := s.process.Stop()
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Server) start(ctx context.Context, found installation) error {
 	if s.address, err = controlplane.FreeAddress(); err != nil {
 		return err
 	}
-	// With a level of debugging slapd stays in the foreground.
+	// With -d, slapd stays in the foreground.
 	command := found.command(context.WithoutCancel(ctx), "-f", config, "-h", s.URL(), "-d", "0") // It outlives the call.
 	command.Stdout, command.Stderr = out, out
 	if s.process, err = process.Start("slapd", command); err != nil {

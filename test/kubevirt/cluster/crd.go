@@ -60,8 +60,8 @@ func Install(ctx context.Context, config *rest.Config) error {
 	return controlplane.InstallCRDs(ctx, config, crds...)
 }
 
-// CRDs are KubeVirt's, in order of their names. The first call on a machine
-// takes half a minute and needs the Go module proxy.
+// CRDs returns KubeVirt's CRDs, in order of their names. The first call on a
+// machine takes half a minute and needs the Go module proxy.
 func CRDs(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	dir, err := generated(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func addFrom(dir string, byName map[string]*apiextensionsv1.CustomResourceDefini
 	return nil
 }
 
-// complete adds what no marker in KubeVirt's types says.
+// complete adds the fields for which KubeVirt's types have no markers.
 func complete(crd *apiextensionsv1.CustomResourceDefinition, hasStatus bool) {
 	if strings.HasPrefix(crd.Name, "virtualmachinecluster") {
 		crd.Spec.Scope = apiextensionsv1.ClusterScoped
@@ -116,8 +116,9 @@ func complete(crd *apiextensionsv1.CustomResourceDefinition, hasStatus bool) {
 	}
 }
 
-// generated is the folder that controller-gen has written to, now or another time.
-// The first of two writers puts it there as a whole.
+// generated returns the folder with the output of controller-gen. It runs
+// controller-gen if the folder does not exist. Of two processes that do so, the
+// first renames its whole folder into place.
 func generated(ctx context.Context) (string, error) {
 	root, err := repository()
 	if err != nil {
@@ -140,7 +141,7 @@ func generated(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(unfinished) }() // gone by then, when all went well
+	defer func() { _ = os.RemoveAll(unfinished) }() // after a success, the folder was renamed
 	program, err := output(ctx, root, "go", "tool", "-modfile="+tool, "-n", "controller-gen")
 	if err != nil {
 		return "", err
@@ -156,8 +157,8 @@ func generated(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// generate runs controller-gen within KubeVirt's module, so that its types are read
-// with the versions of libraries that they were released with.
+// generate runs controller-gen within KubeVirt's module, so that it reads the types
+// with the versions of libraries with which KubeVirt released them.
 func generate(ctx context.Context, program string, source int, to string) error {
 	of := sources[source]
 	module, err := gomodule.Dir(ctx, of.module)
@@ -172,8 +173,8 @@ func folder(dir string, source int) string {
 	return filepath.Join(dir, strings.ReplaceAll(sources[source].folder, "/", "-"))
 }
 
-// repository is the folder above the working directory, or above the program, that
-// has the tools.
+// repository returns the folder above the working directory, or above the program,
+// that has the tools.
 func repository() (string, error) {
 	for _, locate := range []func() (string, error){os.Getwd, os.Executable} {
 		from, err := locate()
@@ -189,7 +190,8 @@ func repository() (string, error) {
 	return "", errors.New("there is no tools/controller-gen above the working directory or the program: run it within the repository")
 }
 
-// output runs a program outside the workspace, whose modules have no say in this.
+// output runs a program without go.work, so that the modules of the workspace do not
+// change its dependencies.
 func output(ctx context.Context, dir, program string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, program, args...)
 	command.Dir = dir

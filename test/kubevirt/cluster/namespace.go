@@ -77,7 +77,7 @@ func (n Namespace) CreateMachine(ctx context.Context, m Machine, fixtures ...fix
 	return nil
 }
 
-// CreateRevision creates a ControllerRevision as clients do that encode the whole object.
+// CreateRevision creates a ControllerRevision like a client that encodes the whole object.
 func (n Namespace) CreateRevision(ctx context.Context, r *appsv1.ControllerRevision) error {
 	if _, err := n.Core.AppsV1().ControllerRevisions(n.Name).Create(ctx, r, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create controllerrevision %s: %w", r.Name, err)
@@ -139,7 +139,7 @@ func (n Namespace) CreateSnapshot(ctx context.Context, of, name string, fixtures
 	return nil
 }
 
-// SetUnreferenced writes since when a revision is unreferenced.
+// SetUnreferenced writes the time since which a revision is unreferenced.
 func (n Namespace) SetUnreferenced(ctx context.Context, name string, since time.Time) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		decision.UnreferencedAnnotation: since.UTC().Format(time.RFC3339),

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Create creates an object of KubeVirt with its status, and returns it as the API server has it
-// then.
+// Create creates an object of KubeVirt with its status, and returns it as the API server stored
+// it.
 func Create(ctx context.Context, client dynamic.Interface, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	resource := Resource(o.GroupVersionKind())
 	of := client.Resource(resource).Namespace(o.GetNamespace())
@@ -37,7 +37,7 @@ func Create(ctx context.Context, client dynamic.Interface, o *unstructured.Unstr
 	return updated, nil
 }
 
-// Resource is the resource of a kind of KubeVirt.
+// Resource returns the resource of a kind of KubeVirt.
 func Resource(kind schema.GroupVersionKind) schema.GroupVersionResource {
 	return kind.GroupVersion().WithResource(strings.ToLower(kind.Kind) + "s")
 }

@@ -1,12 +1,12 @@
-// Package oracle holds Godwit's own reading of KubeVirt's stored objects to
-// KubeVirt's: the types and conversions of kubevirt.io/api v1.6.3, the last release
-// that has those of v1alpha1 and v1alpha2. Godwit itself must not need it, since
-// no user of a later release could then compile it.
+// Package oracle compares how Godwit converts KubeVirt's stored objects with
+// KubeVirt's own types and conversions, in kubevirt.io/api v1.6.3, the last release
+// with v1alpha1 and v1alpha2. Godwit itself must not require that release, since a
+// program that requires a later release could then not compile Godwit.
 //
-// It is a module of its own and outside the workspace, which would have to carry what
-// kubevirt.io/api requires: modules of 2020 that hold packages which are modules of
-// their own today, so that etcd's client finds each of them twice.
+// It is a separate module outside the workspace, because kubevirt.io/api requires
+// modules of 2020. Some of their packages are modules of their own today, so that
+// etcd's client would find each of these packages twice.
 //
-// Read oracle_test.go, then fuzz_test.go. The program shapes writes down what fields
-// KubeVirt's types have.
+// Read oracle_test.go, then fuzz_test.go. The program shapes writes down the fields
+// of KubeVirt's types.
 package oracle

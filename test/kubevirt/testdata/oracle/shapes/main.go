@@ -1,6 +1,6 @@
-// The program shapes writes the fields that KubeVirt's instance types and
-// preferences have, and the JSON type of each, to the file it is given. It reads
-// them from KubeVirt's own Go types, so that no developer copies them.
+// Command shapes writes the fields of KubeVirt's instance types and preferences, and
+// the JSON type of each, to the file of its argument. It reads them from KubeVirt's
+// own Go types, so that no developer copies them.
 package main
 
 import (
@@ -72,7 +72,7 @@ func (t table) addKind(kind reflect.Type) error {
 	return nil
 }
 
-// typeOf names the JSON type of a Go type, and adds the shape it stands for.
+// typeOf returns the name of the JSON type of a Go type. For a struct, it also adds the shape.
 func (t table) typeOf(of reflect.Type) (string, error) {
 	if of.Kind() == reflect.Pointer {
 		return t.typeOf(of.Elem())
@@ -131,8 +131,8 @@ func (t table) shapeOf(of reflect.Type) (string, error) {
 	return name, nil
 }
 
-// promoted is whether a field stands in the JSON of the struct itself, and not in
-// that of an embedded one which has a name there, as ObjectMeta has.
+// promoted reports whether a field is in the JSON object of the struct itself. It is
+// false for a field of an embedded struct with a JSON name, such as ObjectMeta.
 func promoted(of reflect.Type, field reflect.StructField) bool {
 	for depth := 1; depth < len(field.Index); depth++ {
 		if tag, _, _ := strings.Cut(of.FieldByIndex(field.Index[:depth]).Tag.Get("json"), ","); tag != "" {

@@ -1,11 +1,10 @@
-// Command crd measures `godwit crd run` against what the API server can take.
+// Command crd compares the speed of `godwit crd run` with the limit of the API server.
 //
 // The ceiling is a loop of empty merge patches over names that were listed beforehand, at its best number in flight. Both run
-// against the same control plane, as the same user, in turns and several times, since a machine that is shared is never
-// equally fast twice: what counts is the ratio within one run of this command.
+// against the same control plane, as the same user, in turns and several times, because the speed of a shared machine changes:
+// only the ratio within one run of this command counts.
 //
-// Bytes are counted on the wire, by a forwarder that a run of its own goes through; memory is the peak of the process, at n and
-// at ten times n.
+// A forwarder counts the bytes on the wire, in a separate run. Memory is the peak of the process, at n and at ten times n objects.
 package main
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// result is what is written to bench/out/crd.json.
+// result is the content of bench/out/crd.json.
 type result struct {
 	Objects           int             `json:"objects"`
 	Rounds            int             `json:"rounds"`
@@ -40,7 +39,7 @@ type ceiling struct {
 	ObjectsPerSecond float64 `json:"objectsPerSecond"`
 }
 
-// round is one turn of each, in objects per second.
+// round has the speed of one turn of each, in objects per second.
 type round struct {
 	Godwit float64         `json:"godwit"`
 	Raw    map[int]float64 `json:"rawByInFlight"`
@@ -120,7 +119,7 @@ func (r *result) rate() {
 	r.RatioToCeiling = r.RatioByInFlight[r.Ceiling.InFlight]
 }
 
-// measureRequests counts what a migration sends, and what a run sends that finds everything done.
+// measureRequests counts the requests of a migration, and of a run that finds everything migrated.
 func (r *result) measureRequests(ctx context.Context, w *widget.Resource) error {
 	if err := w.FlipAndAge(ctx); err != nil {
 		return err

@@ -25,17 +25,17 @@ import (
 const (
 	// fillers prepare objects in parallel.
 	fillers = 16
-	// reconcilesPerSecond do not limit the provider on the machines that we know.
+	// reconcilesPerSecond is more than the provider reaches on the machines that we know.
 	reconcilesPerSecond = 1000
-	// pollNever keeps the provider from observing when nothing has changed, so that all requests are caused by the measurement.
+	// pollNever prevents observations without a change, so that the measurement causes all requests.
 	pollNever = 24 * time.Hour
-	// creationGrace lets an object be deleted soon after it was created. In crossplane-runtime's own 30 s, either controller would
-	// observe a deleted resource again and again.
+	// creationGrace is short, because the measurement deletes objects soon after their creation. During crossplane-runtime's default
+	// of 30 s, both controllers would observe a deleted resource again and again.
 	creationGrace = time.Second
 	// pageObjects is kubectl's --chunk-size default.
 	pageObjects = 500
 
-	// providerUser is another user than godwit's, so that its requests do not count while godwit runs.
+	// providerUser is the user of the provider. It differs from godwit's, so that its requests do not count while godwit runs.
 	providerUser = "provider"
 
 	annotationName = "crossplane.io/external-name"
@@ -116,13 +116,13 @@ func (c *cluster) stopProvider(ctx context.Context) error {
 	return p.Stop(ctx)
 }
 
-// reconciles is how many reconciliations the provider has ended.
+// reconciles returns how many reconciliations the provider has ended.
 func (c *cluster) reconciles(ctx context.Context) (int64, error) {
 	metrics, err := account.GetMetrics(ctx, c.metrics)
 	return metrics.Sum("controller_runtime_reconcile_total"), err
 }
 
-// count is what has been counted so far: the requests of godwit's user, and what the provider has done.
+// count has the requests of godwit's user, and the work of the provider so far.
 type count struct {
 	api        account.Count
 	external   account.Count
@@ -158,7 +158,7 @@ const (
 	quietTime = 3 * time.Second
 )
 
-// await polls until a condition holds. It is an error that the provider ends meanwhile.
+// await polls until done returns true. It returns an error if the provider ends meanwhile.
 func (c *cluster) await(ctx context.Context, what string, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, awaitTimeout, fmt.Errorf("not within %s", awaitTimeout))
 	defer cancel()
@@ -176,7 +176,7 @@ func (c *cluster) await(ctx context.Context, what string, done func() (bool, err
 	}
 }
 
-// awaitQuiet waits until the provider does nothing any more.
+// awaitQuiet waits until the provider has no more work.
 func (c *cluster) awaitQuiet(ctx context.Context) error {
 	last, since := int64(-1), time.Now()
 	return c.await(ctx, "provider to end its work", func() (bool, error) {
@@ -192,7 +192,7 @@ func (c *cluster) in(namespace string) dynamic.ResourceInterface {
 	return c.dynamic.Resource(provider.Resource).Namespace(namespace)
 }
 
-// manifest is a managed resource; it has no external name if that is empty.
+// manifest returns a managed resource. An empty externalName means none.
 func manifest(name, externalName string, size int64) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"forProvider": map[string]any{"name": name, "size": size}}}}
 	o.SetGroupVersionKind(provider.Kind)

@@ -28,7 +28,7 @@ type renaming struct {
 	RequestsPerObject float64       `json:"requestsPerObject"`
 	CPU               float64       `json:"cpuMillisecondsPerObject"`
 	PeakRSS           int64         `json:"peakRSSBytes"`
-	// ProviderCPU is what the provider has used meanwhile, and Reconciles is how often it has reconciled.
+	// ProviderCPU is the CPU time of the provider meanwhile, and Reconciles counts its reconciliations.
 	ProviderCPU float64 `json:"providerCPUMillisecondsPerObject"`
 	Reconciles  float64 `json:"reconcilesPerObject"`
 }
@@ -53,11 +53,11 @@ func (c *cluster) renameFleets(ctx context.Context, sizes []int, batch int) (all
 	return all, c.stopProvider(ctx)
 }
 
-// fleet are managed resources with names in upper case, in one namespace.
+// fleet has managed resources with external names in upper case, in one namespace.
 type fleet struct {
 	*cluster
 	namespace string
-	// identities are the GUIDs that the job service has given, by name.
+	// identities has the GUIDs of the job service, by name.
 	identities map[string]string
 }
 
@@ -94,7 +94,7 @@ func (f *fleet) grow(ctx context.Context, n int) error {
 	return f.awaitQuiet(ctx)
 }
 
-// rename runs the command, and fails unless it has done its work.
+// rename runs the command, and fails unless it has renamed the fleet.
 func (f *fleet) rename(ctx context.Context, batch int) (r renaming, err error) {
 	n := len(f.identities)
 	before, err := f.count(ctx)
@@ -121,7 +121,7 @@ func (f *fleet) rename(ctx context.Context, batch int) (r renaming, err error) {
 	}, nil
 }
 
-// report is the part of the command's JSON that shows whether it has done its work.
+// report is the part of the command's JSON that shows whether it has renamed the fleet.
 type report struct {
 	Items []struct {
 		Phase string `json:"phase"`

@@ -13,7 +13,7 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/frame"
 )
 
-// observations of an unchanged object: in a real cluster an object has thousands for each change.
+// observations is the number of observations of an unchanged object. In a real cluster, there are thousands for each change.
 const observations = 5
 
 // Sizes of a database, before and after the update.
@@ -32,7 +32,7 @@ const (
 
 var phases = []string{created, observed, updated, deleted}
 
-// cost is what a phase has cost a controller, for one object. That of observations is for one observation.
+// cost is the cost of a phase for a controller, per object. In the phase of observations, it is per observation.
 type cost struct {
 	API        float64            `json:"apiRequests"`
 	ByVerb     map[string]float64 `json:"apiRequestsByVerb"`
@@ -44,7 +44,7 @@ type cost struct {
 
 func (c cost) requests() float64 { return c.API + c.External }
 
-// life is what the life of an object has cost a controller, by phase.
+// life is the cost of an object's life for a controller, by phase.
 type life map[string]cost
 
 func (l life) requests() (sum float64) {
@@ -63,17 +63,18 @@ func (l life) String() string {
 	return fmt.Sprintf("%.2f requests in a life: %s", l.requests(), strings.Join(parts, "; "))
 }
 
-// comparison are the lives under both controllers.
+// comparison compares the lives under both controllers.
 type comparison struct {
 	Objects int `json:"objects"`
 	// Ours and ByHand are medians.
 	Ours   life `json:"crossplane"`
 	ByHand life `json:"byHand"`
-	// RequestsRatio is of all requests in a life with one observation, and RequestsRatioAtRest of those in an observation. An update
-	// under package crossplane has one request more, the event about the difference, which the other controller does not report.
+	// RequestsRatio compares all requests in a life with one observation. RequestsRatioAtRest compares the requests of one
+	// observation. An update under package crossplane has one request more: the event about the difference, which the other
+	// controller does not report.
 	RequestsRatio       float64 `json:"requestsRatio"`
 	RequestsRatioAtRest float64 `json:"requestsRatioAtRest"`
-	// CPURatioAtRest is of the CPU time of an observation.
+	// CPURatioAtRest compares the CPU time of an observation.
 	CPURatioAtRest float64 `json:"cpuRatioAtRest"`
 	Rounds         []round `json:"rounds"`
 }
@@ -108,7 +109,7 @@ func (c *cluster) compare(ctx context.Context, objects, rounds int) (comparison,
 	return r, nil
 }
 
-// rate takes the medians.
+// rate computes the medians and the ratios.
 func (r *comparison) rate() {
 	r.Ours, r.ByHand = medians(r.Rounds, func(o round) life { return o.Ours }), medians(r.Rounds, func(o round) life { return o.ByHand })
 	r.RequestsRatio = frame.Ratio(r.Ours.requests(), r.ByHand.requests())
@@ -220,7 +221,7 @@ func (c *cluster) change(ctx context.Context, phase, namespace string, names []s
 			return err
 		})
 	case observed:
-		// A change of any annotation lets the controller observe.
+		// A change of any annotation makes the controller observe.
 		err = patch(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"example.org/turn": strconv.Itoa(turn)}}})
 	case updated:
 		err = patch(map[string]any{"spec": map[string]any{"forProvider": map[string]any{"size": updatedSize}}})
@@ -240,7 +241,7 @@ func (c *cluster) change(ctx context.Context, phase, namespace string, names []s
 	return c.awaitEach(ctx, phase, namespace, left, ready)
 }
 
-// check fails unless the job service has what the phase leaves: only work that was done counts.
+// check fails unless the job service has the databases that the phase should leave, so that only completed work counts.
 func (c *cluster) check(ctx context.Context, phase string, names []string) error {
 	sizes := map[string]int{}
 	for d, err := range c.client.All(ctx) {

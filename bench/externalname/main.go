@@ -1,15 +1,15 @@
 // Command externalname measures package externalname, the adapter for crossplane-runtime, and `godwit externalname apply`.
 //
-// A codec is measured in nanoseconds and allocations for each call.
+// For a codec, the command measures nanoseconds and allocations per call.
 //
-// The adapter is compared with a controller for the same kind that is written on crossplane-runtime alone. Both run as processes,
-// in turns, over the same life of some objects: creation, observations at which nothing changes, an update, and a deletion. What
-// counts is the number of requests that each sends to the API server, which counts them by the user, and to the external system.
-// CPU time is reported beside; other processes of the machine change it.
+// The command compares the adapter with a controller for the same kind that is written on crossplane-runtime alone. Both run as
+// processes, in turns, over the same life of some objects: creation, observations at which nothing changes, an update, and a
+// deletion. The result is the number of requests to the API server, which counts them by user, and to the external system. The CPU
+// time is only for information, because other processes of the machine change it.
 //
 // The renaming is `godwit externalname apply` over managed resources that a real provider reconciles. Memory is the peak of the
-// process at a tenth of them and at all. After each measurement every managed resource must have its new name and the identity from
-// before, and the external system must have the same databases, or there is no result.
+// process, over a tenth of the managed resources and over all. If a managed resource does not have its new name and the identity from
+// before after a measurement, or if the external system does not have the same databases, there is no result.
 //
 // # Reading order
 //
@@ -27,14 +27,14 @@ import (
 	"github.com/godwit-dev/godwit/test/jobservice"
 )
 
-// result is what is written to bench/out/externalname.json.
+// result is the content of bench/out/externalname.json.
 type result struct {
 	Codecs []codec `json:"codecs"`
 	// Lives compares the controllers.
 	Lives comparison `json:"lives"`
 	// Fleet are the renamings, by the number of managed resources.
 	Fleet []renaming `json:"fleet"`
-	// RSSSlope is how much the memory of the command grows with each managed resource.
+	// RSSSlope is the growth of the command's memory per managed resource.
 	RSSSlope    float64 `json:"rssSlopeBytesPerObject"`
 	LoadAverage float64 `json:"loadAverage"`
 

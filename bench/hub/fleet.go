@@ -24,17 +24,18 @@ import (
 )
 
 const (
-	// writers is how many klusterlets of a hub act at the same time, and how many clusters are created at the same time.
+	// writers is the number of klusterlets of a hub that act at the same time, and of clusters that are created at the same time.
 	writers = 64
-	// leaseSeconds is how often a klusterlet renews its lease.
+	// leaseSeconds is the time after which a klusterlet renews its lease.
 	leaseSeconds = 5
-	// passInterval is how often a klusterlet reads caches when no ManagedCluster has changed. Every second pass renews the lease.
+	// passInterval is the time after which a klusterlet reads caches if no ManagedCluster has changed. Every second pass renews the
+	// lease.
 	passInterval = leaseSeconds * time.Second / 2
 	// retryInterval is long compared with the time that a cache needs to get a write of another client.
 	retryInterval = 100 * time.Millisecond
 )
 
-// fleet are the clusters of two hubs, with simulated klusterlets.
+// fleet has the clusters of two hubs, with simulated klusterlets.
 type fleet struct {
 	source, target *hub
 
@@ -42,7 +43,7 @@ type fleet struct {
 	klusterlets map[string]*klusterlet.Klusterlet
 }
 
-// startFleet starts both hubs and the controllers that simulate klusterlets, at first none.
+// startFleet starts both hubs and the controllers that simulate klusterlets. It creates no clusters.
 func startFleet(ctx context.Context, b *frame.Bench) (*fleet, error) {
 	frame.Logf("starting two hubs")
 	hubs, err := startHubs(ctx, b, "hub1", "hub2")
@@ -144,7 +145,8 @@ func (f *fleet) join(ctx context.Context, name string, kubeconfig []byte) error 
 	})
 }
 
-// awaitAt returns when all clusters are registered at a hub, are configured by it, and have renewed their leases there so often.
+// awaitAt returns when each cluster is registered at a hub, is configured by it, and has renewed its lease there at least renewals
+// times.
 func (f *fleet) awaitAt(ctx context.Context, h *hub, names []string, renewals int) error {
 	for _, name := range names {
 		if err := process.Poll(ctx, name+" at "+h.Name, func(context.Context) error { return f.mustBeAt(h, name, renewals) }); err != nil {
@@ -154,7 +156,8 @@ func (f *fleet) awaitAt(ctx context.Context, h *hub, names []string, renewals in
 	return nil
 }
 
-// mustBeAt fails unless a cluster is registered at a hub, is configured by it, and has renewed its lease there so often.
+// mustBeAt fails unless a cluster is registered at a hub, is configured by it, and has renewed its lease there at least renewals
+// times.
 func (f *fleet) mustBeAt(h *hub, name string, renewals int) error {
 	k := f.klusterlet(name)
 	if !k.IsConfiguredBy(h.watch.GetClient()) {
@@ -166,7 +169,7 @@ func (f *fleet) mustBeAt(h *hub, name string, renewals int) error {
 	return nil
 }
 
-// equip creates what moves with a cluster: credentials, add-ons, a host with a status, and a deployment.
+// equip creates the objects that move with a cluster: credentials, add-ons, a host with a status, and a deployment.
 func (f *fleet) equip(ctx context.Context, name string) error {
 	objects := []client.Object{}
 	for _, secret := range []string{name + "-admin-password", name + "-admin-kubeconfig", "pull", "bmc"} {

@@ -16,11 +16,11 @@ import (
 	"github.com/godwit-dev/godwit/test/process"
 )
 
-// floor is what a move takes without Godwit.
+// floor is the time of a move without Godwit.
 type floor struct {
-	// SwitchSeconds are those until clusters that know both hubs have changed them, after changes of the field spec.hubAcceptsClient only.
+	// SwitchSeconds is the time until clusters that know both hubs have switched, after changes of spec.hubAcceptsClient alone.
 	SwitchSeconds float64 `json:"switchSeconds"`
-	// RemovalSeconds are those until the source has none of them, when their ManagedClusters are deleted.
+	// RemovalSeconds is the time from the deletion of their ManagedClusters until the source has none of them.
 	RemovalSeconds float64 `json:"removalSeconds"`
 }
 
@@ -55,7 +55,7 @@ func measureFloor(ctx context.Context, f *fleet, n int) (r floor, err error) {
 	return r, errors.Join(err, f.remove(ctx, all))
 }
 
-// bothHubs is a KlusterletConfig of the source hub by which klusterlets know the target hub, too.
+// bothHubs is a KlusterletConfig of the source hub that gives klusterlets the bootstrap kubeconfig of the target hub, too.
 const bothHubs = "both-hubs"
 
 func (f *fleet) configureBothHubs(ctx context.Context) error {
@@ -92,7 +92,7 @@ func (f *fleet) measureRemoval(ctx context.Context, all []string) (seconds float
 	return time.Since(began).Seconds(), nil
 }
 
-// remove ends the clusters of the floor, whose leases would be a load of their own.
+// remove ends the clusters of the floor, because the renewals of their leases would be a load for the next measurement.
 func (f *fleet) remove(ctx context.Context, all []string) error {
 	f.mutex.Lock()
 	for _, name := range all {

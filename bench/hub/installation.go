@@ -28,7 +28,7 @@ type installation struct {
 	fleet                   *fleet
 	broker                  *kafka.Broker
 	manager, source, target *frame.Process
-	// metrics are the addresses at which the processes serve them, by their names.
+	// metrics has the address at which a process serves metrics, by the name of the process.
 	metrics map[string]string
 }
 
@@ -122,7 +122,7 @@ func publicKey(ctx context.Context, h *hub, namespace string) (key string, err e
 	return key, err
 }
 
-// sent is the size of the topics of Godwit, in bytes.
+// sent returns the size of Godwit's topics, in bytes.
 func (in *installation) sent() (total int64, err error) {
 	err = filepath.WalkDir(in.broker.DataDir(), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".log" || !strings.HasPrefix(filepath.Base(filepath.Dir(path)), "godwit.") {
@@ -137,7 +137,7 @@ func (in *installation) sent() (total int64, err error) {
 	return total, err
 }
 
-// part is what a process has cost.
+// part is the cost of a process.
 type part struct {
 	PeakRSSMiB float64 `json:"peakRSSMiB"`
 	CPUSeconds float64 `json:"cpuSeconds"`
@@ -148,7 +148,7 @@ func cost(p *frame.Process) (part, error) {
 	return part{PeakRSSMiB: frame.MiB(u.PeakRSS), CPUSeconds: u.CPU}, err
 }
 
-// requests are those that each process has sent to API servers, by the name of the process.
+// requests returns how many requests each process has sent to API servers, by the name of the process.
 func (in *installation) requests(ctx context.Context) (account.Count, error) {
 	all := account.Count{}
 	for name, address := range in.metrics {

@@ -12,15 +12,15 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/frame"
 )
 
-// result is what is written to bench/out/hub.json.
+// result is the content of bench/out/hub.json.
 type result struct {
 	Clusters int   `json:"clusters"`
 	Move     moved `json:"move"`
 	Floor    floor `json:"floor"`
-	// RatioToFloor is to the bare switch, and RatioToFloors to the switch and the removal together.
+	// RatioToFloor compares with the bare switch, and RatioToFloors with the switch and the removal together.
 	RatioToFloor  float64 `json:"ratioToFloor"`
 	RatioToFloors float64 `json:"ratioToFloors"`
-	// KafkaBytes are those of all topics of Godwit, with heartbeats.
+	// KafkaBytes is the size of all topics of Godwit, with heartbeats.
 	KafkaBytes int64 `json:"kafkaBytes"`
 	Manager    part  `json:"manager"`
 	Source     part  `json:"source"`
@@ -61,7 +61,7 @@ func (r *result) migrate(ctx context.Context, b *frame.Bench, f *fleet) error {
 	if err != nil {
 		return err
 	}
-	// A hub is ready with its second heartbeat after it was enrolled. A migration before waits for that.
+	// A hub is ready at its second heartbeat after the enrollment. This migration waits for that, so that the next one does not.
 	frame.Logf("a migration of one cluster, when both hubs are ready")
 	if _, err := in.measureMove(ctx, "first", first); err != nil {
 		return fmt.Errorf("move the first cluster: %w", err)

@@ -18,17 +18,17 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// stageTimeout of each phase is longer than a phase takes on a machine that is busy.
+// stageTimeout is the timeout of each phase. It is longer than a phase takes on a busy machine.
 const stageTimeout = 15 * time.Minute
 
-// moved is what a migration took.
+// moved has the times and the requests of a migration.
 type moved struct {
 	Seconds float64 `json:"seconds"`
-	// Phases are the seconds from the start until a phase began.
+	// Phases has the seconds from the start to the beginning of each phase.
 	Phases map[api.Phase]float64 `json:"phases"`
-	// Requests are those that each process has sent in a phase.
+	// Requests has the requests that each process has sent in a phase.
 	Requests map[api.Phase]account.Count `json:"requests"`
-	// StatusBytes is the size of the migration with its status, and StateBytes that of the largest ConfigMap with states.
+	// StatusBytes is the size of the migration with its status. StateBytes is the size of the largest ConfigMap with states.
 	StatusBytes int `json:"statusBytes"`
 	StateBytes  int `json:"stateBytes"`
 }
@@ -102,7 +102,7 @@ func (in *installation) mustHaveMoved(ctx context.Context, all []string) error {
 	return nil
 }
 
-// measureState measures what the API server keeps of the migration. An object has at most 1 MiB.
+// measureState measures the objects in which the API server stores the migration, because an object has at most 1 MiB.
 func (r *moved) measureState(ctx context.Context, global client.Client, m *api.ManagedClusterMigration) error {
 	size := func(o any) (int, error) {
 		text, err := json.Marshal(o)

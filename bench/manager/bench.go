@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 )
 
-// bench is what the three measurements share.
+// bench has the parts that the three measurements share.
 type bench struct {
 	CRDs          int    `json:"crds"`
 	ObjectsPerCRD int    `json:"objectsPerCRD"`
@@ -22,7 +22,7 @@ type bench struct {
 	window   time.Duration // of a round, both idle and loaded
 	idle     time.Duration
 	idleCRDs int
-	rate     float64 // that is expected of a manager with the limits
+	rate     float64 // the expected rate of a manager with the limits
 
 	frame      *frame.Bench
 	cluster    *frame.Cluster
@@ -30,7 +30,7 @@ type bench struct {
 	resources  []*widget.Resource
 }
 
-// reading is what a manager has cost so far.
+// reading is the cost of a manager so far.
 type reading struct {
 	time     time.Time
 	requests account.Count
@@ -56,7 +56,7 @@ func flip(ctx context.Context, resources []*widget.Resource) error {
 	return nil
 }
 
-// mustBeMigrated fails unless all objects of all resources are migrated: only work that was done counts.
+// mustBeMigrated fails unless all objects of all resources are migrated, so that only completed work counts.
 func mustBeMigrated(ctx context.Context, resources []*widget.Resource) error {
 	for _, r := range resources {
 		if err := errors.Join(r.MustBeMigrated(ctx), r.MustBeTrimmed(ctx)); err != nil {

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// perSecond is a busy controller's rate, and far below what the server can take.
+	// perSecond is the rate of a busy controller, and far below the limit of the server.
 	perSecond = 50
-	// clientObjects is how many objects the second client has.
+	// clientObjects is the number of objects of the second client.
 	clientObjects = 20
 )
 
@@ -54,8 +54,8 @@ func newNeighbour(ctx context.Context, cluster *frame.Cluster) (*neighbour, erro
 
 func objectName(i int) string { return fmt.Sprintf("object-%d", i%clientObjects) }
 
-// measure sends requests at a steady rate, however long the ones before take. The time of a request begins when it was due: a
-// request that the client itself sends late counts as late.
+// measure sends requests at a steady rate, even if earlier requests have not ended. The time of a request begins when the request
+// was due, so that a request that the client sends late counts as slow.
 func (n *neighbour) measure(ctx context.Context, d time.Duration) ([]time.Duration, error) {
 	const every = time.Second / perSecond
 	took := make([]time.Duration, int(d/every))
@@ -80,7 +80,7 @@ func (n *neighbour) measure(ctx context.Context, d time.Duration) ([]time.Durati
 	return took, nil
 }
 
-// request sends what a controller sends: mostly reads of single objects, and writes of some.
+// request sends a request as a controller does: mostly reads of single objects, and some writes.
 func (n *neighbour) request(ctx context.Context, i int) error {
 	var err error
 	switch i % 10 {

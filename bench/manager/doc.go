@@ -1,7 +1,7 @@
-// Command manager measures `godwit manager`: how long it takes for many CRDs, how much it slows other clients meanwhile, and what it
-// costs while no CRD needs a migration.
+// Command manager measures `godwit manager`: how long it takes for many CRDs, how much it slows other clients meanwhile, and its
+// cost while no CRD needs a migration.
 //
-// The manager is a process of its own, with the permissions and the priority of a ServiceAccount. All measurements take turns
+// The manager is a separate process, with the permissions and the priority of a ServiceAccount. All measurements take turns
 // against the same control plane, since the speed of a shared machine changes: compare only ratios within one run of this command.
 //
 // # Reading order

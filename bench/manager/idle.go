@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// idle is what the manager costs while no CRD needs a migration.
+// idle is the cost of the manager while no CRD needs a migration.
 type idle struct {
 	CRDs              int           `json:"crds"`
 	Seconds           float64       `json:"seconds"`

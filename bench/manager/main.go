@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// result is what is written to bench/out/manager.json.
+// result is the content of bench/out/manager.json.
 type result struct {
 	bench
 	Wall      wall            `json:"wall"`

@@ -20,10 +20,10 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 )
 
-// migrationTimeout is far above what a migration of the largest size takes.
+// migrationTimeout is much longer than the largest migration.
 const migrationTimeout = time.Hour
 
-// migrations follows the status of each CRDMigration by one watch for the whole time: polling would be a load of its own.
+// migrations follows the status of each CRDMigration by one watch for the whole time, because polling would add load.
 type migrations struct {
 	mu      sync.Mutex
 	known   map[string]*v1alpha1.CRDMigration
@@ -98,14 +98,14 @@ func (m *migrations) await(ctx context.Context, what string, holds func() bool) 
 	}
 }
 
-// next is closed at the next change.
+// next returns a channel that is closed at the next change.
 func (m *migrations) next() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.changed
 }
 
-// succeeded reports whether the status is about the present storage version, and Ready.
+// succeeded reports whether the migration to the current storage version is Ready.
 func succeeded(r *widget.Resource, m *v1alpha1.CRDMigration) bool {
 	return m != nil && m.Status.StorageVersion == r.Storage() && slices.Equal(m.Status.StoredVersions, []string{r.Storage()}) &&
 		meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionReady)

@@ -24,12 +24,12 @@ type neighbourResult struct {
 	RatioP50 float64 `json:"p50Ratio"`
 	// Pooled is the ratio of the p99 of all samples together.
 	Pooled float64 `json:"p99RatioPooled"`
-	// ManagerWritesPerSecond are the manager's patches meanwhile.
+	// ManagerWritesPerSecond is the rate of the manager's patches meanwhile.
 	ManagerWritesPerSecond float64 `json:"managerWritesPerSecond"`
 	Rounds                 []turn  `json:"rounds"`
 }
 
-// turn is one round, in which the manager is paused and at work by turns.
+// turn is one round, in which the manager works and pauses alternately.
 type turn struct {
 	Idle     window  `json:"idle"`
 	Load     window  `json:"load"`
@@ -124,11 +124,11 @@ func (b *bench) measureTurn(ctx context.Context, n *neighbour, resources []*widg
 }
 
 const (
-	// half is short compared with the load that other processes of a shared machine cause, so that both sides of a comparison have
-	// their share of it, and long compared with what a pause costs.
+	// half is the time between two switches. It is short enough that other processes of the machine slow both sides alike, and long
+	// compared with the cost of a pause.
 	half = 5 * time.Second
-	// transition is not measured after a switch: requests under way end, and the manager, which takes a response that its pause has
-	// delayed for one of a busy server, finds its rate again.
+	// transition is the time after a switch that is not measured. Requests in flight end, and the manager finds its rate again: for
+	// the manager, a response that the pause has delayed looks like the response of a busy server.
 	transition = time.Second
 )
 

@@ -79,9 +79,9 @@ func checkReady(ctx context.Context, address string) error {
 }
 
 const (
-	// quiet is how long a manager that has read everything requests nothing but its lease.
+	// quiet is the time without requests, except for the lease, after which a manager counts as idle.
 	quiet = 5 * time.Second
-	// quietTimeout is far above what two hundred CRDs take.
+	// quietTimeout is much longer than the start of a manager with two hundred CRDs.
 	quietTimeout = 10 * time.Minute
 )
 

@@ -9,16 +9,16 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/frame"
 )
 
-// wall compares the manager with one command after another for the same work, both without a rate, which would be all that is
-// measured.
+// wall compares the manager with one command after another for the same work. Both have no limit of the rate, because the
+// measurement would only show that limit.
 type wall struct {
 	// Settle is the settle time of both. Both wait after a flip until the API server has renewed its lease, up to 10.4 s.
 	Settle  string    `json:"settle"`
 	Manager []managed `json:"manager"`
-	// Commands are the turns before, between and after those of the manager.
+	// Commands are the turns before, between and after the turns of the manager.
 	Commands []commands `json:"commands"`
-	// Ratio compares the manager's wall time with the sum of single runs, of which none waits for the lease. RatioFromFlip
-	// compares the time from the first flip on, in which both wait for it. Both compare the medians of all turns.
+	// Ratio compares the manager's wall time with the sum of single runs that do not wait for the lease. RatioFromFlip compares
+	// the time from the first flip on, in which both wait for the lease. Both compare the medians of all turns.
 	Ratio         float64 `json:"ratio"`
 	RatioFromFlip float64 `json:"ratioFromFlip"`
 }
@@ -28,7 +28,7 @@ type managed struct {
 	FlipSeconds    float64 `json:"flipSeconds"` // until every CRD was changed; part of the wall time
 	SecondsToWrite float64 `json:"secondsToFirstCheckpoint"`
 	WallSeconds    float64 `json:"wallSeconds"` // from the first flip to the last Succeeded
-	// ObjectsPerSecond are those of the time from the first checkpoint on.
+	// ObjectsPerSecond is the speed from the first checkpoint on.
 	ObjectsPerSecond float64       `json:"objectsPerSecond"`
 	Requests         account.Count `json:"requests"`
 	CPUSeconds       float64       `json:"cpuSeconds"`
@@ -39,7 +39,7 @@ type managed struct {
 type commands struct {
 	FlipSeconds float64 `json:"flipSeconds"` // until every CRD was changed; part of the wall time
 	WallSeconds float64 `json:"wallSeconds"` // of the flips and all runs, without the checks between them
-	// First waits for the lease, as the manager does; when it ends, no other run has to.
+	// First is the run that waits for the lease, as the manager does. The other runs begin later and do not wait.
 	First  single   `json:"first"`
 	Others []single `json:"others"`
 }
@@ -51,7 +51,7 @@ type single struct {
 	PeakRSSMiB float64 `json:"peakRSSMiB"`
 }
 
-// seconds is the time of all runs, with another time of the first one.
+// seconds returns the time of all runs, with another time for the first run.
 func (c commands) seconds(first float64) float64 {
 	total := first
 	for _, s := range c.Others {
@@ -60,7 +60,7 @@ func (c commands) seconds(first float64) float64 {
 	return total
 }
 
-// sum is the time of all runs, as if the first had not waited: it counts as much as the median of the others.
+// sum returns the time of all runs without the wait of the first run, which counts with the median of the other runs.
 func (c commands) sum() float64 {
 	return c.seconds(frame.Median(c.Others, func(s single) float64 { return s.Seconds }))
 }
@@ -108,7 +108,7 @@ func (b *bench) runCommands(ctx context.Context, w *wall) error {
 	return nil
 }
 
-// runManager changes every CRD under a manager that has had nothing to do.
+// runManager changes every CRD while an idle manager runs.
 func (b *bench) runManager(ctx context.Context, w *wall) error {
 	return b.withManager(ctx, unpaced, func(ctx context.Context, p *frame.Process) error {
 		if err := b.awaitQuiet(ctx); err != nil {

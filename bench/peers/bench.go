@@ -19,8 +19,8 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 )
 
-// part is one round, or one fault, in a file of its own: a measurement that is interrupted continues after its last part.
-// Rounds are whole, because turns are compared within a round.
+// part is one round, or one fault, in a separate file, so that an interrupted measurement continues after its last part. A part
+// has a whole round, because turns are compared within a round.
 type part struct {
 	conditions
 	Environment result.Environment `json:"environment"`
@@ -45,17 +45,17 @@ const (
 func roundPart(round int) string    { return roundPrefix + strconv.Itoa(round) }
 func faultPart(fault string) string { return faultPrefix + fault }
 
-// roundOf is the number of the round that a part is.
+// roundOf returns the number of the round in a part.
 func roundOf(name string) (round int, is bool) {
 	number, is := strings.CutPrefix(name, roundPrefix)
 	round, err := strconv.Atoi(number)
 	return round, is && err == nil
 }
 
-// faultOf is the name of the fault that a part is.
+// faultOf returns the name of the fault in a part.
 func faultOf(name string) string { return strings.TrimPrefix(name, faultPrefix) }
 
-// add adds a part to the result. The environment is that of the last part, with the highest load.
+// add adds a part to the result. The result has the environment of the last part, with the highest load of all parts.
 func add(r *result.Peers, p part) {
 	load := max(r.Environment.Load, p.Environment.Load)
 	r.Environment = p.Environment
@@ -65,7 +65,7 @@ func add(r *result.Peers, p part) {
 	maps.Copy(r.Unavailable, p.Unavailable)
 }
 
-// bench is one run of the command. Its result is that of all parts.
+// bench is one run of the command. Its result has all parts, also those of earlier runs.
 type bench struct {
 	result.Peers
 
@@ -88,7 +88,7 @@ type bench struct {
 	unavailable map[string]string
 }
 
-// partNames are all parts of the measurement, in their order.
+// partNames returns all parts of the measurement, in their order.
 func (b *bench) partNames() []string {
 	var names []string
 	for round := range b.Rounds {
@@ -130,7 +130,7 @@ func (b *bench) load() error {
 	return nil
 }
 
-// checkVersions refuses parts of other servers or peers: their numbers say nothing about these.
+// checkVersions refuses parts that were measured with other versions of the servers or the peers.
 func (b *bench) checkVersions() error {
 	for name, p := range b.parts {
 		if !maps.Equal(p.Environment.Versions, b.environment.Versions) {
@@ -140,7 +140,7 @@ func (b *bench) checkVersions() error {
 	return nil
 }
 
-// begin begins a part.
+// begin starts a part.
 func (b *bench) begin() {
 	b.current = part{conditions: b.conditions(), Environment: b.environment, Unavailable: b.unavailable}
 	b.current.Environment.Date, b.current.Environment.Load = time.Now().UTC().Format(time.DateOnly), proc.LoadAverage()
@@ -152,12 +152,12 @@ func (b *bench) keep(name string) error {
 	return frame.WriteJSON(b.file(name), b.current)
 }
 
-// missing are the parts that are to be measured.
+// missing returns the parts that are not measured yet.
 func (b *bench) missing() []string {
 	return slices.DeleteFunc(b.partNames(), func(name string) bool { _, found := b.parts[name]; return found })
 }
 
-// timeIsOver reports whether no further part is to begin.
+// timeIsOver reports whether the flag -for prevents another part.
 func (b *bench) timeIsOver() bool { return b.duration > 0 && time.Since(b.began) >= b.duration }
 
 // failed reports whether a contestant has failed in a turn.
@@ -166,7 +166,7 @@ func (b *bench) failed(contestant string) bool {
 	return slices.ContainsFunc(b.Turns, func(t result.Turn) bool { return t.Contestant == contestant && t.Error != "" })
 }
 
-// collect makes the result of all parts.
+// collect makes the result from all parts.
 func (b *bench) collect() {
 	b.Peers = result.Peers{Rounds: b.Rounds, Objects: b.Objects, LimitSeconds: b.limit.Seconds(), Missing: b.missing(), Unavailable: map[string]string{}}
 	for _, name := range b.partNames() {

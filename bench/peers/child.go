@@ -50,7 +50,7 @@ func (c *child) awaitLine(ctx context.Context) error {
 
 func (c *child) tail() string { return process.Tail(c.Log) }
 
-// end stops the program, which may have ended, or never have started.
+// end stops the program. The program may have ended before, or may never have started.
 func (c *child) end() error {
 	if c == nil {
 		return nil

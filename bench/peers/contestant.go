@@ -22,36 +22,36 @@ import (
 
 // contestant is one way to migrate objects.
 type contestant interface {
-	// name is that in the result.
+	// name returns the name in the result.
 	name() string
-	// prepare starts what runs in a cluster before it has something to migrate.
+	// prepare starts the processes that run in a cluster before there is something to migrate.
 	prepare(context.Context, *widget.Resource) (migration, error)
 }
 
 // migration is one migration by a contestant.
 type migration interface {
-	// begin starts the writes, or continues those of a process that was killed.
+	// begin starts the writes, or continues the writes of a process that was killed.
 	begin(context.Context) error
-	// wait returns when the contestant reports that it is done, or has given up, with its report.
+	// wait returns when the contestant reports success, or reports that it stops trying. claim is the report.
 	wait(context.Context) (claim string, err error)
-	// kill ends its process as a crash does.
+	// kill ends the contestant's process as a crash does.
 	kill() error
-	// close ends its process, and removes what it has left in the cluster, but for the objects and the CRD. It may be called
-	// again.
+	// close ends the contestant's process, and removes what it has left in the cluster, except the objects and the CRD. It may be
+	// called again.
 	close(context.Context) error
 }
 
 const (
-	// faultLimit is how long a contestant has to be done, or to give up, while a fault lasts.
+	// faultLimit is the time that a contestant has to end while a fault lasts.
 	faultLimit = 20 * time.Second
-	// recoveryLimit is how long it has after a fault. It is longer than Godwit's settle time.
+	// recoveryLimit is the time that it has after a fault. It is longer than Godwit's settle time.
 	recoveryLimit = 2 * time.Minute
 )
 
 // errLimit ends a migration that takes too long.
 var errLimit = errors.New("limit reached")
 
-// env is where a contestant runs.
+// env is the environment in which a contestant runs.
 type env struct {
 	frame   *frame.Bench
 	cluster *frame.Cluster

@@ -16,11 +16,10 @@ import (
 	"github.com/godwit-dev/godwit/test/policy"
 )
 
-// deniedObject is neither the first object, which a dry run may try, nor on the last page.
+// deniedObject is not the first object, which a dry run may try, and not on the last page.
 var deniedObject = widget.Name(7)
 
-// measureDenied has a policy that denies every write of one object, until each contestant is done or has given up. Then
-// the policy goes.
+// measureDenied denies every write of one object by a policy, until each contestant has ended. It then deletes the policy.
 func (b *bench) measureDenied(ctx context.Context, contestants []contestant) error {
 	frame.Logf("denied: an admission policy denies every write of %s", deniedObject)
 	all, err := b.subjects(ctx, "denied", contestants)

@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/result"
 )
 
-// readEnvironment reads what the numbers depend on, but for the date and the load, which are those of a part.
+// readEnvironment reads the machine, the versions and the conditions. Each part adds its own date and load.
 func readEnvironment(ctx context.Context, cluster *frame.Cluster) (result.Environment, error) {
 	versions, err := readVersions(ctx, cluster)
 	return result.Environment{
@@ -26,7 +26,7 @@ func readEnvironment(ctx context.Context, cluster *frame.Cluster) (result.Enviro
 	}, err
 }
 
-// readLine is the value of a line of a file in /proc, or empty.
+// readLine returns the value of a line of a file in /proc; empty if there is none.
 func readLine(path, name string) string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -41,7 +41,7 @@ func readLine(path, name string) string {
 	return ""
 }
 
-// readVersions reads the versions of all that is compared.
+// readVersions reads the versions of the servers and of all contestants.
 func readVersions(ctx context.Context, cluster *frame.Cluster) (map[string]string, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(cluster.Config())
 	if err != nil {
@@ -64,7 +64,7 @@ func readVersions(ctx context.Context, cluster *frame.Cluster) (map[string]strin
 	return v, nil
 }
 
-// moduleVersion is the version of a module that a program of tools/peers is built from.
+// moduleVersion returns the version of a module with which a program of tools/peers is built.
 func moduleVersion(ctx context.Context, program, module string) (string, error) {
 	command := exec.CommandContext(ctx, "go", "mod", "edit", "-json")
 	command.Dir = filepath.Join(peerModules, program)

@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/widget"
 )
 
-// subject is one contestant under a fault, with a resource of its own.
+// subject is one contestant under a fault, with its own resource.
 type subject struct {
 	contestant
 	resource  *widget.Resource
@@ -41,7 +41,7 @@ func (b *bench) subjects(ctx context.Context, fault string, contestants []contes
 	return all, nil
 }
 
-// wait waits for a contestant, at most until the limit, which is not a failure here, and returns its report.
+// wait waits for a contestant, and returns its report. That the contestant reaches the limit is not a failure.
 func (s *subject) wait(ctx context.Context, limit time.Duration) string {
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errLimit)
 	defer cancel()
@@ -71,7 +71,7 @@ func (s *subject) readState(ctx context.Context, claim string) (result.State, er
 	}, nil
 }
 
-// each calls do for each subject that has not failed. An error is the failure of that subject.
+// each calls do for each subject that has not failed. If do returns an error, that subject has failed.
 func each(ctx context.Context, all []*subject, do func(*subject) error) error {
 	for _, s := range all {
 		if s.failed == nil {

@@ -42,7 +42,7 @@ func (m *godwitRun) begin(context.Context) error {
 	return err
 }
 
-// wait runs the command again after it has ended, as the message of a run that did not succeed says.
+// wait runs the command again if it ended in an earlier call, because the message of a failed run tells the user to do so.
 func (m *godwitRun) wait(ctx context.Context) (string, error) {
 	if m.reported {
 		if err := m.begin(ctx); err != nil {
@@ -70,7 +70,7 @@ func (m *godwitRun) wait(ctx context.Context) (string, error) {
 	return fmt.Sprintf("exit code %d, %s, %d failed", code, item.Result, item.Objects.Failed), nil
 }
 
-// lastLine is the last line of a log, without the name of the CRD.
+// lastLine returns the last line of a log, without the name of the CRD.
 func lastLine(log string) string {
 	text, _ := os.ReadFile(log)
 	text = bytes.TrimSpace(text)

@@ -61,10 +61,10 @@ func (b *bench) killHalfway(ctx context.Context, s *subject) (err error) {
 	return err
 }
 
-// afterKill is how long writes that were under way may take to end: ten times what a write takes on a busy server.
+// afterKill is the time that writes in flight have to end: ten times the duration of a write on a busy server.
 const afterKill = time.Second
 
-// restart starts the process again, which writes what is left, and counts the writes beyond that.
+// restart starts the process again, which writes the remaining objects. It counts the writes of other objects as repeated.
 func (b *bench) restart(ctx context.Context, s *subject) (err error) {
 	before, err := b.meter.requests.Writes(ctx, s.resource.Group())
 	if err != nil {

@@ -27,7 +27,7 @@ func main() {
 	flag.StringVar(&b.servers, "servers", "../bin/controlplane", "folder with kube-controller-manager")
 	flag.StringVar(&b.folder, "parts", "", "folder of the rounds and faults that were measured, which are not measured again; empty: out/peers-N")
 	flag.DurationVar(&b.duration, "for", 0, "begin no round and no fault after this time; run the same command to continue; 0: measure all")
-	// A client would close its connections to a server that is stopped for longer than a minute.
+	// Otherwise a client would close its connections to a server that is stopped for longer than a minute.
 	_ = os.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "0")
 	frame.Main("peers", b)
 }
@@ -99,7 +99,7 @@ func (b *bench) measurePart(ctx context.Context, name string, contestants []cont
 // programs are the paths of the contestants' programs.
 type programs struct{ clusterAPI, ksvm, controllerManager string }
 
-// build compiles the peers. One that does not build is a line of the result.
+// build compiles the peers. The result has a line for a peer that does not compile.
 func (b *bench) build(ctx context.Context) (p programs) {
 	missing := func(cause error, names ...string) {
 		for _, name := range names {
@@ -155,13 +155,13 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	frame.Logf("measuring what the servers use when idle")
-	if err := widget.Age(ctx); err != nil { // until they have forgotten the passes
+	if err := widget.Age(ctx); err != nil { // work after the warm-up must not count as idle
 		return err
 	}
 	return b.meter.measureIdle(ctx)
 }
 
-// contestants are those whose program was built.
+// contestants returns the contestants whose program compiled.
 func (b *bench) contestants(ctx context.Context, p programs) ([]contestant, error) {
 	all := []contestant{b.godwit("Patch", "0s"), b.godwit("Update", "0s"), b.godwit("Apply", "0s")}
 	if p.clusterAPI != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// meter reads what the servers have done so far.
+// meter reads the CPU time and the requests of the servers so far.
 type meter struct {
 	requests        *account.Requests
 	apiServer, etcd int // process ids
@@ -53,10 +53,10 @@ func (m *meter) cpu(requests int64) (reading, error) {
 	return reading{time.Now(), requests, server.CPU, etcd.CPU}, nil
 }
 
-// idleTime is how long the servers are measured without work.
+// idleTime is the time for which the servers are measured without work.
 const idleTime = 5 * time.Second
 
-// measureIdle finds what the servers use in a second in which nothing happens.
+// measureIdle measures the CPU time of the idle servers per second.
 func (m *meter) measureIdle(ctx context.Context) error {
 	before, err := m.cpu(0)
 	if err != nil {
@@ -71,7 +71,7 @@ func (m *meter) measureIdle(ctx context.Context) error {
 	return err
 }
 
-// measure measures work on objects, also if it ends by an error.
+// measure measures work on objects, also if the work ends with an error.
 func (m *meter) measure(ctx context.Context, t *result.Turn, r *widget.Resource, work func() error) error {
 	old, err := r.Old(ctx)
 	if err != nil {

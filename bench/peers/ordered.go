@@ -24,19 +24,19 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// ordered is a migration that an object of kind StorageVersionMigration orders: the API server's own kind, or the one of
+// ordered is a migration that an object of kind StorageVersionMigration starts: the API server's own kind, or the kind of
 // kube-storage-version-migrator.
 type ordered struct {
 	child   *child
 	objects dynamic.ResourceInterface
 	order   *unstructured.Unstructured
-	// started does what follows the order; it may be nil.
+	// started runs after the order was created; it may be nil.
 	started func(context.Context) error
 	// finished waits for what the migrator does after it has set the condition; it may be nil.
 	finished func(context.Context) error
 }
 
-// begin orders the migration. After a crash the order is there already.
+// begin creates the order. After a crash, the order exists already.
 func (m *ordered) begin(ctx context.Context) error {
 	if _, err := m.objects.Create(ctx, m.order, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
@@ -109,7 +109,7 @@ type inTree struct {
 
 var inTreeMigrations = schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1", Resource: "storageversionmigrations"}
 
-// collectorSynced is the line that the garbage collector logs when its cache has every resource, which the migrator waits for.
+// collectorSynced is the line that the garbage collector logs when its cache has every resource. The migrator waits for that.
 const collectorSynced = "all resource monitors have synced"
 
 func (i inTree) name() string { return "intree" }
@@ -139,7 +139,7 @@ func (i inTree) prepare(ctx context.Context, r *widget.Resource) (migration, err
 			}
 			return r.Touch(ctx)
 		},
-		// The controller that trims is another one.
+		// Another controller trims status.storedVersions.
 		finished: func(ctx context.Context) error {
 			return await(ctx, i.clients.Resource(inTreeMigrations), r.CRD(), func(o *unstructured.Unstructured) bool { return !conditionTrue(o, "Running") })
 		},
@@ -170,7 +170,7 @@ var ksvmMigrations = schema.GroupVersionResource{Group: "migration.k8s.io", Vers
 
 func (k ksvm) name() string { return "ksvm" }
 
-// ksvmStart is how long the migrator has to fill its cache of migrations, before the time begins.
+// ksvmStart is the time that the migrator has to fill its cache of migrations, before the time of the turn begins.
 const ksvmStart = 2 * time.Second
 
 func (k ksvm) prepare(ctx context.Context, r *widget.Resource) (migration, error) {
@@ -181,7 +181,7 @@ func (k ksvm) prepare(ctx context.Context, r *widget.Resource) (migration, error
 	if err := child.During(ctx, func(ctx context.Context) error { return walk.Wait(ctx, ksvmStart) }); err != nil {
 		return nil, errors.Join(err, child.end())
 	}
-	// The order names the version that its trigger finds in discovery: the one that the API server prefers.
+	// The order names the preferred version of the API server, as the project's trigger does.
 	return &ordered{
 		child: child, objects: k.clients.Resource(ksvmMigrations),
 		order: newOrder("migration.k8s.io/v1alpha1", r.CRD(), map[string]any{"group": r.Group(), "version": "v2", "resource": widget.Plural}),

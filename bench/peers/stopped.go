@@ -31,10 +31,11 @@ import (
 )
 
 const (
-	// heldWrites per resource: all of them together are a moment's work of a server that continues.
+	// heldWrites is the number of held writes per resource. After it continues, the server needs only a moment for all of them.
 	heldWrites = 50
-	// holdLimit is how long the writes wait, for most of which the server is stopped: less than the 34 s that an API server gives
-	// a write (requestTimeoutUpperBound in k8s.io/apiserver/pkg/endpoints/handlers), and than a webhook's longest time limit.
+	// holdLimit is the time for which the writes wait. The server is stopped for most of it. It is shorter than the 34 s that an API
+	// server gives a write (requestTimeoutUpperBound in k8s.io/apiserver/pkg/endpoints/handlers), and than the longest time limit of
+	// a webhook.
 	holdLimit = 25 * time.Second
 )
 
@@ -75,7 +76,7 @@ func (b *bench) measureStopped(ctx context.Context, contestants []contestant) (e
 	return b.stopAcrossFlip(ctx, all, stoppedServer{second, g, writes})
 }
 
-// stoppedServer is the second server, and the writes that it is to have under way.
+// stoppedServer is the second server, with the writes that are in its admission while it is stopped.
 type stoppedServer struct {
 	*controlplane.APIServer
 	gate   *gate
@@ -151,7 +152,7 @@ func connect(ctx context.Context, second *controlplane.APIServer, all []*subject
 	return writes, nil
 }
 
-// begin sends the writes. What it returns waits for the answers to all of them.
+// begin sends the writes. The function that it returns waits for the answers to all of them.
 func (s stoppedServer) begin(ctx context.Context) func() error {
 	errs := make([]error, len(s.writes))
 	var answered sync.WaitGroup
@@ -169,7 +170,7 @@ func (s stoppedServer) begin(ctx context.Context) func() error {
 	}
 }
 
-// removeLease removes a server that is gone for good from those that Godwit waits for.
+// removeLease removes the lease of a server that does not come back, so that Godwit does not wait for that server.
 func (b *bench) removeLease(ctx context.Context, identity string) error {
 	clients, err := kubernetes.NewForConfig(b.cluster.Config())
 	if err != nil {
@@ -182,7 +183,8 @@ func (b *bench) removeLease(ctx context.Context, identity string) error {
 	return err
 }
 
-// gateLabel marks the objects whose updates are sent to the gate, so that it sees no write of a contestant before it is opened.
+// gateLabel is set by the writes that the API server sends to the gate. Before the gate opens, no stored object has the label, so that
+// the gate sees no write of a contestant.
 const gateLabel = "bench.example.com/gate"
 
 // Values of the label: a write that the gate holds, and one that it refuses, which shows that a server uses the gate.
@@ -266,7 +268,7 @@ func (g *gate) install(ctx context.Context, admin *rest.Config) (remove func(con
 	return func(ctx context.Context) error { return webhooks.Delete(ctx, name, metav1.DeleteOptions{}) }, nil
 }
 
-// awaitHeld returns when that many writes wait at the gate.
+// awaitHeld returns when n writes wait at the gate.
 func (g *gate) awaitHeld(ctx context.Context, n int) error {
 	return process.Poll(ctx, "writes at the gate", func(context.Context) error {
 		if held := g.held.Load(); held < int64(n) {

@@ -11,13 +11,13 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/result"
 )
 
-// contestantNames are all of them, in the order of the tables.
+// contestantNames are the names of all contestants, in the order of the tables.
 var contestantNames = []string{
 	result.RawName(frame.InFlight[0]), result.RawName(frame.InFlight[1]), result.RawName(frame.InFlight[2]),
 	"godwit-patch", "godwit-update", "godwit-apply", "capi", "capi-shipped", "intree", "ksvm",
 }
 
-// writeTables writes the speeds, and what is left after each fault.
+// writeTables writes the speeds, and the state after each fault.
 func writeTables(w io.Writer, r *result.Peers) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintf(table, "CONTESTANT\tOBJECTS/S\tOF CEILING\tREQUESTS\tAPISERVER MS\tOF CEILING\tETCD MS\t\n")
@@ -49,7 +49,7 @@ func writeTables(w io.Writer, r *result.Peers) {
 	_ = table.Flush()
 }
 
-// summaryLine is the line for scripts.
+// summaryLine returns the line for scripts.
 func summaryLine(r *result.Peers) string {
 	if len(r.Missing) > 0 {
 		return fmt.Sprintf("peers: missing=%s: run the same command to continue", strings.Join(r.Missing, ","))

@@ -23,13 +23,13 @@ const (
 	group = "plan.bench.example.com"
 	// schemaBytes is the size of each schema.
 	schemaBytes = 40 << 10
-	// objectsEach is more than one, so that the plan asks whether all objects can be read.
+	// objectsEach is more than one, so that the plan also checks whether all objects can be read.
 	objectsEach = 2
 	// creators create CRDs in parallel. More would only wait for the API server.
 	creators = 8
 )
 
-// populate creates CRDs with objects. Every third one stores another version than its objects.
+// populate creates CRDs with objects. Every third CRD has another storage version than its objects.
 func populate(ctx context.Context, config *rest.Config, n int) error {
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -78,7 +78,7 @@ func newCRD(i int, storage string) *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// writeContexts writes a kubeconfig whose contexts all lead to the same user and API server.
+// writeContexts writes a kubeconfig whose contexts all have the same user and API server.
 func writeContexts(path string, user *rest.Config, names []string) error {
 	content, err := controlplane.Kubeconfig(user)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Command plan measures `godwit plan` and `godwit crd doctor` on one machine: seconds and requests, the plan for
-// several contexts of a kubeconfig. All contexts lead to the same API server, which answers the requests of all of them.
+// Command plan measures the seconds and the requests of `godwit plan` and `godwit crd doctor` on one machine. It measures the plan
+// for one and for several contexts of a kubeconfig. All contexts have the same API server, which answers all requests.
 //
-// Each CRD has a schema of 40 KB, as those of cert-manager have, and two objects. A third of the CRDs has
+// Each CRD has a schema of 40 KB, as the CRDs of cert-manager have, and two objects. A third of the CRDs has
 // objects at an old version.
 //
 // Read main.go, then cluster.go.
@@ -18,11 +18,11 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// result is what is written to bench/out/plan.json.
+// result is the content of bench/out/plan.json.
 type result struct {
 	CRDs     int `json:"crds"`
 	Contexts int `json:"contexts"`
-	// One is a plan of one context, and All a plan of all of them. Bare is a plan of one without References.
+	// One is a plan of one context, and All a plan of all contexts. Bare is a plan of one context without References.
 	One  measurement `json:"one"`
 	All  measurement `json:"all"`
 	Bare measurement `json:"bare"`
@@ -47,8 +47,8 @@ func main() {
 	frame.Main("plan", r)
 }
 
-// Measure runs each command in each round. A first run, which fills the caches of the API server, counts as the others do: a user
-// plans once.
+// Measure runs each command in each round. The first run counts, too, although it fills the caches of the API server, because a user
+// usually plans once.
 func (r *result) Measure(ctx context.Context, b *frame.Bench) error {
 	cluster, err := b.StartCluster(ctx, controlplane.Options{})
 	if err != nil {
@@ -101,7 +101,7 @@ type command struct {
 	crds     int
 }
 
-// plan plans all domains, and fails unless the plan has every CRD of every context and nothing else than work.
+// plan plans all domains, and fails unless the plan has every CRD of every context, and no other work.
 func (c command) plan(ctx context.Context, contexts []string, references bool) (frame.Cost, error) {
 	var list struct {
 		Items []struct {

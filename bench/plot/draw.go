@@ -18,12 +18,12 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/result"
 )
 
-// The sizes of the plots, and the colours of their bars: a colour-blind reader can tell them apart.
+// The sizes of the plots, and the colours of their bars. A colour-blind reader can distinguish the colours.
 const (
 	width     = 20 * vg.Centimeter
 	barWidth  = 12 // points
 	rowHeight = 0.85 * vg.Centimeter
-	// legendRoom leaves the right of a plot to its legend.
+	// legendRoom reserves the right of a plot for its legend.
 	legendRoom = 1.4
 )
 
@@ -33,7 +33,7 @@ var (
 	second = color.NRGBA{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}
 )
 
-// rows is a plot with one row for each name, the first on top.
+// rows returns a plot with one row for each name, the first on top.
 func rows(title, axis string, names []string) *plot.Plot {
 	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"} // as wide as Arial and Helvetica
 	p := plot.New()
@@ -42,7 +42,7 @@ func rows(title, axis string, names []string) *plot.Plot {
 	p.Title.Padding = vg.Points(8)
 	var labels []string
 	for _, name := range slices.Backward(names) {
-		// Where a reader's font is wider than the one that the plot is made with, the text grows to the right.
+		// The spaces leave room for a reader whose font is wider than the font of the plot.
 		labels = append(labels, name+strings.Repeat(" ", len(name)/3))
 	}
 	p.NominalY(labels...)
@@ -50,7 +50,7 @@ func rows(title, axis string, names []string) *plot.Plot {
 	return p
 }
 
-// ticks are the usual ones, without zeros after the point.
+// ticks returns the default ticks of the plot library, without zeros after the point.
 func ticks(from, to float64) []plot.Tick {
 	all := plot.DefaultTicks{}.Ticks(from, to)
 	for i := range all {
@@ -61,7 +61,7 @@ func ticks(from, to float64) []plot.Tick {
 	return all
 }
 
-// series are the bars of one colour, the first on top. They stand on those of the series before.
+// series has the bars of one colour, the first on top. They begin where the bars of the series before end.
 type series struct {
 	name   string
 	fill   color.Color

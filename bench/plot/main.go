@@ -1,5 +1,5 @@
-// Command plot draws what `make bench-peers` and `make bench-scale` have measured, as SVG, and writes the same numbers as
-// tables into the page about them, between its markers. It reads the results from bench/out.
+// Command plot draws the results of `make bench-peers` and `make bench-scale` as SVG. It writes the same numbers as tables into
+// the page about them, between its markers. It reads the results from bench/out.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/result"
 )
 
-// label is what a reader knows a contestant by.
+// label is the name of a contestant for readers.
 type label struct{ id, text string }
 
 // labels in the order of the tables, without the raw loop, whose name depends on its width.
@@ -21,7 +21,7 @@ var labels = []label{
 	{"intree", "kube-controller-manager"}, {"ksvm", "kube-storage-version-migrator"},
 }
 
-// rowsOf are the contestants that were measured, the ceiling first.
+// rowsOf returns the contestants that were measured, the ceiling first.
 func rowsOf(p result.Peers) []label {
 	rows := []label{{p.Ceiling, "Raw loop, " + strings.TrimPrefix(p.Ceiling, "raw-") + " in flight"}}
 	for _, l := range labels {
@@ -84,7 +84,7 @@ func peersTable(p result.Peers) string {
 	return t.String()
 }
 
-// cell is a state in a table, in which a loss is bold.
+// cell returns a state as a cell of a table. A loss is bold.
 func cell(s result.State) string {
 	text := fmt.Sprintf("%d old; %s", s.Old, strings.Join(s.StoredVersions, ", "))
 	if s.Loss {

@@ -14,11 +14,11 @@ import (
 	"github.com/godwit-dev/godwit/revision/decision"
 )
 
-// speed is how fast one client upgrades all VirtualMachines, and what that costs.
+// speed is the speed and the cost with which one client upgrades all VirtualMachines.
 type speed struct {
 	VMsPerSecond float64 `json:"vmsPerSecond"`
-	// CPUPerVM is the CPU time that etcd, the API server, and the client use together for one VirtualMachine, in milliseconds. Other
-	// processes of the machine change it less than the speed.
+	// CPUPerVM is the CPU time that etcd, the API server, and the client use together for one VirtualMachine, in milliseconds. It
+	// depends less on other processes of the machine than the speed.
 	CPUPerVM float64 `json:"cpuMillisecondsPerVM"`
 }
 
@@ -33,11 +33,11 @@ type writes struct {
 	retained [2][]byte
 }
 
-// upgrade is the ceiling: a client that knows beforehand what to write. It sends the least
-// requests after which the cluster is as a run of godwit leaves it: it creates both
-// replacements, repoints the spec and the status, and with retained writes to both old revisions
-// since when no object refers to them. It reads nothing, and works on width VirtualMachines at
-// once.
+// upgrade is the ceiling: a client that knows beforehand what to write. It sends the smallest
+// number of requests after which the cluster has the same objects as after a run of godwit. It
+// creates both replacements, and repoints the spec and the status. With retained, it also writes
+// to both old revisions the time since which no object refers to them. It reads nothing, and
+// works on width VirtualMachines at once.
 func (f *fleet) upgrade(ctx context.Context, width int, retained bool) (speed, error) {
 	all, err := f.prepare(ctx, retained)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *fleet) prepare(ctx context.Context, retained bool) (map[*vm]writes, err
 }
 
 // encodeRetained encodes an old revision without a resourceVersion, so that the API server
-// replaces it whichever it has. It is in protobuf, as which the API server decodes it fastest.
+// replaces it without a conflict. It uses protobuf, which the API server decodes fastest.
 func encodeRetained(old *appsv1.ControllerRevision, replacement string) ([]byte, error) {
 	r := old.DeepCopy()
 	r.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevision"))
@@ -95,8 +95,8 @@ func encodeRetained(old *appsv1.ControllerRevision, replacement string) ([]byte,
 	return runtime.Encode(protobuf.NewSerializer(scheme.Scheme, scheme.Scheme), r)
 }
 
-// send sends the requests of one VirtualMachine in the order in which each reference leads to a
-// revision at any time.
+// send sends the requests of one VirtualMachine in an order in which each reference names an
+// existing revision at any time.
 func (f *fleet) send(ctx context.Context, m *vm, w writes) error {
 	for _, body := range w.replacements {
 		if err := send(ctx, f.plain.Post().AbsPath(revisions(m.namespace)...).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body)); err != nil {

@@ -16,8 +16,8 @@ import (
 
 var virtualMachines = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}
 
-// mustBeUpgraded finds the new revisions of every VirtualMachine, by namespace and name, in the order of its roles, and fails
-// unless each has both. It shares no code with what it checks.
+// mustBeUpgraded returns the new revisions of every VirtualMachine, by namespace and name, in the order of its roles. It fails
+// unless each VirtualMachine has both. It shares no code with the clients that it checks.
 func (f *fleet) mustBeUpgraded(ctx context.Context) (map[string][2]*appsv1.ControllerRevision, error) {
 	revisions, err := f.allRevisions(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (f *fleet) findUpgraded(ctx context.Context, revisions map[string]byName) (
 }
 
 // mustBeRetained fails unless all VirtualMachines are upgraded, and each old revision has the time since which no object refers
-// to it, and what replaced it.
+// to it, and the name of its replacement.
 func (f *fleet) mustBeRetained(ctx context.Context) error {
 	revisions, err := f.allRevisions(ctx)
 	if err != nil {
@@ -102,10 +102,10 @@ func (f *fleet) mustBeRemoved(ctx context.Context) error {
 	return nil
 }
 
-// byName are the revisions of one namespace.
+// byName has the revisions of one namespace, by name.
 type byName map[string]*appsv1.ControllerRevision
 
-// allRevisions are the revisions of all namespaces, by their namespace.
+// allRevisions returns the revisions of all namespaces, by namespace.
 func (f *fleet) allRevisions(ctx context.Context) (map[string]byName, error) {
 	all := map[string]byName{}
 	for _, namespace := range f.namespaces {
@@ -130,8 +130,8 @@ func (f *fleet) revisions(ctx context.Context, namespace string) (byName, error)
 	return all, nil
 }
 
-// resolve follows the references of a VirtualMachine, in its spec and in its status, and fails unless they lead to revisions of
-// its own that store the right kind at the target version.
+// resolve follows the references of a VirtualMachine, in its spec and in its status. It fails unless they name revisions that the
+// VirtualMachine owns, with the right kind at the target version.
 func resolve(vm *unstructured.Unstructured, revisions byName) ([2]*appsv1.ControllerRevision, error) {
 	var found [2]*appsv1.ControllerRevision
 	for i, field := range []string{"instancetype", "preference"} {

@@ -23,7 +23,7 @@ type pass struct {
 // PeakRSSMiB is PeakRSS in MiB.
 func (p pass) PeakRSSMiB() float64 { return frame.MiB(p.PeakRSS) }
 
-// report is the part of the command's JSON that shows whether it has done its work.
+// report is the part of the command's JSON that shows whether it has upgraded the revisions.
 type report struct {
 	Counts struct {
 		UpToDate  int `json:"upToDate"`
@@ -33,7 +33,7 @@ type report struct {
 	DroppableVersions []string `json:"droppableVersions"`
 }
 
-// runUpgrade finds every revision old, and leaves them retained.
+// runUpgrade runs the command while every revision is old. The run upgrades all, and keeps the old revisions.
 func (f *fleet) runUpgrade(ctx context.Context) (pass, error) {
 	p, r, err := f.runAll(ctx, frame.ExitPending)
 	if err != nil {
@@ -45,7 +45,7 @@ func (f *fleet) runUpgrade(ctx context.Context) (pass, error) {
 	return p, f.mustBeRetained(ctx)
 }
 
-// runRemoval finds every retention over, and deletes the old revisions.
+// runRemoval runs the command after the end of every retention. The run deletes the old revisions.
 func (f *fleet) runRemoval(ctx context.Context) (pass, error) {
 	p, r, err := f.runAll(ctx, frame.ExitDone)
 	if err != nil {
@@ -57,7 +57,7 @@ func (f *fleet) runRemoval(ctx context.Context) (pass, error) {
 	return p, f.mustBeRemoved(ctx)
 }
 
-// runIdle finds nothing to do.
+// runIdle runs the command when there is nothing to do.
 func (f *fleet) runIdle(ctx context.Context) (pass, error) {
 	p, r, err := f.runAll(ctx, frame.ExitDone)
 	if err == nil && r.Counts.UpToDate != 2*len(f.vms) {
@@ -71,7 +71,7 @@ func (f *fleet) runAll(ctx context.Context, code int) (p pass, r report, err err
 	return p, r, err
 }
 
-// runPlan finds every revision of that many VirtualMachines old, and writes nothing.
+// runPlan plans while every revision of the VirtualMachines is old. It writes nothing.
 func (f *fleet) runPlan(ctx context.Context, vms int) (pass, error) {
 	var r struct {
 		Items []struct {

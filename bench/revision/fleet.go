@@ -47,11 +47,11 @@ type vm struct {
 
 // role is one of the two references of a VirtualMachine to a revision.
 type role struct {
-	field   string // of the spec; that of the status ends in Ref
+	field   string // the field of the spec; the field of the status ends in Ref
 	fixture fixture.Fixture
 	// source is the name of the old revision.
 	source string
-	// replacement is what godwit created for it, ready to be created again.
+	// replacement is the new revision that godwit created, ready to be created again.
 	replacement *appsv1.ControllerRevision
 }
 
@@ -86,7 +86,7 @@ func startFleet(ctx context.Context, b *frame.Bench, namespaces int) (*fleet, er
 	return f, nil
 }
 
-// oldFixtures are those of either role at versions that KubeVirt can't read any more.
+// oldFixtures returns the fixtures of both roles at versions that KubeVirt can't read any more.
 func oldFixtures() (instancetypes, preferences []fixture.Fixture) {
 	for _, f := range fixture.All() {
 		switch {
@@ -100,7 +100,7 @@ func oldFixtures() (instancetypes, preferences []fixture.Fixture) {
 	return instancetypes, preferences
 }
 
-// vm is the i-th VirtualMachine. Together they combine each fixture of one role with each of the other.
+// vm returns the i-th VirtualMachine. All together combine each fixture of one role with each fixture of the other role.
 func (f *fleet) vm(i int) *vm {
 	instancetypes, preferences := oldFixtures()
 	m := &vm{namespace: f.namespaces[i%len(f.namespaces)], name: fmt.Sprintf("vm-%06d", i)}
@@ -151,13 +151,14 @@ func (f *fleet) reset(ctx context.Context) error {
 	})
 }
 
-// endRetention dates back the start of the retention of every old revision, so that it is over.
+// endRetention dates back the start of the retention of every old revision, so that the retention has ended.
 func (f *fleet) endRetention(ctx context.Context) error {
 	since := time.Now().Add(-2 * decision.DefaultRetention).UTC().Format(time.RFC3339)
 	return frame.Each(f.vms, fillers, func(m *vm) error { return f.setUnreferencedSince(ctx, m, &since) })
 }
 
-// setUnreferencedSince writes to the old revisions of a VirtualMachine since when no object refers to them; nil removes that.
+// setUnreferencedSince writes to the old revisions of a VirtualMachine the time since which no object refers to them. nil removes
+// the time.
 func (f *fleet) setUnreferencedSince(ctx context.Context, m *vm, since *string) error {
 	annotations := map[string]*string{decision.UnreferencedAnnotation: since}
 	if since == nil {
@@ -202,7 +203,7 @@ func revisions(namespace string, more ...string) []string {
 	return append([]string{"apis", "apps", "v1", "namespaces", namespace, "controllerrevisions"}, more...)
 }
 
-// send sends a request that asks for the smallest response there is.
+// send sends a request that asks for the smallest possible response.
 func send(ctx context.Context, r *rest.Request) error {
 	return r.SetHeader("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json").MaxRetries(0).Do(ctx).Error()
 }

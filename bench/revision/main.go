@@ -39,7 +39,7 @@ func (r *result) Measure(ctx context.Context, b *frame.Bench) error {
 	if r.planVMs == 0 {
 		return nil
 	}
-	if err := f.Stop(); err != nil { // a whole cluster needs the memory
+	if err := f.Stop(); err != nil { // the plan of a large cluster needs the memory
 		return err
 	}
 	r.Plan, err = measurePlan(ctx, b, r.planVMs)

@@ -11,14 +11,14 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/frame"
 )
 
-// plan is `godwit revision plan` of a whole cluster.
+// plan is the result of `godwit revision plan` of a large cluster.
 type plan struct {
 	VMs        int `json:"vms"`
 	Namespaces int `json:"namespaces"`
 	pass
 }
 
-// perNamespace is how many VirtualMachines a namespace of a large cluster has.
+// perNamespace is the number of VirtualMachines in a namespace of a large cluster.
 const perNamespace = 1000
 
 func measurePlan(ctx context.Context, b *frame.Bench, vms int) (*plan, error) {
@@ -46,8 +46,8 @@ func measurePlan(ctx context.Context, b *frame.Bench, vms int) (*plan, error) {
 	return p, nil
 }
 
-// copy stores all objects of the first namespace in another one, too. A copy differs in its namespace and in the last digits of
-// its UIDs. Both have the same length as before, so that lengths in the encoding stay right.
+// copy stores all objects of the first namespace in another namespace, too. A copy has another namespace and other last digits in
+// its UIDs. The new texts have the same length as before, so that lengths in the encoding stay right.
 func (f *fleet) copy(ctx context.Context, to string, number int) error {
 	from := f.namespaces[0]
 	if len(to) != len(from) {
@@ -80,7 +80,8 @@ func lastOf(key []byte) string { return string(key[bytes.LastIndexByte(key, '/')
 
 type replacement struct{ before, after []byte }
 
-// uids are the replacements in each object of the first namespace, by its name: of its own UID, and of those of its owners.
+// uids returns the replacements for the UIDs in each object of the first namespace, by the name of the object: for its own UID,
+// and for the UIDs of its owners.
 func (f *fleet) uids(ctx context.Context, digits string) (map[string][]replacement, error) {
 	vms, err := f.dynamic.Resource(virtualMachines).Namespace(f.namespaces[0]).List(ctx, metav1.ListOptions{})
 	if err != nil {

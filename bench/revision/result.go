@@ -6,7 +6,7 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/frame"
 )
 
-// result is what is written to bench/out/revision.json.
+// result is the content of bench/out/revision.json.
 type result struct {
 	VMs            int       `json:"vms"`
 	Namespaces     int       `json:"namespaces"`
@@ -15,10 +15,10 @@ type result struct {
 	Ceiling        ceiling   `json:"ceiling"`
 	RatioToCeiling float64   `json:"ratioToCeiling"`
 	RatioPerRound  []float64 `json:"ratioPerRound"`
-	// RatioOfCPU compares the CPU time of all processes for one VirtualMachine: 1 is as little as the ceiling's.
+	// RatioOfCPU compares the CPU time of all processes for one VirtualMachine with the ceiling: 1 means the same.
 	RatioOfCPU float64 `json:"ratioOfCPUTime"`
-	// RatioWithoutRetention compares with a client that does not write since when old revisions
-	// are unreferenced.
+	// RatioWithoutRetention compares with a client that does not write the time since which old
+	// revisions are unreferenced.
 	RatioWithoutRetention float64 `json:"ratioToCeilingWithoutRetention"`
 
 	RequestsPerVM  float64            `json:"requestsPerVM"`
@@ -28,7 +28,7 @@ type result struct {
 	Runs           []round            `json:"runs"`
 	// Larger are the passes over more VirtualMachines.
 	Larger passes `json:"larger"`
-	// Plan is that of a whole cluster; nil unless -plan is given.
+	// Plan is the plan of a large cluster; nil without the flag -plan.
 	Plan *plan `json:"plan,omitempty"`
 
 	times, planVMs int
@@ -44,11 +44,11 @@ type round struct {
 	Godwit           pass          `json:"godwit"`
 	Ceiling          map[int]speed `json:"ceilingByInFlight"`
 	WithoutRetention speed         `json:"ceilingWithoutRetention"`
-	// LoadAverage is the machine's over the minute before.
+	// LoadAverage is the load average of the machine over the minute before.
 	LoadAverage float64 `json:"loadAverage"`
 }
 
-// passes upgrade VirtualMachines from the plan to the deletion of their old revisions.
+// passes are all steps of an upgrade, from the plan to the deletion of the old revisions.
 type passes struct {
 	VMs int `json:"vms"`
 	// Plan only reads.

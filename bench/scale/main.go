@@ -1,7 +1,7 @@
 // Command scale migrates very many objects with `godwit crd run`, kills it halfway and resumes it.
 //
-// The objects are copied inside etcd, where a million of them takes a minute. Beyond those that the default byte budget of
-// five minutes covers, the run has no budget: the control plane's etcd has a quota of 8 GiB.
+// The command copies the objects inside etcd, where a million of them takes a minute. If the objects exceed the default byte budget
+// of five minutes, the run has no budget, because the control plane's etcd has a quota of 8 GiB.
 package main
 
 import (
@@ -18,9 +18,9 @@ import (
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
-// Objects have the usual payload up to manyObjects; more of them have a smaller one, so that etcd's quota holds both
-// revisions of each, and their API server has no watch cache: it would hold each object decoded, once for each served
-// version, and take 12 GiB for 100,000.
+// Up to manyObjects, objects have the usual payload. More objects have a smaller payload, so that etcd's quota holds both
+// revisions of each. Their API server has no watch cache, which would hold each object decoded, once for each served version, and
+// take 12 GiB for 100,000 objects.
 const (
 	manyObjects    = 200_000
 	usualPayload   = 2000
@@ -102,7 +102,7 @@ func (b *bench) plan(ctx context.Context) error {
 	return err
 }
 
-// runFlags are those of both runs.
+// runFlags returns the flags of both runs.
 func (b *bench) runFlags() []string {
 	if b.ByteBudget {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Metrics are those of a process, by their names.
+// Metrics has the metrics of a process, by their names.
 type Metrics map[string]*dto.MetricFamily
 
 // GetMetrics reads the metrics of a process that serves them without authentication.
@@ -43,7 +43,7 @@ func (m Metrics) Sum(name string) (sum int64) {
 	return sum
 }
 
-// labels are those of one counter.
+// labels are the labels of one counter.
 type labels map[string]string
 
 func (m Metrics) each(name string, do func(of labels, value int64)) {

@@ -58,10 +58,10 @@ func schemaFor(name string, rule flowcontrolv1.PolicyRulesWithSubjects) *flowcon
 	}
 }
 
-// Count is a number of requests by verb, or by another name.
+// Count has numbers of requests by verb, or by another name.
 type Count map[string]int64
 
-// Total is that of all verbs.
+// Total returns the number of requests of all verbs.
 func (c Count) Total() int64 {
 	var total int64
 	for _, n := range c {
@@ -70,7 +70,7 @@ func (c Count) Total() int64 {
 	return total
 }
 
-// Since is what was counted after an earlier count.
+// Since returns the difference to an earlier count.
 func (c Count) Since(earlier Count) Count {
 	later := maps.Clone(c)
 	for verb, n := range earlier {

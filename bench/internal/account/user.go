@@ -21,11 +21,11 @@ const Godwit = "godwit"
 
 const (
 	namespace = "default"
-	// tokenSeconds is far longer than any measurement.
+	// tokenSeconds is much longer than any measurement.
 	tokenSeconds = 24 * 60 * 60
 )
 
-// userOf is the name by which the API server knows a ServiceAccount.
+// userOf returns the user name of a ServiceAccount.
 func userOf(name string) string { return "system:serviceaccount:" + namespace + ":" + name }
 
 // AddUser creates a ServiceAccount that may do everything, and returns a configuration with its token, as a pod has. An

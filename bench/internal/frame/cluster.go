@@ -25,15 +25,15 @@ type Cluster struct {
 	*controlplane.ControlPlane
 	// User is the ServiceAccount.
 	User *rest.Config
-	// Kubeconfig is its file.
+	// Kubeconfig is the path of the user's kubeconfig.
 	Kubeconfig string
-	// Requests counts its requests.
+	// Requests counts the requests of the user.
 	Requests *account.Requests
 
 	bench *Bench
 }
 
-// StartCluster starts a control plane, which is stopped at the end.
+// StartCluster starts a control plane. Main stops it at the end.
 func (b *Bench) StartCluster(ctx context.Context, o controlplane.Options) (*Cluster, error) {
 	plane, err := controlplane.Start(ctx, o)
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *Cluster) CreateNamespace(ctx context.Context, name string) error {
 	return err
 }
 
-// Command is godwit as its user starts it.
+// Command returns a command that runs godwit as the user of the cluster.
 func (c *Cluster) Command(args ...string) *exec.Cmd {
 	command := exec.Command(c.bench.Binary, args...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
@@ -80,20 +80,20 @@ const (
 	ExitPending = 1
 )
 
-// Cost is what a run of godwit, or other work, has cost.
+// Cost is the cost of a run of godwit, or of other work.
 type Cost struct {
 	Took time.Duration
 	// CPU is the seconds of CPU time of the process that has done the work.
 	CPU float64
 	// ServersCPU is the seconds of CPU time of etcd and the API server, and of other processes that this one has started.
 	ServersCPU float64
-	// PeakRSS is in bytes: see [proc.Ended]. Requests are those of the user of a cluster. Work of this process has neither.
+	// PeakRSS is in bytes: see [proc.Ended]. Requests are the requests of a cluster's user. Work of this process has neither.
 	PeakRSS  int64
 	Requests account.Count
 }
 
-// Run runs godwit, reads the report that it prints as JSON, and measures it from outside: with its start, its plan and its
-// report. Another exit code than the expected one is an error.
+// Run runs godwit, reads the report that it prints as JSON, and measures the whole process: with its start, its plan and its
+// report. An unexpected exit code is an error.
 func (c *Cluster) Run(ctx context.Context, code int, report any, args ...string) (Cost, error) {
 	before, err := c.Requests.Read(ctx)
 	if err != nil {

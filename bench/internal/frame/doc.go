@@ -1,7 +1,7 @@
-// Package frame has what all benchmarks share: the life of the program, a cluster, godwit as a user runs it, rounds, and the numbers
-// that stand for many. A benchmark has a story of its own, and nothing else.
+// Package frame has the parts that all benchmarks share: the main function, a cluster, a run of godwit as a user starts it, rounds,
+// and statistics. A benchmark has only what it measures.
 //
-// It compares nothing with an earlier run: what counts is a ratio within one run.
+// Package frame does not compare with an earlier run: only a ratio within one run counts.
 //
 // # Reading order
 //

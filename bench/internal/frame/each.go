@@ -30,7 +30,7 @@ func Times(n, width int, do func(i int) error) (failed error) {
 	return failed
 }
 
-// Names are n names that begin with a prefix.
+// Names returns n names that begin with a prefix.
 func Names(prefix string, n int) []string {
 	names := make([]string, n)
 	for i := range names {

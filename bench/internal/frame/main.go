@@ -17,18 +17,18 @@ import (
 
 // Benchmark is a program that measures. Its exported fields are its result.
 type Benchmark interface {
-	// Measure measures. After an error nothing is written, except for [ErrIncomplete].
+	// Measure measures. After an error, Main writes no result, except for [ErrIncomplete].
 	Measure(context.Context, *Bench) error
-	// Summary is what is printed: a line of the form "NAME: key=value key=value", maybe after tables.
+	// Summary returns the text that Main prints: a line of the form "NAME: key=value key=value", maybe after tables.
 	Summary() string
 }
 
-// ErrIncomplete is the error of a benchmark with a result that lacks something.
+// ErrIncomplete means that the result lacks some measurements.
 var ErrIncomplete = errors.New("the result is incomplete")
 
 // Bench is one run of a benchmark.
 type Bench struct {
-	// Name is that of the file with the result. Measure may change it.
+	// Name is the name of the file with the result, without its extension. Measure may change it.
 	Name string
 	// Binary is the absolute path of the command under measurement.
 	Binary string
@@ -39,8 +39,8 @@ type Bench struct {
 	cleanups []func() error
 }
 
-// Main is the life of a program that measures. It adds the flags that all benchmarks have, parses all flags, measures until
-// that ends, fails or is interrupted, writes the result to a file, prints the summary to stdout, and exits.
+// Main is the main function of a benchmark. It adds the flags that all benchmarks have, parses all flags, measures, writes the
+// result to a file, prints the summary to stdout, and exits. An interrupt ends the measurement.
 func Main(name string, benchmark Benchmark) {
 	b := &Bench{Name: name}
 	flag.StringVar(&b.Binary, "godwit", "../bin/godwit", "the command to measure")
@@ -61,7 +61,7 @@ func (b *Bench) run(ctx context.Context, stdout io.Writer, benchmark Benchmark) 
 		return err
 	}
 	measured := benchmark.Measure(ctx, b)
-	// Servers log to stderr until they have ended: the summary is the last that a user sees.
+	// Print the summary after the servers have ended, because they log to stderr until then.
 	var errs []error
 	for _, cleanup := range slices.Backward(b.cleanups) {
 		errs = append(errs, cleanup())
@@ -84,7 +84,7 @@ func (b *Bench) write(stdout io.Writer, benchmark Benchmark) error {
 	return nil
 }
 
-// prepare makes paths that processes in other folders can use.
+// prepare makes paths absolute, so that processes in other folders can use them.
 func (b *Bench) prepare() (err error) {
 	if b.Binary, err = filepath.Abs(b.Binary); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (b *Bench) prepare() (err error) {
 	return os.MkdirAll(b.Dir, 0o700)
 }
 
-// Cleanup has a function called at the end, before those of earlier calls.
+// Cleanup adds a function that Main calls at the end, before the functions of earlier calls.
 func (b *Bench) Cleanup(cleanup func() error) { b.cleanups = append(b.cleanups, cleanup) }
 
 // WriteJSON writes a value to a file, and makes its folder if needed.

@@ -15,7 +15,7 @@ import (
 // Process is a program that runs beside the measurement. Its log is a file.
 type Process struct {
 	*process.Process
-	// Log is the path of its stderr.
+	// Log is the path of the file with its stderr.
 	Log string
 
 	command *exec.Cmd
@@ -39,7 +39,7 @@ func (b *Bench) Start(name string, command *exec.Cmd) (*Process, error) {
 	return &Process{Process: started, Log: log.Name(), command: command}, nil
 }
 
-// Usage is what the process has cost so far.
+// Usage returns the CPU time and the memory of the process so far.
 func (p *Process) Usage() (proc.Usage, error) { return proc.UsageOf(p.PID()) }
 
 // AwaitExit returns the exit code.
@@ -52,7 +52,7 @@ func (p *Process) AwaitExit(ctx context.Context) (int, error) {
 	}
 }
 
-// During does work, which is canceled when the process ends: that is an error.
+// During does work while the process runs. If the process ends before, it cancels the work and returns an error.
 func (p *Process) During(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -70,7 +70,7 @@ func (p *Process) During(ctx context.Context, work func(context.Context) error) 
 	return err
 }
 
-// Crash kills the process, which may have ended.
+// Crash kills the process. The process may have ended before.
 func (p *Process) Crash() error {
 	if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -78,7 +78,7 @@ func (p *Process) Crash() error {
 	return nil
 }
 
-// End stops the process, which may have ended. No process is stopped, too.
+// End stops the process. The process may have ended before, or p may be nil.
 func (p *Process) End() error {
 	if p == nil || p.Ended() {
 		return nil

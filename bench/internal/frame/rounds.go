@@ -5,8 +5,8 @@ import "context"
 // Turn measures one contestant in a round, and returns what it has measured, for the log.
 type Turn func(context.Context) (measured string, err error)
 
-// TakeTurns measures one round, numbered from 0. Each turn follows the same preparation, and each round begins with another
-// turn, so that no contestant always runs on the machine or on the servers as another one leaves them.
+// TakeTurns measures one round, numbered from 0. Each turn follows the same preparation. Each round begins with another
+// contestant, so that no contestant always runs after the same other one.
 func TakeTurns(ctx context.Context, round int, prepare func(context.Context) error, turns []Turn) error {
 	for i := range turns {
 		if err := prepare(ctx); err != nil {
@@ -21,10 +21,10 @@ func TakeTurns(ctx context.Context, round int, prepare func(context.Context) err
 	return nil
 }
 
-// InFlight are the widths at which a ceiling is searched: requests, or objects, at the same time.
+// InFlight are the widths to try for a ceiling. A width is a number of requests, or objects, at the same time.
 var InFlight = []int{8, 16, 24}
 
-// Ceiling is the width whose median speed in all rounds is the highest, and that median.
+// Ceiling returns the width with the highest median speed of all rounds, and that median.
 func Ceiling[T any](rounds []T, speed func(round T, width int) float64) (width int, median float64) {
 	for _, w := range InFlight {
 		if m := Median(rounds, func(t T) float64 { return speed(t, w) }); m > median {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Median is the middle value, or the mean of the two in the middle; 0 for no values.
+// Median returns the middle value, or the mean of the two in the middle; 0 for no values.
 func Median[T any](of []T, value func(T) float64) float64 {
 	if len(of) == 0 {
 		return 0
@@ -31,13 +31,13 @@ func Ratio(of, to float64) float64 {
 	return of / to
 }
 
-// MedianRatio is the median of the ratios within each round, since a shared machine is never equally fast twice.
+// MedianRatio returns the median of the ratios within each round, because the speed of a shared machine changes between rounds.
 func MedianRatio[T any](rounds []T, of, to func(T) float64) float64 {
 	return Median(rounds, func(round T) float64 { return Ratio(of(round), to(round)) })
 }
 
-// Percentile is the least value such that share of all values, above 0 and up to 1, are no greater. It is always a value
-// that was measured; 0 for no values.
+// Percentile returns the smallest measured value that is not exceeded by the given share of all values. share is above 0, and at
+// most 1. Percentile returns 0 for no values.
 func Percentile(of []time.Duration, share float64) time.Duration {
 	if len(of) == 0 {
 		return 0

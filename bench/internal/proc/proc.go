@@ -1,4 +1,4 @@
-// Package proc reads in /proc of Linux what a process has cost, and how busy the machine is.
+// Package proc reads the CPU time and the memory of a process, and the load of the machine, in /proc of Linux.
 package proc
 
 import (
@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// Usage is what a process has cost so far.
+// Usage is the CPU time and the memory of a process so far.
 type Usage struct {
 	CPU     float64 // seconds
 	RSS     int64   // bytes
 	PeakRSS int64   // bytes
 }
 
-// clockTicks per second are 100 on every architecture of Linux with a port of Go.
+// clockTicks is the number of ticks per second: 100 on every Linux architecture that Go supports.
 const clockTicks = 100
 
-// UsageOf reads the usage of a process that has not ended. The peak that the parent gets when it waits for the process is
-// at least the parent's own: until the program is loaded, both share their memory, and Linux keeps the greater peak.
+// UsageOf reads the usage of a process that has not ended. The peak in the result of a wait would be useless: it is at least the
+// peak of the parent, because both share their memory until the program is loaded, and Linux keeps the greater peak.
 func UsageOf(pid int) (Usage, error) {
 	folder := fmt.Sprintf("/proc/%d/", pid)
 	stat, err := os.ReadFile(folder + "stat")
@@ -62,7 +62,7 @@ func parse(stat, status string) (Usage, error) {
 	return u, nil
 }
 
-// children are the processes that this one has started, and that have not ended.
+// children returns the processes that this process has started, and that have not ended.
 func children() ([]int, error) {
 	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {
@@ -85,10 +85,10 @@ func children() ([]int, error) {
 	return pids, nil
 }
 
-// commLength is what Linux keeps of a program's name in /proc/PID/comm.
+// commLength is the length to which Linux cuts a program's name in /proc/PID/comm.
 const commLength = 15
 
-// Child is the only child of this process that runs a program.
+// Child returns the only child of this process that runs a program.
 func Child(program string) (pid int, err error) {
 	pids, err := children()
 	if err != nil {
@@ -104,7 +104,7 @@ func Child(program string) (pid int, err error) {
 	return pids[0], nil
 }
 
-// ChildrenCPU is the CPU time, in seconds, of the children of this process that have not ended.
+// ChildrenCPU returns the CPU time, in seconds, of the children of this process that have not ended.
 func ChildrenCPU() (total float64, err error) {
 	pids, err := children()
 	for _, pid := range pids {
@@ -115,7 +115,7 @@ func ChildrenCPU() (total float64, err error) {
 	return total, err
 }
 
-// LoadAverage is that of the machine over one minute; 0 if /proc does not have it.
+// LoadAverage returns the load average of the machine over one minute; 0 if /proc does not have it.
 func LoadAverage() float64 {
 	var average float64
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Ended is a command that has ended, with what it has cost.
+// Ended is a command that has ended, with its output, CPU time and memory.
 type Ended struct {
 	Stdout, Stderr []byte
 	Code           int
@@ -53,7 +53,7 @@ func Run(ctx context.Context, cmd *exec.Cmd) (Ended, error) {
 	return e, nil
 }
 
-// samplePeak reads the peak of a process until it is stopped, which returns the last one.
+// samplePeak reads the peak of a process until the caller calls stop, which returns the last peak.
 func samplePeak(pid int) (stop func() int64) {
 	stopping, peak := make(chan struct{}), make(chan int64)
 	go func() {

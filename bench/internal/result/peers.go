@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/frame"
 )
 
-// Peers is what `make bench-peers` writes to bench/out/peers.json: all parts, and what they amount to together.
+// Peers is the result that `make bench-peers` writes to bench/out/peers.json: all parts, and their medians.
 type Peers struct {
 	Environment  Environment       `json:"environment"`
 	Objects      int               `json:"objects"`
@@ -25,7 +25,7 @@ type Peers struct {
 	Unavailable map[string]string `json:"unavailable,omitempty"`
 }
 
-// Environment is what the numbers depend on.
+// Environment describes the machine, the versions and the conditions of a measurement.
 type Environment struct {
 	Date     string            `json:"date"`
 	CPU      string            `json:"cpu"`
@@ -48,7 +48,7 @@ type Turn struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// Cost is what one object costs.
+// Cost is the cost per object.
 type Cost struct {
 	PerSecond float64 `json:"objectsPerSecond"`
 	Requests  float64 `json:"requestsPerObject"`
@@ -68,28 +68,28 @@ func (t Turn) String() string {
 		t.Contestant, t.PerSecond, t.Requests, t.APIServer, t.Etcd)
 }
 
-// Median is that of all rounds of a contestant.
+// Median has the medians of all rounds of a contestant.
 type Median struct {
 	Cost
-	// ToCeiling and CPUToCeiling are compared within each round.
+	// ToCeiling and CPUToCeiling are medians of the ratios within each round.
 	ToCeiling    float64 `json:"speedToCeiling"`
 	CPUToCeiling float64 `json:"apiServerCPUToCeiling"`
 	Limited      bool    `json:"limited,omitempty"`
 }
 
-// Residue is what a contestant leaves behind.
+// Residue is the state that a contestant leaves after a fault.
 type Residue struct {
 	Fault      string `json:"fault"`
 	Contestant string `json:"contestant"`
 	Objects    int    `json:"objects"`
 	During     State  `json:"during"` // as long as the fault lasts
 	After      State  `json:"after"`
-	// Repeated are writes of objects that were written already, by a process that was killed and started again.
+	// Repeated counts the repeated writes of objects by a process that was killed and started again.
 	Repeated *int64 `json:"repeatedWrites,omitempty"`
 	Error    string `json:"error,omitempty"`
 }
 
-// State is what etcd, the CRD and the contestant show.
+// State is the state of etcd and of the CRD, with the report of the contestant.
 type State struct {
 	Old            int      `json:"oldObjects"` // in etcd
 	StoredVersions []string `json:"storedVersions"`
@@ -108,10 +108,10 @@ func (s State) String() string {
 	return text
 }
 
-// RawName is the contestant that is the raw loop with so many requests in flight.
+// RawName returns the name of the contestant that is the raw loop with width requests in flight.
 func RawName(width int) string { return fmt.Sprintf("raw-%d", width) }
 
-// turnsOf are the turns of a contestant that did something.
+// turnsOf returns the turns of a contestant in which it migrated objects.
 func (r *Peers) turnsOf(contestant string) []Turn {
 	var turns []Turn
 	for _, t := range r.Turns {
@@ -158,7 +158,7 @@ func (r *Peers) Rate() {
 	}
 }
 
-// Failures are the contestants without a result, with the cause.
+// Failures returns the contestants without a result, with the cause.
 func (r *Peers) Failures() map[string]string {
 	failed := map[string]string{}
 	for _, t := range r.Turns {

@@ -1,6 +1,6 @@
 package result
 
-// Scale is what `make bench-scale` writes to bench/out/scale-N.json.
+// Scale is the result that `make bench-scale` writes to bench/out/scale-N.json.
 type Scale struct {
 	Date             string  `json:"date"`
 	Objects          int     `json:"objects"`
@@ -20,7 +20,7 @@ type Scale struct {
 	APIServerRSS     int64   `json:"apiServerPeakRSSBytes"`
 }
 
-// Resumed is what the run reports that resumes.
+// Resumed is the report of the run that resumes.
 type Resumed struct {
 	Migrated int64 `json:"migrated"`
 	Skipped  int64 `json:"skipped"`

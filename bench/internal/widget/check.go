@@ -12,7 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Old counts in etcd the objects that are at another version than the storage version.
+// Old counts the objects that etcd stores at another version than the storage version.
 func (r *Resource) Old(ctx context.Context) (int, error) {
 	counts, err := r.cluster.CountStored(ctx, r.group, Plural)
 	if err != nil {
@@ -27,7 +27,7 @@ func (r *Resource) Old(ctx context.Context) (int, error) {
 	return old, nil
 }
 
-// StoredVersions are those of the CRD's status.
+// StoredVersions returns status.storedVersions of the CRD.
 func (r *Resource) StoredVersions(ctx context.Context) ([]string, error) {
 	clients, err := clientset.NewForConfig(r.cluster.User)
 	if err != nil {
@@ -40,7 +40,7 @@ func (r *Resource) StoredVersions(ctx context.Context) ([]string, error) {
 	return crd.Status.StoredVersions, nil
 }
 
-// MustBeMigrated fails unless etcd holds every object at the storage version: only work that was done counts.
+// MustBeMigrated fails unless etcd holds every object at the storage version, so that only completed work counts.
 func (r *Resource) MustBeMigrated(ctx context.Context) error {
 	counts, err := r.cluster.CountStored(ctx, r.group, Plural)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *Resource) MustBeTrimmed(ctx context.Context) error {
 	return err
 }
 
-// Revision is that of etcd, which grows with each write.
+// Revision returns the revision of etcd, which grows with each write.
 func (r *Resource) Revision(ctx context.Context) (int64, error) {
 	response, err := r.cluster.Etcd().Get(ctx, "revision")
 	if err != nil {

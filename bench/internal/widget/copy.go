@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// Copy creates one object, and n copies of what etcd then holds, each with a name and a UID of its own.
+// Copy creates one object, and stores n copies of it in etcd, each with its own name and UID.
 func (r *Resource) Copy(ctx context.Context, n int) error {
 	const first = "w-first"
 	if err := r.create(ctx)(first); err != nil {

@@ -3,6 +3,6 @@
 //
 // # Reading order
 //
-// widget.go defines a resource and creates objects, and copy.go copies them in etcd. check.go reads in etcd what has been done to
-// them. flip.go changes the storage version, and pass.go rewrites all objects: with an empty patch for each, or with godwit.
+// widget.go defines a resource and creates objects, and copy.go copies them in etcd. check.go reads their versions in etcd. flip.go
+// changes the storage version, and pass.go rewrites all objects: with an empty patch for each, or with godwit.
 package widget

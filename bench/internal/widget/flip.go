@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Flip makes the other version the storage version. The API server may store the one before for some more moments.
+// Flip makes the other version the storage version. For a moment, the API server may still store the version before.
 func (r *Resource) Flip(ctx context.Context) error {
 	r.storage = map[string]string{"v1": "v2", "v2": "v1"}[r.storage]
 	_, err := controlplane.UpdateCRD(ctx, r.cluster.User, r.CRD(), func(crd *apiextensionsv1.CustomResourceDefinition) {

@@ -13,8 +13,8 @@ import (
 	"github.com/godwit-dev/godwit/bench/internal/frame"
 )
 
-// PatchAll is the ceiling: an empty merge patch for each name, width at a time, at the storage version, with the smallest response
-// there is.
+// PatchAll is the ceiling: it sends an empty merge patch for each name at the storage version, width at a time, and requests the
+// smallest possible response.
 func (r *Resource) PatchAll(ctx context.Context, width int) (time.Duration, error) {
 	client, err := metadata.NewForConfig(metadata.ConfigFor(r.cluster.User))
 	if err != nil {
@@ -33,8 +33,8 @@ func (r *Resource) PatchAll(ctx context.Context, width int) (time.Duration, erro
 	return took, r.MustBeMigrated(ctx)
 }
 
-// WarmUp makes passes before the first turn. An API server that has just started is up to a third slower: it collects garbage
-// more often the less it holds.
+// WarmUp makes passes before the first turn. An API server that has just started is up to a third slower, because Go collects
+// garbage more often while the heap is small.
 func (r *Resource) WarmUp(ctx context.Context) error {
 	for range 3 {
 		if err := r.FlipAndProbe(ctx); err != nil {
@@ -47,8 +47,8 @@ func (r *Resource) WarmUp(ctx context.Context) error {
 	return nil
 }
 
-// PrepareTurn stores every object at the other version, and waits. First each object is patched once, which changes nothing unless
-// the turn before ended early: every turn follows fast requests and a pause, whatever was measured before it.
+// PrepareTurn stores every object at the other version, and waits. It first patches each object once. This changes an object only if
+// the turn before ended early, and makes every turn follow fast requests and a pause, whichever turn came before.
 func (r *Resource) PrepareTurn(ctx context.Context) error {
 	if _, err := r.PatchAll(ctx, frame.InFlight[1]); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (r *Resource) PrepareTurn(ctx context.Context) error {
 	return r.FlipAndAge(ctx)
 }
 
-// Report is the part of the JSON of `godwit crd run` that is measured, with what the run has cost.
+// Report is the measured part of the JSON of `godwit crd run`, with the cost of the run.
 type Report struct {
 	Objects struct {
 		Migrated int64 `json:"migrated"`
@@ -68,7 +68,8 @@ type Report struct {
 	Cost frame.Cost `json:"-"`
 }
 
-// RunArgs are the arguments of `godwit crd run` for the resource. The run does not wait: the storage version has changed long ago.
+// RunArgs returns the arguments of `godwit crd run` for the resource. The run does not wait, because the storage version changed
+// long ago.
 func (r *Resource) RunArgs(flags ...string) []string {
 	return append([]string{"crd", "run", r.CRD(), "--yes", "--settle=0s"}, flags...)
 }

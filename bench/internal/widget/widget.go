@@ -20,18 +20,18 @@ import (
 const (
 	// Plural is the name of the resource, in each group.
 	Plural = "widgets"
-	// Kind is that of the objects, in each group.
+	// Kind is the kind of the objects, in each group.
 	Kind = "Widget"
-	// Namespace is that of the objects.
+	// Namespace is the namespace of the objects.
 	Namespace = "default"
 
-	// objectBytes is the size of an object's payload: that of a middling custom resource, and what our earlier measurements used.
+	// objectBytes is the size of an object's payload: the size of an average custom resource, which earlier measurements used, too.
 	objectBytes = 2000
 	// fillers create objects in parallel.
 	fillers = 16
 )
 
-// Resource is a custom resource made for a measurement. All requests are those of the cluster's user.
+// Resource is a custom resource made for a measurement. It sends all requests as the cluster's user.
 type Resource struct {
 	cluster *frame.Cluster
 	group   string
@@ -106,25 +106,25 @@ func (r *Resource) Touch(ctx context.Context) error {
 	return r.remove(ctx, name)
 }
 
-// CRD is the name of the CustomResourceDefinition.
+// CRD returns the name of the CustomResourceDefinition.
 func (r *Resource) CRD() string { return Plural + "." + r.group }
 
-// Group is the API group, which has no other resource.
+// Group returns the API group, which has no other resource.
 func (r *Resource) Group() string { return r.group }
 
-// Storage is the storage version.
+// Storage returns the storage version.
 func (r *Resource) Storage() string { return r.storage }
 
-// Len is the number of objects.
+// Len returns the number of objects.
 func (r *Resource) Len() int { return len(r.names) }
 
-// Name is that of the i-th object.
+// Name returns the name of the i-th object.
 func Name(i int) string { return fmt.Sprintf("w-%06d", i) }
 
-// Prefix is that of the objects' keys in etcd.
+// Prefix returns the prefix of the objects' keys in etcd.
 func (r *Resource) Prefix() string { return "/registry/" + r.group + "/" + Plural + "/" }
 
-// PerSecond is the speed of a pass over all objects.
+// PerSecond returns the speed of a pass over all objects.
 func (r *Resource) PerSecond(took time.Duration) float64 {
 	return float64(len(r.names)) / took.Seconds()
 }

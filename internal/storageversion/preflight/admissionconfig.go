@@ -17,20 +17,19 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
-// configKinds are the kinds of objects that configure what may change an object or refuse
-// it, and whose name the API server does not tell. A ValidatingAdmissionPolicy
-// changes nothing, and is configured by the object whose name is given.
+// configKinds are the kinds of objects that configure admission and that the API server's
+// answer does not name. A ValidatingAdmissionPolicy is not among them: it changes nothing,
+// and the answer has the name of its object.
 var configKinds = []struct {
 	kind, resource string
-	versions       []string // by which an API server may know it
+	versions       []string // an API server serves at least one of them if it has the kind
 }{
 	{"MutatingWebhookConfiguration", "mutatingwebhookconfigurations", []string{"v1"}},
 	{"MutatingAdmissionPolicy", "mutatingadmissionpolicies", []string{"v1", "v1beta1", "v1alpha1"}},
 	{"ValidatingWebhookConfiguration", "validatingwebhookconfigurations", []string{"v1"}},
 }
 
-// configuration is the part of all of them that says what they are asked
-// about.
+// configuration is the part of an object of configKinds that says to which requests it applies.
 type configuration struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Webhooks []struct {
@@ -43,8 +42,8 @@ type configuration struct {
 	} `json:"spec"`
 }
 
-// admissionConfigs lists whose rules cover a write. They only make advice better: a caller
-// who can't read them gets none, and the reason.
+// admissionConfigs lists the webhooks and policies whose rules cover a write. They only
+// improve the fixes: if the caller may not read them, it returns none, and the cause.
 func admissionConfigs(ctx context.Context, c *kube.Client, r schema.GroupVersionResource, w decision.Write) (configs []admissionConfig, unread string) {
 	for _, k := range configKinds {
 		found, err := configurations(ctx, c, k.resource, k.versions)
@@ -101,7 +100,7 @@ func (c configuration) covering(kind string, r schema.GroupVersionResource, w de
 }
 
 // cover reports whether one of the rules is about updates of the resource. Unless they are
-// exact, rules on one version are about every other as well.
+// exact, rules for one version cover every other version as well.
 func cover(rules []admissionregistrationv1.RuleWithOperations, r schema.GroupVersionResource, w decision.Write, exact bool) bool {
 	written := r.Resource
 	if sub := w.Subresource(); sub != "" {

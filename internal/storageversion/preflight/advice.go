@@ -38,7 +38,7 @@ func reportFor(r *result, f decision.Facts, p decision.Policy, user string) *dec
 	return report
 }
 
-// advisor words what a result means.
+// advisor makes the findings of a result.
 type advisor struct {
 	*result
 	crd  *apiextensionsv1.CustomResourceDefinition
@@ -117,14 +117,14 @@ func (a advisor) mutation(t problem) godwit.Finding {
 	return godwit.Finding{Severity: godwit.Warns,
 		Reason: decision.ReasonAdmissionMutates,
 		Message: fmt.Sprintf("objects of %s are changed while they are written as they are: %s on %s; %s",
-			a.crd.Name, some(paths, namedPaths, more), a.where(t), by),
+			a.crd.Name, joinFirst(paths, namedPaths, more), a.where(t), by),
 		Fix: fix.Or(decision.AcceptMutation()),
 	}
 }
 
-// suspects are webhooks and policies that may have changed an object. The API server does not name
-// the one: their rules that cover the write are known, and not what their selectors and
-// conditions leave out.
+// suspects are the webhooks and policies that may have changed an object, since the API server does
+// not name the one that did. Their rules cover the write. Their selectors and conditions, which may
+// exclude it, are not evaluated.
 func (a advisor) suspects() (text string, by []apierror.Origin) {
 	var mutating []admissionConfig
 	var names []string
@@ -141,7 +141,7 @@ func (a advisor) suspects() (text string, by []apierror.Origin) {
 	case len(mutating) == 1:
 		return "by " + names[0], []apierror.Origin{mutating[0].origin()}
 	}
-	return "by one or more of " + some(names, namedObjects, 0), nil
+	return "by one or more of " + joinFirst(names, namedObjects, 0), nil
 }
 
 func (c admissionConfig) String() string {
@@ -235,7 +235,7 @@ func (a advisor) exempt(by apierror.Origin) godwit.Fix {
 	return decision.ExemptFrom(user, by)
 }
 
-// leaveBehind is not offered to a user who has chosen it.
+// leaveBehind is the fix that migrates the other objects; none for a user who has chosen it already.
 func (a advisor) leaveBehind() godwit.Fix {
 	if a.accepted {
 		return nil
@@ -253,12 +253,12 @@ func (a advisor) where(t problem) string {
 	for i, one := range t.attempts {
 		keys[i] = one.key()
 	}
-	return fmt.Sprintf("%s (%d of %s tried)", some(keys, namedObjects, 0), len(t.attempts), count(len(a.attempts), "object", "objects"))
+	return fmt.Sprintf("%s (%d of %s tried)", joinFirst(keys, namedObjects, 0), len(t.attempts), count(len(a.attempts), "object", "objects"))
 }
 
-// some joins the first of a list and counts the others, and those that are not
-// even in the list.
-func some(list []string, most, more int) string {
+// joinFirst joins at most the given number of entries of a list, and counts the others. more
+// is the number of entries that the list lacks.
+func joinFirst(list []string, most, more int) string {
 	if len(list) > most {
 		more += len(list) - most
 		list = list[:most]

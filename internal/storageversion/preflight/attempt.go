@@ -24,7 +24,7 @@ const (
 	// webhook that did not answer.
 	attemptLimit = 12 * time.Second
 
-	// attemptsAtOnce is few enough for a webhook that runs once.
+	// attemptsAtOnce is few enough for a webhook with one replica.
 	attemptsAtOnce = 4
 
 	// attemptReads bounds the readings of an object that is written all the time.
@@ -36,9 +36,9 @@ const (
 
 var errAttemptOver = fmt.Errorf("no answer within %v", attemptLimit)
 
-// tryAll tries a write on objects, a few at once. A webhook that is down is the same for all
-// of them, and takes its time with each: the first attempt to meet it is the last. What was
-// not begun in time is not among the attempts.
+// tryAll tries a write on objects, a few at once. It stops after the first attempt that meets
+// a webhook which does not answer, since each other attempt would wait for the same webhook.
+// Objects whose attempt was not begun in time are not in the result.
 func tryAll(ctx context.Context, t storageversion.PreflightTarget, w decision.Write, objects []*metav1.PartialObjectMetadata) []attempt {
 	attempts := make([]*attempt, len(objects))
 	next := make(chan int, len(objects))
@@ -72,9 +72,9 @@ func tryAll(ctx context.Context, t storageversion.PreflightTarget, w decision.Wr
 	return tried
 }
 
-// try compares an object with what the API server would make of it. The dry run answers with
-// the resourceVersion that it found: if that is not the one which was read, another client
-// made the difference.
+// try compares an object with the answer of a dry run. The answer has the resourceVersion of
+// the object in etcd. If it is not the one that was read, another client changed the object,
+// and try reads it again.
 func try(ctx context.Context, t storageversion.PreflightTarget, w decision.Write, o walk.Object) attempt {
 	ctx, cancel := kube.WithAnswerLimit(ctx, attemptLimit, errAttemptOver)
 	defer cancel()
@@ -106,7 +106,7 @@ func try(ctx context.Context, t storageversion.PreflightTarget, w decision.Write
 	return a
 }
 
-// failed notes what the API server said, or that it said nothing.
+// failed adds the API server's refusal to an attempt, or why there was no answer.
 func (a attempt) failed(ctx context.Context, err error) attempt {
 	var answered apierrors.APIStatus
 	switch {

@@ -9,12 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ownPaths differ after any write, or only as a consequence of what differs
-// elsewhere.
+// ownPaths differ after any write, or only as a consequence of another difference.
 var ownPaths = []string{"metadata.generation", "metadata.managedFields", "metadata.resourceVersion"}
 
-// changedPaths names where two readings of one object differ, sorted. A list of
-// another length is one path: what moved in it can't be told.
+// changedPaths returns the paths at which two readings of one object differ, sorted. A
+// list whose length differs is one path, since it is not known which items correspond.
 func changedPaths(before, after map[string]any) []string {
 	var paths []string
 	compare(nil, before, after, func(at *field.Path) {
@@ -46,7 +45,7 @@ func compare(at *field.Path, before, after any, differ func(*field.Path)) {
 	}
 }
 
-// compareMaps tells a key that is missing from one whose value is null.
+// compareMaps reports a missing key and a key whose value is null as different.
 func compareMaps(at *field.Path, before, after map[string]any, differ func(*field.Path)) {
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)

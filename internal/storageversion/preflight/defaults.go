@@ -5,10 +5,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// fillDefaults does to an object, as it is read, what the API server does to it
-// when it is written: an object that is stored at another version is converted and
-// pruned for its reader, while the defaults of the storage version's schema come
-// with its next write.
+// fillDefaults adds to an object that was read the defaults of the storage version's
+// schema. The API server adds them only when the object is written: an object that is
+// stored at another version is converted and pruned when it is read, but gets no
+// defaults. A preflight must not report them as changes by admission.
 func fillDefaults(crd *apiextensionsv1.CustomResourceDefinition, o map[string]any) {
 	for _, v := range crd.Spec.Versions {
 		if v.Storage && v.Schema != nil {
@@ -32,14 +32,14 @@ func fill(s *apiextensionsv1.JSONSchemaProps, value any) {
 	}
 }
 
-// fillMap goes down into what it has just filled in: a default may lack what its
-// own schema has a default for.
+// fillMap fills the added defaults as well: a default may lack a field for which the
+// schema of the field has another default.
 func fillMap(s *apiextensionsv1.JSONSchemaProps, value map[string]any) {
 	for key := range s.Properties {
 		p := s.Properties[key]
 		if there, ok := value[key]; p.Default != nil && (!ok || there == nil && !p.Nullable) {
 			var d any
-			if json.Unmarshal(p.Default.Raw, &d) == nil { // the API server has taken it, so it is JSON
+			if json.Unmarshal(p.Default.Raw, &d) == nil { // the API server has accepted it, so it is JSON
 				value[key] = d
 			}
 		}

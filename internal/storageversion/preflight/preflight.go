@@ -60,8 +60,8 @@ func observe(ctx context.Context, t storageversion.PreflightTarget) (*result, er
 	return r, nil
 }
 
-// tryStatus tries the write that webhooks of the object itself are usually not asked about,
-// where one of them is in the way.
+// tryStatus tries to write the status of the first object of each problem that admission causes.
+// Webhooks of the object itself are usually not called for such a write.
 func tryStatus(ctx context.Context, t storageversion.PreflightTarget, r *result) []attempt {
 	if !r.offersStatus(t.Facts.CRD) {
 		return nil
@@ -77,9 +77,9 @@ func tryStatus(ctx context.Context, t storageversion.PreflightTarget, r *result)
 }
 
 // StatusPatchPasses reports whether a dry run of [decision.WriteStatusPatch] goes through
-// for every object that a run of p failed on. It is false where that is no other way: the
-// policy writes to /status already, or the storage version has none. An object that was
-// deleted since, or that the caller may not write, does not pass.
+// for every object that a run of p failed on. It is false if the policy writes to /status
+// already, or if the storage version has no /status. An object that was deleted since, or
+// that the caller may not write, does not pass.
 func StatusPatchPasses(ctx context.Context, m *storageversion.Migrator, p decision.Plan, failed []godwit.Failure) (bool, error) {
 	if len(failed) == 0 {
 		return false, nil

@@ -440,7 +440,7 @@ func TestSamplesAreWhatARunWouldWrite(t *testing.T) {
 	see := func(namespace, name, resourceVersion string) {
 		t.Helper()
 		o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: resourceVersion}}
-		s.see(f, decision.Policy{}, o)
+		s.add(f, decision.Policy{}, o)
 	}
 	see("done", "a", "101")
 	see("half", "a", "101")

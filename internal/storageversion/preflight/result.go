@@ -12,16 +12,16 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
-// timeLimit keeps a plan an answer and not a job. Attempts that have not ended by then are
-// left out.
+// timeLimit bounds a preflight, since a user waits for the plan. Attempts that have not ended
+// by then are left out.
 const timeLimit = 20 * time.Second
 
-// result is what became of the policy's write as a dry run. It has what the API server said;
-// [reportFor] decides what that means.
+// result has the API server's answers to dry runs of the policy's write. [reportFor] decides
+// what they mean.
 type result struct {
 	// write is the one that was tried.
 	write decision.Write
-	// attempts are its dry runs, in the order of namespaces.
+	// attempts are the dry runs of that write, in the order of namespaces.
 	attempts []attempt
 	// statusAttempts are dry runs of WriteStatusPatch, on the first object of each problem.
 	statusAttempts []attempt
@@ -46,10 +46,10 @@ type attempt struct {
 	// code and refusal are the API server's answer, if it refused.
 	code    int32
 	refusal string
-	// inconclusive says why the attempt tells nothing.
+	// inconclusive says why the attempt proves nothing; empty if it does.
 	inconclusive string
-	// changed are the first paths at which the object would come out other than it went in,
-	// and more the number of those left out. Values are not kept: objects hold secrets.
+	// changed are the first paths that admission or a conversion would change, and more counts
+	// the others. Values are not kept: objects hold secrets.
 	changed []string
 	more    int
 }
@@ -90,7 +90,7 @@ const (
 	changes
 	// denies means that a webhook or a policy refuses the write.
 	denies
-	// unreachable means that a webhook that must be asked does not answer.
+	// unreachable means that a webhook that must be called does not answer.
 	unreachable
 	// invalid means that the API server itself refuses the object.
 	invalid
@@ -136,12 +136,11 @@ func outcomeOf(code int32, refusal string) outcome {
 	return o
 }
 
-// problem is what several attempts met alike.
+// problem is an outcome that several attempts have in common.
 type problem struct {
 	outcome
 	attempts []attempt
-	// status is what became of a StatusPatch of the first of them; nil when that was not
-	// tried.
+	// status is the outcome of a StatusPatch of the first of them; nil if it was not tried.
 	status *outcome
 }
 
@@ -176,7 +175,7 @@ func (r *result) problems() []problem {
 // hasProblems reports whether an attempt did not simply pass.
 func (r *result) hasProblems() bool { return len(r.problems()) > 0 }
 
-// offersStatus reports whether the status can be written past whatever is in the way.
+// offersStatus reports whether a write of the status is another way than the tried write.
 func (r *result) offersStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return kube.HasStatus(crd) && r.write.Subresource() == ""
 }

@@ -21,11 +21,11 @@ const (
 	// objects than these hold, and then every namespace is known.
 	sampledPages = 4
 
-	// visitedNamespaces is how many namespaces are asked for their first object, at one
-	// small request each, where the pages ended within a big one.
+	// visitedNamespaces bounds the namespaces whose first object is listed, with one small
+	// request each, if the pages ended within a big namespace.
 	visitedNamespaces = 50
 
-	// sampleAttempts is for a list that meets a loaded server.
+	// sampleAttempts bounds the attempts of a list, for a server under load.
 	sampleAttempts = 2
 
 	// sampledNamespaces is how many are tried; the rest is counted.
@@ -35,8 +35,8 @@ const (
 // samples are the first object of each of the first namespaces.
 type samples struct {
 	objects []*metav1.PartialObjectMetadata
-	// seen namespaces, and whether they have an object that is still to be written; more than
-	// there are objects where they are many.
+	// seen has the namespaces that were read, and whether they have an object that is still to be
+	// written. It has more namespaces than there are samples if there are many namespaces.
 	seen    map[string]bool
 	allSeen bool
 }
@@ -71,7 +71,7 @@ func (s *samples) readPages(ctx context.Context, t storageversion.PreflightTarge
 			return err
 		}
 		for _, o := range page.Items {
-			s.see(t.Facts, t.Policy, o)
+			s.add(t.Facts, t.Policy, o)
 		}
 		s.allSeen = page.Remaining == 0 || kube.ClusterScoped(t.Facts.CRD) && s.seen[""]
 		if pages++; pages == sampledPages || s.allSeen {
@@ -84,7 +84,7 @@ func (s *samples) readPages(ctx context.Context, t storageversion.PreflightTarge
 func (s *samples) readNamespaces(ctx context.Context, t storageversion.PreflightTarget) error {
 	list, err := namespaces(ctx, t.Client, walk.DefaultPageObjects)
 	if apierrors.IsForbidden(err) {
-		return nil // the pages have shown all that can be told
+		return nil // only the pages show namespaces then
 	}
 	if err != nil {
 		return err
@@ -102,16 +102,16 @@ func (s *samples) readNamespaces(ctx context.Context, t storageversion.Preflight
 			return err
 		}
 		for j := range first.Items {
-			s.see(t.Facts, t.Policy, &first.Items[j])
+			s.add(t.Facts, t.Policy, &first.Items[j])
 		}
 	}
 	s.allSeen = list.Continue == ""
 	return nil
 }
 
-// see takes an object if it is the first of its namespace that a run would write: one that is
-// done says nothing about the run.
-func (s *samples) see(f decision.Facts, p decision.Policy, o *metav1.PartialObjectMetadata) {
+// add adds an object if it is the first of its namespace that a run would write. An object that
+// needs no write says nothing about the run.
+func (s *samples) add(f decision.Facts, p decision.Policy, o *metav1.PartialObjectMetadata) {
 	if s.seen[o.Namespace] {
 		return
 	}
@@ -123,7 +123,7 @@ func (s *samples) see(f decision.Facts, p decision.Policy, o *metav1.PartialObje
 
 func (s *samples) full() bool { return len(s.objects) == sampledNamespaces }
 
-// namespaces counts those with objects to write.
+// namespaces counts the namespaces with objects to write.
 func (s *samples) namespaces(crd *apiextensionsv1.CustomResourceDefinition) int {
 	if kube.ClusterScoped(crd) {
 		return 0
@@ -142,7 +142,7 @@ func firstIn(ctx context.Context, c *kube.Client, r schema.GroupVersionResource,
 	return kube.MetadataList(ctx, c.Get().AbsPath(kube.CollectionPath(r, namespace)...).Param("limit", "1"))
 }
 
-// namespaces lists the first ones.
+// namespaces lists the first namespaces.
 func namespaces(ctx context.Context, c *kube.Client, limit int64) (*metav1.PartialObjectMetadataList, error) {
 	return kube.MetadataList(ctx, c.Get().AbsPath("api", "v1", "namespaces").Param("limit", strconv.FormatInt(limit, 10)))
 }

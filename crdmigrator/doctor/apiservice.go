@@ -12,8 +12,8 @@ import (
 // autoManaged is the label of the APIServices that the API server makes for CRDs, and removes when no CRD serves the version.
 const autoManaged = "kube-aggregator.kubernetes.io/automanaged"
 
-// checkAPIServices finds APIServices of versions that no CRD of the group serves. One whose own API server serves the version is
-// none of ours.
+// checkAPIServices finds APIServices of versions that no CRD of the group serves. If another API server serves the version, there
+// is no finding.
 func checkAPIServices(f Facts, s Subject) []Finding {
 	if !f.first(s) {
 		return nil
@@ -22,7 +22,7 @@ func checkAPIServices(f Facts, s Subject) []Finding {
 	for i := range f.APIServices {
 		a := &f.APIServices[i]
 		available := meta.IsStatusConditionPresentAndEqual(a.Status.Conditions, "Available", metav1.ConditionTrue)
-		if a.Spec.Group != s.Owners.Kind.Group || f.groupCounts(a.Spec.Group, a.Spec.Version) || a.Labels[autoManaged] == "true" ||
+		if a.Spec.Group != s.Owners.Kind.Group || f.servedInGroup(a.Spec.Group, a.Spec.Version) || a.Labels[autoManaged] == "true" ||
 			a.Spec.Service != nil && available {
 			continue
 		}

@@ -2,15 +2,15 @@ package doctor
 
 import "slices"
 
-// State says what a diagnosis amounts to.
+// State is the result of a diagnosis.
 type State string
 
 const (
-	// Clean means that nothing names a version which is not served.
+	// Clean means that there is no reference to a version which is not served.
 	Clean State = "Clean"
-	// Stale means that something does.
+	// Stale means that there is such a reference.
 	Stale State = "Stale"
-	// Unknown means that nothing was found that does, and that some resources could not be read.
+	// Unknown means that no such reference was found, and that some resources could not be read.
 	Unknown State = "Unknown"
 )
 
@@ -18,13 +18,13 @@ const (
 type Diagnosis struct {
 	CRD   string
 	State State
-	// Versions are those that count as served.
+	// Versions are the versions that count as served.
 	Versions []string
-	// Findings come with what is broken first.
+	// Findings have those of something broken first.
 	Findings []Finding
 }
 
-// checks find what names a version of a CRD that is not served.
+// checks find references to versions of a CRD that are not served.
 var checks = []func(Facts, Subject) []Finding{
 	checkReferences, checkConversion, checkWebhooks, checkPolicies, checkRoles, checkAPIServices, checkApplied,
 }

@@ -38,7 +38,7 @@ func to(crd *apiextensionsv1.CustomResourceDefinition, service string) *apiexten
 }
 
 func reference(d ownerreference.Decision) Reference {
-	return Reference{CRD: "widgets.example.com", Place: 1, Decision: d, Dependent: &ownerreference.Dependent{
+	return Reference{CRD: "widgets.example.com", Index: 1, Decision: d, Dependent: &ownerreference.Dependent{
 		Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: "v1", Kind: "Pod"}, {APIVersion: "example.com/v1", Kind: "Widget", Name: "w", UID: "u"},

@@ -74,18 +74,18 @@ var (
 	})
 )
 
-// Finding is one thing that names a version which is not served, or that such things of one kind share.
+// Finding is about one reference to a version that is not served, or about several of one kind.
 type Finding struct {
-	// Finding names an object and the cause. It blocks where something does not work; otherwise it warns of a leftover.
+	// Finding names an object and the cause. It blocks if something does not work; otherwise it warns of a leftover.
 	godwit.Finding
 	// Objects counts the objects that the finding is about.
 	Objects int64
 }
 
-// Broken means that something does not work. Otherwise the finding is a leftover.
+// Broken reports whether something does not work. Otherwise the finding is about a leftover.
 func (f Finding) Broken() bool { return f.Severity == godwit.Blocks }
 
-// severity of a finding about something that is broken, or a leftover.
+// severity is that of a finding about something broken, or about a leftover.
 func severity(broken bool) godwit.Severity {
 	if broken {
 		return godwit.Blocks
@@ -93,25 +93,25 @@ func severity(broken bool) godwit.Severity {
 	return godwit.Warns
 }
 
-// Subject is a CRD of the cluster, and the versions that count for it.
+// Subject is a CRD of the cluster, and the versions that count as served.
 type Subject struct {
-	// Owners has the versions that count in Kept.
+	// Owners.Kept are the versions that count as served.
 	Owners ownerreference.Owners
-	// Versions are in spec.versions of the CRD.
+	// Versions are the versions in spec.versions of the CRD.
 	Versions []string
-	// Release means that the versions that count are those of the next release.
+	// Release means that a version counts as served if the next release serves it.
 	Release bool
-	// Unserved are versions of spec.versions that the CRD does not serve.
+	// Unserved are the versions in spec.versions that the CRD does not serve.
 	Unserved []string
 	// Conversion is the Service of the conversion webhook; nil without one.
 	Conversion *types.NamespacedName
 	// SameSchemas means that all versions have the same schema, so that the API server converts without a loss.
 	SameSchemas bool
-	// StorageNotServed serves the storage version; it is nil where the CRD serves it.
+	// StorageNotServed is the fix that serves the storage version; nil if the CRD serves it.
 	StorageNotServed godwit.Fix
 }
 
-// SubjectOf is a CRD of the cluster with the versions that it serves.
+// SubjectOf returns a CRD of the cluster with the versions that it serves.
 func SubjectOf(crd *apiextensionsv1.CustomResourceDefinition) Subject {
 	s := Subject{Owners: ownerreference.OwnersOf(crd, ownerreference.ServedVersions), SameSchemas: true}
 	for i := range crd.Spec.Versions {
@@ -131,22 +131,22 @@ func SubjectOf(crd *apiextensionsv1.CustomResourceDefinition) Subject {
 	return s
 }
 
-// Release is a CRD of the cluster with the versions that its next release serves.
+// Release returns a CRD of the cluster with the versions that its next release serves.
 func Release(live, next *apiextensionsv1.CustomResourceDefinition) Subject {
 	s := SubjectOf(live)
 	s.Owners, s.Release = s.Owners.InRelease(next), true
 	return s
 }
 
-// Drops reports whether the CRD has a version that does not count.
+// Drops reports whether the CRD has a version that does not count as served.
 func (s Subject) Drops() bool {
-	return slices.ContainsFunc(s.Versions, func(v string) bool { return !s.counts(v) })
+	return slices.ContainsFunc(s.Versions, func(v string) bool { return !s.countsAsServed(v) })
 }
 
-// counts reports whether a version is one that may be named.
-func (s Subject) counts(version string) bool { return slices.Contains(s.Owners.Kept, version) }
+// countsAsServed reports whether a reference may name the version.
+func (s Subject) countsAsServed(version string) bool { return slices.Contains(s.Owners.Kept, version) }
 
-// notServed says what is wrong with a version.
+// notServed is the part of a message that says that a version is not served.
 func (s Subject) notServed(version string) string {
 	if s.Release {
 		return version + ", which the next release of " + s.Owners.CRD + " does not serve"
@@ -158,8 +158,8 @@ func (s Subject) notServed(version string) string {
 type Reference struct {
 	CRD       string
 	Dependent *ownerreference.Dependent
-	// Place is that of the reference in metadata.ownerReferences.
-	Place    int
+	// Index is the position of the reference in metadata.ownerReferences, from 0.
+	Index    int
 	Decision ownerreference.Decision
 }
 
@@ -187,7 +187,7 @@ type WebhookConfiguration struct {
 type AdmissionPolicy struct {
 	metav1.ObjectMeta `json:"metadata"`
 
-	// Resource is as in validatingadmissionpolicy or mutatingadmissionpolicybinding.
+	// Resource is the resource in the singular, such as validatingadmissionpolicy or mutatingadmissionpolicybinding.
 	Resource string `json:"-"`
 	Spec     struct {
 		FailurePolicy    admissionregistrationv1.FailurePolicyType `json:"failurePolicy"`
@@ -206,7 +206,7 @@ type Role struct {
 	AggregationRule *rbacv1.AggregationRule `json:"aggregationRule"`
 }
 
-// APIService is the part of an APIService that says which version it is of, and which server serves it.
+// APIService is the part of an APIService with its version, and with the server that serves it.
 type APIService struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -230,10 +230,10 @@ type Facts struct {
 	Policies    []AdmissionPolicy
 	Roles       []Role
 	APIServices []APIService
-	// Services exist.
+	// Services are all Services of the cluster.
 	Services map[types.NamespacedName]struct{}
 	// Objects counts the objects whose metadata was read.
 	Objects int64
-	// Unread are the resources that could not be read. What they name is unknown.
+	// Unread are the resources that could not be read. They may have references.
 	Unread []ownerreference.Unread
 }

@@ -17,11 +17,11 @@ import (
 // placeObject stands for the object that a finding names.
 func placeObject() godwit.Object { return godwit.Object{Resource: "RESOURCE", Name: placeholder.Name} }
 
-// all has a run look for references that it would not look for by itself.
+// all makes a run scan all objects for references, even if spec.versions has no unserved version.
 const all = "All"
 
-// repair is a run that repairs references. Without an unserved version in spec.versions, a run does not look for them unless the
-// user asks.
+// repair is a run that repairs references. references is [all] for a CRD without an unserved version in spec.versions, otherwise
+// empty.
 func repair(crd, references string) godwit.Fix {
 	return godwit.Do("repair them", godwit.RunMigration{CRD: crd, OwnerReferences: references})
 }
@@ -38,7 +38,7 @@ func serve(crd *apiextensionsv1.CustomResourceDefinition, version string) godwit
 	return godwit.Do("serve version "+version, kube.SetServed(crd, true, version))
 }
 
-// serveAndRepair is for references that can't name the storage version before it is served.
+// serveAndRepair is the fix for references that can't name the storage version before it is served.
 func serveAndRepair(served godwit.Fix, crd string) godwit.Fix {
 	return served.Then("repair them", godwit.RunMigration{CRD: crd})
 }
@@ -47,7 +47,7 @@ func seeWhyUnlisted(crd string) godwit.Fix {
 	return godwit.Do("if the owners can't be listed, see why", godwit.PlanMigration{CRD: crd})
 }
 
-// keepDependent and deleteDependent are the choice about an object whose owner does not exist.
+// keepDependent and deleteDependent are the two fixes for an object whose owner does not exist.
 func keepDependent(dependent string, remove godwit.Action) godwit.Fix {
 	return godwit.Do("to keep "+dependent+", remove the reference", remove)
 }
@@ -56,13 +56,13 @@ func deleteDependent(o godwit.Object) godwit.Fix {
 	return godwit.Do("to delete it", godwit.Delete{Object: o})
 }
 
-// removeAt removes a reference of an object, if it is that of a UID.
+// removeAt removes the reference at an index of an object, if it has the UID.
 func removeAt(o godwit.Object, place string, uid any) godwit.Patch {
 	path := "/metadata/ownerReferences/" + place
 	return jsonPatch(o, test(path+"/uid", uid), operation("remove", path, nil))
 }
 
-// What to do about a rule that names a version. The first three have a place for the versions to name instead.
+// Fixes for a rule that names a version. The first three have a verb %s for the versions to name instead.
 const (
 	nameInWebhook  = "if the webhook knows %s, name it in the rule"
 	nameInPolicy   = "if its expressions fit %s, name it in the rule"
@@ -70,12 +70,12 @@ const (
 	removeFromRule = "remove the version from the rule"
 )
 
-// replace replaces a list of an object, if it is as it was read.
+// replace replaces a list of an object, if the list is still the one that was read.
 func replace(o godwit.Object, path string, before, after []string, guards ...step) godwit.Patch {
 	return jsonPatch(o, append(guards, test(path, before), operation("replace", path, after))...)
 }
 
-// nameServed is for a rule that would name no version.
+// nameServed is the fix for a rule that would name no version.
 func nameServed(o godwit.Object) godwit.Fix {
 	return godwit.Do("name a version that is served", godwit.Edit{Object: o})
 }
@@ -92,18 +92,18 @@ func ruleFix(list string, knows ...string) godwit.Fix {
 	return fix.Or(nameServed(placeObject()))
 }
 
-// readParameters is about a policy. Both versions are an apiVersion.
+// readParameters is the fix for the paramKind of a policy. before and after are an apiVersion, and version is that of after.
 func readParameters(o godwit.Object, before, after, version string) godwit.Fix {
 	const path = "/spec/paramKind/apiVersion"
 	return godwit.Do("if its expressions fit "+version+", read the parameters at it", jsonPatch(o, test(path, before), operation("replace", path, after)))
 }
 
-// allowMeant is about a rule of a role.
+// allowMeant is the fix for a rule of a role.
 func allowMeant(o godwit.Object, path string, before, after []string) godwit.Fix {
 	return godwit.Do("allow what the rule is meant for", replace(o, path, before, after))
 }
 
-// removeRule is about a rule that would be empty.
+// removeRule is the fix for a rule that would be empty.
 func removeRule(o godwit.Object) godwit.Fix {
 	return godwit.Do("remove the rule, or allow paths that are served", godwit.Edit{Object: o})
 }
@@ -124,7 +124,7 @@ func rescueWithoutWebhook(crd string) godwit.Fix {
 	return godwit.Do("if it is gone for good, rescue the objects without it", godwit.RescueObjects{CRD: crd, WithoutWebhook: true})
 }
 
-// anyServed is for a CRD without a version to name.
+// anyServed is the version in the fix if the storage version is not served.
 const anyServed = "a version that is served"
 
 func applyAt(apiVersion string) godwit.Fix {

@@ -67,7 +67,7 @@ func (d *Doctor) CRD(ctx context.Context, name string) (*apiextensionsv1.CustomR
 	return crd, err
 }
 
-// Subjects reads the CRDs of a label selector, all for an empty one.
+// Subjects reads the CRDs that match a label selector. An empty selector matches all.
 func (d *Doctor) Subjects(ctx context.Context, selector string) ([]Subject, error) {
 	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[Subject], string, error) {
 		var page walk.Page[Subject]
@@ -97,8 +97,8 @@ func (d *Doctor) Subjects(ctx context.Context, selector string) ([]Subject, erro
 	return all, nil
 }
 
-// Observe reads what names versions of CRDs: the metadata of all objects of the cluster, page by page, and the rules of webhooks
-// and roles. It changes nothing. progress may be nil.
+// Observe reads what can refer to versions of CRDs: the metadata of all objects of the cluster, page by page, and the rules of
+// webhooks, policies and roles. It changes nothing. progress may be nil.
 func (d *Doctor) Observe(ctx context.Context, subjects []Subject, progress func(ownerreference.Scan)) (Facts, error) {
 	f := Facts{Subjects: subjects, Services: map[types.NamespacedName]struct{}{}}
 	owners := make([]ownerreference.Owners, len(subjects))
@@ -123,8 +123,8 @@ func (d *Doctor) Observe(ctx context.Context, subjects []Subject, progress func(
 	return f, d.readConfigurations(ctx, &f, scan.Discovered)
 }
 
-// decideReferences lists the owners of the references that were found, after them: an owner that was created in between owns none
-// of these dependents.
+// decideReferences lists the owners, and decides about the references that were found before. An owner that was created in between
+// does not own any of these dependents.
 func (d *Doctor) decideReferences(ctx context.Context, f *Facts, finder *ownerreference.Finder) error {
 	for _, s := range f.Subjects {
 		dependents := finder.Found[s.Owners.CRD]
@@ -139,10 +139,10 @@ func (d *Doctor) decideReferences(ctx context.Context, f *Facts, finder *ownerre
 			f.Unread = append(f.Unread, *why)
 		}
 		for _, one := range dependents {
-			for _, place := range s.Owners.Names(one.OwnerReferences) {
+			for _, i := range s.Owners.Outdated(one.OwnerReferences) {
 				f.References = append(f.References, Reference{
-					CRD: s.Owners.CRD, Dependent: one, Place: place,
-					Decision: s.Owners.Decide(one.OwnerReferences[place], one.Namespace, existing),
+					CRD: s.Owners.CRD, Dependent: one, Index: i,
+					Decision: s.Owners.Decide(one.OwnerReferences[i], one.Namespace, existing),
 				})
 			}
 		}
@@ -150,8 +150,8 @@ func (d *Doctor) decideReferences(ctx context.Context, f *Facts, finder *ownerre
 	return nil
 }
 
-// readConfigurations reads the rules of webhooks, policies and roles, and the APIServices: their metadata alone does not say which
-// versions they name.
+// readConfigurations reads the rules of webhooks, policies and roles, and the APIServices, whole: their metadata do not have the
+// versions that they name.
 func (d *Doctor) readConfigurations(ctx context.Context, f *Facts, discovered []schema.GroupVersionResource) error {
 	admission := schema.GroupVersion{Group: admissionGroup, Version: "v1"}
 	rbac := schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
@@ -277,7 +277,7 @@ func (a *appliedFinder) visit(r schema.GroupVersionResource, o *metav1.PartialOb
 		return // it was not applied, or another client wrote the annotation
 	}
 	gv, err := schema.ParseGroupVersion(manifest.APIVersion)
-	if err != nil || gv.Group != r.Group || s.counts(gv.Version) {
+	if err != nil || gv.Group != r.Group || s.countsAsServed(gv.Version) {
 		return
 	}
 	key := [2]string{s.Owners.CRD, gv.Version}

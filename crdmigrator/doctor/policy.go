@@ -9,8 +9,8 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// checkPolicies finds what admission policies and their bindings name of a CRD at versions that are not served: requests to match,
-// requests to leave out, and parameters.
+// checkPolicies finds versions of a CRD that are not served in admission policies and their bindings: in rules for requests to
+// match, in rules for requests to exclude, and in paramKind.
 func checkPolicies(f Facts, s Subject) []Finding {
 	var findings []Finding
 	for i := range f.Policies {
@@ -31,16 +31,16 @@ func (s Subject) checkMatch(p *AdmissionPolicy, at string, match *admissionregis
 	rules := ruleList{
 		reason: ReasonPolicyNotServed, name: p.Resource + " " + p.Name, object: p.object(), path: at + "/resourceRules",
 		effect: "the API server stops applying it to " + s.Owners.CRD, knows: nameInPolicy,
-		entries: plain(match.ResourceRules),
+		entries: withoutNames(match.ResourceRules),
 	}
 	excluded := rules
-	excluded.name, excluded.path, excluded.entries = "the exclusion of "+rules.name, at+"/excludeResourceRules", plain(match.ExcludeResourceRules)
+	excluded.name, excluded.path, excluded.entries = "the exclusion of "+rules.name, at+"/excludeResourceRules", withoutNames(match.ExcludeResourceRules)
 	excluded.effect, excluded.knows = "the API server applies the policy to "+s.Owners.CRD, exclude
 	return append(s.checkRules(rules), s.checkRules(excluded)...)
 }
 
-// plain are the rules without the names of objects.
-func plain(rules []admissionregistrationv1.NamedRuleWithOperations) []admissionregistrationv1.RuleWithOperations {
+// withoutNames returns the rules without the names of objects.
+func withoutNames(rules []admissionregistrationv1.NamedRuleWithOperations) []admissionregistrationv1.RuleWithOperations {
 	all := make([]admissionregistrationv1.RuleWithOperations, len(rules))
 	for i := range rules {
 		all[i] = rules[i].RuleWithOperations
@@ -52,14 +52,14 @@ func (p *AdmissionPolicy) object() godwit.Object {
 	return godwit.Object{Resource: p.Resource, Name: p.Name}
 }
 
-// checkParameters is about a policy whose parameters are objects of the CRD.
+// checkParameters finds a policy whose parameters are objects of the CRD, at a version that is not served.
 func (s Subject) checkParameters(p *AdmissionPolicy) *Finding {
 	kind := p.Spec.ParamKind
 	if kind == nil || kind.Kind != s.Owners.Kind.Kind {
 		return nil
 	}
 	gv, err := schema.ParseGroupVersion(kind.APIVersion)
-	if err != nil || gv.Group != s.Owners.Kind.Group || s.counts(gv.Version) {
+	if err != nil || gv.Group != s.Owners.Kind.Group || s.countsAsServed(gv.Version) {
 		return nil
 	}
 	effect := "denies every request that the policy matches"

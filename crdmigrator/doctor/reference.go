@@ -12,8 +12,8 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// like is what the references of one finding have in common.
-type like struct {
+// referenceKey is what the references of one finding have in common.
+type referenceKey struct {
 	resource schema.GroupVersionResource
 	version  string
 	decision ownerreference.Decision
@@ -21,37 +21,37 @@ type like struct {
 
 // checkReferences makes one finding of the references from one resource to one version.
 func checkReferences(f Facts, s Subject) []Finding {
-	var order []like
-	first, counts := map[like]Reference{}, map[like]int64{}
+	var order []referenceKey
+	first, counts := map[referenceKey]Reference{}, map[referenceKey]int64{}
 	for _, r := range f.References {
 		if r.CRD != s.Owners.CRD {
 			continue
 		}
-		gv, _ := schema.ParseGroupVersion(r.Dependent.OwnerReferences[r.Place].APIVersion)
-		l := like{r.Dependent.Resource, gv.Version, r.Decision}
-		if counts[l]++; counts[l] == 1 {
-			order, first[l] = append(order, l), r
+		gv, _ := schema.ParseGroupVersion(r.Dependent.OwnerReferences[r.Index].APIVersion)
+		key := referenceKey{r.Dependent.Resource, gv.Version, r.Decision}
+		if counts[key]++; counts[key] == 1 {
+			order, first[key] = append(order, key), r
 		}
 	}
 	var findings []Finding
-	for _, l := range order {
-		findings = append(findings, s.referenceFinding(l, first[l], counts[l]))
+	for _, key := range order {
+		findings = append(findings, s.referenceFinding(key, first[key], counts[key]))
 	}
 	return findings
 }
 
-func (s Subject) referenceFinding(l like, example Reference, objects int64) Finding {
+func (s Subject) referenceFinding(key referenceKey, example Reference, objects int64) Finding {
 	d := example.Dependent
 	f := Finding{Finding: godwit.Finding{Severity: godwit.Blocks, Reason: ReasonOwnerReferenceNotServed}, Objects: objects}
-	named := fmt.Sprintf("ownerReferences of %s name %s", d, s.notServed(l.version))
+	named := fmt.Sprintf("ownerReferences of %s name %s", d, s.notServed(key.version))
 	if objects > 1 {
-		named = fmt.Sprintf("ownerReferences of %d %s, such as %s, name %s", objects, kube.ResourceArgument(l.resource.GroupResource()), walk.Key(d), s.notServed(l.version))
+		named = fmt.Sprintf("ownerReferences of %d %s, such as %s, name %s", objects, kube.ResourceArgument(key.resource.GroupResource()), walk.Key(d), s.notServed(key.version))
 	}
-	switch l.decision {
+	switch key.decision {
 	case ownerreference.OwnerGone:
 		f.Reason, f.Severity = ReasonOwnerGone, godwit.Warns
 		f.Message = named + ", and no such owner exists in the namespace: the garbage collector would delete the object if the version were served"
-		f.Fix = keepDependent(d.String(), removeAt(object(d), strconv.Itoa(example.Place), d.OwnerReferences[example.Place].UID)).Or(deleteDependent(object(d)))
+		f.Fix = keepDependent(d.String(), removeAt(object(d), strconv.Itoa(example.Index), d.OwnerReferences[example.Index].UID)).Or(deleteDependent(object(d)))
 	case ownerreference.OwnersUnread:
 		f.Message = named + "; whether the owners exist is not known, because " + s.Owners.CRD + " can't be listed"
 		f.Fix = seeWhyUnlisted(s.Owners.CRD)
@@ -76,7 +76,7 @@ func (s Subject) repair() godwit.Fix {
 	return repair(s.Owners.CRD, "")
 }
 
-// fixWithoutTarget is for references that can't name the storage version.
+// fixWithoutTarget is the fix for references that can't name the storage version.
 func (s Subject) fixWithoutTarget() godwit.Fix {
 	if s.StorageNotServed != nil {
 		return serveAndRepair(s.StorageNotServed, s.Owners.CRD)
@@ -88,7 +88,7 @@ func object(d *ownerreference.Dependent) godwit.Object {
 	return godwit.Object{Resource: kube.ResourceArgument(d.Resource.GroupResource()), Namespace: d.Namespace, Name: d.Name}
 }
 
-// checkApplied is about the annotation of kubectl apply.
+// checkApplied finds objects that kubectl applied from manifests at a version that is not served.
 func checkApplied(f Facts, s Subject) []Finding {
 	var findings []Finding
 	for _, a := range f.Applied {

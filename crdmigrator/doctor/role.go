@@ -8,10 +8,10 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// A rule of RBAC has an API group and no version. Two kinds of rules name one all the same: nonResourceURLs with the path of a
-// version, and apiGroups with a version after the group, which match no request.
+// A rule of RBAC has an API group and no version. Two kinds of rules name a version nevertheless: nonResourceURLs with the path of
+// a version, and apiGroups with a version after the group, which match no request.
 
-// checkRoles finds such rules. The finding is about the first CRD of the group.
+// checkRoles finds such rules, for the first CRD of the group.
 func checkRoles(f Facts, s Subject) []Finding {
 	if !f.first(s) {
 		return nil
@@ -49,7 +49,7 @@ func checkRoles(f Facts, s Subject) []Finding {
 	return findings
 }
 
-// String is the role as "clusterrole viewer".
+// String returns the role as in "clusterrole viewer".
 func (r *Role) String() string {
 	if r.Namespace == "" {
 		return "clusterrole " + r.Name
@@ -72,7 +72,7 @@ func (r *Role) replace(path string, before, after []string) godwit.Fix {
 func (f Facts) replaceURLs(s Subject, urls []string) (replaced, stale []string) {
 	for _, url := range urls {
 		prefix, version, rest := cutVersion(url, s.Owners.Kind.Group)
-		if version != "" && !f.groupCounts(s.Owners.Kind.Group, version) {
+		if version != "" && !f.servedInGroup(s.Owners.Kind.Group, version) {
 			stale = append(stale, url)
 			if url = prefix + s.Owners.Target + rest; s.Owners.Target == "" {
 				continue
@@ -117,7 +117,7 @@ func (f Facts) first(s Subject) bool {
 	return at >= 0 && f.Subjects[at].Owners.CRD == s.Owners.CRD
 }
 
-// groupCounts reports whether some CRD of the group has a version that counts.
-func (f Facts) groupCounts(group, version string) bool {
-	return slices.ContainsFunc(f.Subjects, func(s Subject) bool { return s.Owners.Kind.Group == group && s.counts(version) })
+// servedInGroup reports whether the version counts as served for a CRD of the group.
+func (f Facts) servedInGroup(group, version string) bool {
+	return slices.ContainsFunc(f.Subjects, func(s Subject) bool { return s.Owners.Kind.Group == group && s.countsAsServed(version) })
 }

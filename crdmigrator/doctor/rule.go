@@ -10,17 +10,17 @@ import (
 	"github.com/godwit-dev/godwit"
 )
 
-// ruleList are the rules by which the API server chooses requests for a webhook or a policy.
+// ruleList is a list of rules that select the requests for a webhook or a policy.
 type ruleList struct {
 	reason *godwit.Reason
-	// name is what has the rules, as "webhook a of validatingwebhookconfiguration b".
+	// name identifies the webhook or the policy, as in "webhook a of validatingwebhookconfiguration b".
 	name string
 	// effect is what happens once the CRD lacks every version that a rule names.
 	effect string
-	// knows has a place for the versions to name instead.
+	// knows is the fix, with a verb %s for the versions to name instead.
 	knows  string
 	object godwit.Object
-	// path is that of the list in the object, and guards keep a patch from another list.
+	// path is the JSON pointer to the list in the object, and guards keep a patch from changing another list.
 	path    string
 	guards  []step
 	entries []admissionregistrationv1.RuleWithOperations
@@ -38,27 +38,27 @@ func (s Subject) checkRules(l ruleList) []Finding {
 	return findings
 }
 
-// versionsOf are the versions of a rule about the CRD: those that are served, and those that are not. It returns none of the
-// latter where another resource of the rule may have them.
+// versionsOf returns the versions of a rule about the CRD: those that are served, and those that are not. It returns none that is
+// not served if another resource of the rule may have it.
 func (s Subject) versionsOf(rule *admissionregistrationv1.RuleWithOperations) (left, stale []string) {
 	if !s.named(rule) || slices.Contains(rule.APIVersions, "*") {
 		return nil, nil
 	}
 	for _, v := range rule.APIVersions {
-		if s.counts(v) {
+		if s.countsAsServed(v) {
 			left = append(left, v)
 		} else {
 			stale = append(stale, v)
 		}
 	}
-	if len(left) > 0 && !alone(rule) {
+	if len(left) > 0 && !hasOneResource(rule) {
 		return left, nil
 	}
 	return left, stale
 }
 
-// alone reports whether a rule is about one resource.
-func alone(rule *admissionregistrationv1.RuleWithOperations) bool {
+// hasOneResource reports whether a rule is about one resource.
+func hasOneResource(rule *admissionregistrationv1.RuleWithOperations) bool {
 	return len(rule.APIGroups) == 1 && len(rule.Resources) == 1
 }
 
@@ -68,7 +68,7 @@ func (s Subject) ruleFinding(l ruleList, i int, left, stale []string) Finding {
 	what := removeFromRule
 	rule := &l.entries[i]
 	versions := left
-	if !alone(rule) {
+	if !hasOneResource(rule) {
 		versions = slices.Clone(rule.APIVersions)
 	}
 	if target := s.Owners.Target; target != "" && !slices.Contains(versions, target) {
@@ -86,8 +86,8 @@ func (s Subject) ruleFinding(l ruleList, i int, left, stale []string) Finding {
 	return f
 }
 
-// named reports whether a rule is about the resource of the CRD. A rule for all resources of the group is, if it names a version
-// that the CRD has.
+// named reports whether a rule is about the resource of the CRD. A rule for all resources of the group is about it if it names a
+// version that the CRD has.
 func (s Subject) named(rule *admissionregistrationv1.RuleWithOperations) bool {
 	if !slices.Contains(rule.APIGroups, s.Owners.Kind.Group) {
 		return false

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Finder keeps the dependents whose references to some owners name versions that these do not keep.
+// Finder keeps the dependents with a reference to one of some owners whose version is not in Kept of these owners.
 type Finder struct {
 	owners map[schema.GroupKind]Owners
 	seen   map[types.UID]struct{}
@@ -23,16 +23,16 @@ func NewFinder(owners []Owners) *Finder {
 	return f
 }
 
-// Visit is a [Visit].
+// Visit is a [Visit]: it keeps an object with such a reference.
 func (f *Finder) Visit(r schema.GroupVersionResource, o *metav1.PartialObjectMetadata) {
 	named := map[string]struct{}{}
 	for i := range o.OwnerReferences {
 		gv, err := schema.ParseGroupVersion(o.OwnerReferences[i].APIVersion)
 		if err != nil {
-			continue // no version of a CRD is meant
+			continue // not a version of a CRD
 		}
 		owners, ok := f.owners[schema.GroupKind{Group: gv.Group, Kind: o.OwnerReferences[i].Kind}]
-		if ok && len(owners.Names(o.OwnerReferences[i:i+1])) > 0 {
+		if ok && len(owners.Outdated(o.OwnerReferences[i:i+1])) > 0 {
 			named[owners.CRD] = struct{}{}
 		}
 	}

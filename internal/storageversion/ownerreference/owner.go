@@ -41,7 +41,7 @@ const (
 	StorageVersion
 )
 
-// OwnersOf are the objects of a CRD.
+// OwnersOf returns the objects of a CRD as owners.
 func OwnersOf(crd *apiextensionsv1.CustomResourceDefinition, scope Scope) Owners {
 	served := kube.ServedVersions(crd)
 	o := Owners{
@@ -63,7 +63,7 @@ func OwnersOf(crd *apiextensionsv1.CustomResourceDefinition, scope Scope) Owners
 	return o
 }
 
-// InRelease are the same owners after a release that serves other versions.
+// InRelease returns the same owners after a release that serves other versions.
 func (o Owners) InRelease(next *apiextensionsv1.CustomResourceDefinition) Owners {
 	o.Kept = kube.ServedVersions(next)
 	if !slices.Contains(o.Kept, o.Target) {
@@ -72,17 +72,16 @@ func (o Owners) InRelease(next *apiextensionsv1.CustomResourceDefinition) Owners
 	return o
 }
 
-// Names returns the places in metadata.ownerReferences of the references to these owners that name another version than
-// those in Kept.
-func (o Owners) Names(references []metav1.OwnerReference) []int {
-	var places []int
+// Outdated returns the indexes of the references to these owners whose version is not in Kept.
+func (o Owners) Outdated(references []metav1.OwnerReference) []int {
+	var indexes []int
 	for i := range references {
 		gv, err := schema.ParseGroupVersion(references[i].APIVersion)
 		if err == nil && gv.Group == o.Kind.Group && references[i].Kind == o.Kind.Kind && !slices.Contains(o.Kept, gv.Version) {
-			places = append(places, i)
+			indexes = append(indexes, i)
 		}
 	}
-	return places
+	return indexes
 }
 
 // Identity is what the garbage collector compares of an owner, beside its version.

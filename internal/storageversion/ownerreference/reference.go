@@ -17,7 +17,7 @@ type Dependent struct {
 	metav1.ObjectMeta
 }
 
-// String is the object as "configmaps default/settings".
+// String returns the object as in "configmaps default/settings".
 func (d *Dependent) String() string {
 	return kube.ResourceArgument(d.Resource.GroupResource()) + " " + walk.Key(d)
 }
@@ -55,24 +55,24 @@ func (o Owners) Decide(reference metav1.OwnerReference, namespace string, existi
 	return Repair
 }
 
-// Repairable returns the places of the references that can name the storage version.
+// Repairable returns the indexes of the references that can name the storage version.
 func (o Owners) Repairable(d *Dependent, existing Existing) []int {
-	var places []int
-	for _, i := range o.Names(d.OwnerReferences) {
+	var indexes []int
+	for _, i := range o.Outdated(d.OwnerReferences) {
 		if o.Decide(d.OwnerReferences[i], d.Namespace, existing) == Repair {
-			places = append(places, i)
+			indexes = append(indexes, i)
 		}
 	}
-	return places
+	return indexes
 }
 
 // Operations is the JSON patch that lets references name the storage version. It tests the object and each reference, because
 // the list of references may change between the scan and the patch. It does not test the resourceVersion: a change of another
 // field is no conflict.
-func (o Owners) Operations(d *Dependent, places []int) []request.Operation {
+func (o Owners) Operations(d *Dependent, indexes []int) []request.Operation {
 	operations := []request.Operation{{Op: "test", Path: "/metadata/uid", Value: d.UID}}
 	apiVersion := schema.GroupVersion{Group: o.Kind.Group, Version: o.Target}.String()
-	for _, i := range places {
+	for _, i := range indexes {
 		path := fmt.Sprintf("/metadata/ownerReferences/%d", i)
 		operations = append(operations,
 			request.Operation{Op: "test", Path: path + "/uid", Value: d.OwnerReferences[i].UID},

@@ -38,7 +38,7 @@ func TestNames(t *testing.T) {
 		{APIVersion: "a/b/c", Kind: "Widget"},
 	}
 	for scope, want := range map[Scope][]int{ServedVersions: {0, 3}, StorageVersion: {0, 1, 3}} {
-		if got := OwnersOf(widgets(), scope).Names(references); !slices.Equal(got, want) {
+		if got := OwnersOf(widgets(), scope).Outdated(references); !slices.Equal(got, want) {
 			t.Errorf("scope %d: places %v, want %v", scope, got, want)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// rereads bounds how often one attempt reads a dependent again whose references have changed since they were read.
+// rereads bounds how often one attempt reads a dependent again because its references have changed.
 const rereads = 5
 
 // Repairer changes references to the owners of one CRD.
@@ -36,7 +36,7 @@ type Repairer struct {
 	resolved map[schema.GroupVersionResource]target
 }
 
-// target is where the dependents of one resource are written, or why they are not.
+// target is the version at which the dependents of one resource are written, or why they are not.
 type target struct {
 	resource schema.GroupVersionResource
 	err      error
@@ -53,16 +53,17 @@ func (r *Repairer) Run(ctx context.Context, dependents []*Dependent, progress fu
 	})
 }
 
-// repair patches one dependent. A dependent that has changed is read again: the patch that follows is for what it is now.
+// repair patches one dependent. If the dependent has changed, it is read again, and the next patch is made for its present
+// references.
 func (r *Repairer) repair(ctx context.Context, d *Dependent) (godwit.Outcome, error) {
 	for read := 0; ; read++ {
-		places := r.Owners.Repairable(d, r.Existing)
-		if len(places) == 0 {
+		indexes := r.Owners.Repairable(d, r.Existing)
+		if len(indexes) == 0 {
 			return godwit.Unchanged, nil // another client has repaired them
 		}
 		resource, err := r.storage(ctx, d.Resource)
 		if err == nil {
-			err = r.patch(ctx, resource, d, places)
+			err = r.patch(ctx, resource, d, indexes)
 		}
 		switch {
 		case err == nil && r.DryRun:
@@ -85,8 +86,8 @@ func (r *Repairer) repair(ctx context.Context, d *Dependent) (godwit.Outcome, er
 	}
 }
 
-// reasonOf also takes the answer of the admission plugin OwnerReferencesPermissionEnforcement for a missing permission: the user
-// may not delete the dependent.
+// reasonOf is the reason of a failed repair. An answer of the admission plugin OwnerReferencesPermissionEnforcement means that a
+// permission is missing: the user may not delete the dependent.
 func reasonOf(err error) *godwit.Reason {
 	reason := storageversion.FailureReason(err)
 	if reason == decision.ReasonObjectInvalid && apierrors.IsForbidden(err) {
@@ -95,7 +96,7 @@ func reasonOf(err error) *godwit.Reason {
 	return reason
 }
 
-// stale reports an answer that may only mean that the dependent is not any more what was read: a test of the patch failed, or
+// stale reports whether the answer may mean that the dependent has changed since it was read: a test of the patch failed, or
 // the dependent is gone.
 func stale(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err)
@@ -130,8 +131,8 @@ func (r *Repairer) storage(ctx context.Context, resource schema.GroupVersionReso
 	return t.resource, t.err
 }
 
-func (r *Repairer) patch(ctx context.Context, resource schema.GroupVersionResource, d *Dependent, places []int) error {
-	body, err := json.Marshal(r.Owners.Operations(d, places))
+func (r *Repairer) patch(ctx context.Context, resource schema.GroupVersionResource, d *Dependent, indexes []int) error {
+	body, err := json.Marshal(r.Owners.Operations(d, indexes))
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func NewScanner(cfg *rest.Config, limiter *walk.Limiter) (*Scanner, error) {
 		limiter = walk.NewLimiter(walk.Limits{})
 	}
 	cfg = rest.CopyConfig(cfg)
-	cfg.WarningHandlerWithContext = rest.NoWarnings{} // a list of all resources would warn of each that is deprecated
+	cfg.WarningHandlerWithContext = rest.NoWarnings{} // otherwise the list of each deprecated resource prints a warning
 	c, err := request.New(cfg, limiter, clock.RealClock{})
 	return &Scanner{client: c, limiter: limiter}, err
 }
@@ -75,7 +75,7 @@ type Scan struct {
 type Visit func(schema.GroupVersionResource, *metav1.PartialObjectMetadata)
 
 // Each lists the metadata of all objects that the garbage collector knows. Calls of visit and progress do not overlap.
-// progress may be nil. A resource that can't be listed is in the result, and no error.
+// progress may be nil. A resource that can't be listed is in Unread of the result; it is not an error.
 func (s *Scanner) Each(ctx context.Context, visit Visit, progress func(Scan)) (Scan, error) {
 	resources, unread, err := s.resources(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Scanner) Each(ctx context.Context, visit Visit, progress func(Scan)) (S
 				failed = errors.Join(failed, err)
 				mu.Unlock()
 				if err != nil {
-					stop() // the API server is lost
+					stop() // the API server does not answer
 				}
 			}
 		})
@@ -131,7 +131,7 @@ func (s *Scanner) Each(ctx context.Context, visit Visit, progress func(Scan)) (S
 	return scan, failed
 }
 
-// list lists one resource. An answer of the API server that refuses the list is no error.
+// list lists one resource. If the API server refuses the list, it returns why, and not an error.
 func (s *Scanner) list(ctx context.Context, r schema.GroupVersionResource, page func(schema.GroupVersionResource, []*metav1.PartialObjectMetadata)) (*Unread, error) {
 	for p, err := range s.pages(ctx, r) {
 		switch {
@@ -204,8 +204,8 @@ func UnreadOf(r schema.GroupVersionResource, err error) Unread {
 	return u
 }
 
-// resources discovers what the garbage collector knows: what can be listed, watched and deleted, each at the version that
-// the API server prefers.
+// resources discovers the resources that the garbage collector knows: those that can be listed, watched and deleted. Each is at
+// the version that the API server prefers.
 func (s *Scanner) resources(ctx context.Context) ([]schema.GroupVersionResource, []Unread, error) {
 	lists, err := discovery.NewDiscoveryClient(s.client).ServerPreferredResources() // the oldest client-go of module 1 takes no context
 	if ctx.Err() != nil {
@@ -245,7 +245,7 @@ func collectable(verbs []string) bool {
 	return !slices.ContainsFunc([]string{"list", "watch", "delete"}, func(verb string) bool { return !slices.Contains(verbs, verb) })
 }
 
-// OwnersOf reads a CRD: which versions it serves may have changed since it was read before.
+// OwnersOf reads a CRD again, since its served versions may have changed, and returns its objects as owners.
 func (s *Scanner) OwnersOf(ctx context.Context, crd string, scope Scope) (Owners, error) {
 	var o Owners
 	err := quicklist.Retry(ctx, func(ctx context.Context) error {

@@ -37,7 +37,7 @@ func (r Resource) writable() bool {
 	return slices.Contains(r.verbs, "list") && slices.Contains(r.verbs, "patch")
 }
 
-// eligible reports whether a run of all resources is about this one.
+// eligible reports whether a run of all resources includes this one.
 func (r Resource) eligible() bool {
 	return r.Stored && r.Aggregated == "" && !r.expires() && r.writable()
 }
@@ -82,7 +82,7 @@ func (c Catalog) Find(argument string) (Resource, bool) {
 	return *found, true
 }
 
-// All are the resources that a run can rewrite, each once and at the preferred version, in order.
+// All returns the resources that a run can rewrite, each once and at the preferred version, in the order of their names.
 func (c Catalog) All() []Resource {
 	byName := map[string]Resource{}
 	var names []string
@@ -100,7 +100,7 @@ func (c Catalog) All() []Resource {
 	return all
 }
 
-// Names are all that Find knows, in the form with a group.
+// Names returns the names of all resources, each with its group.
 func (c Catalog) Names() []string {
 	var names []string
 	for _, n := range c.resources {

@@ -57,7 +57,8 @@ func distributeKey() godwit.Fix {
 	return godwit.Do("give every API server the key with which the object was written, which may be one that was removed too early").Then("plan again")
 }
 
-// bringUp is about a webhook that does not answer. Only the conversion webhook of a CRD has a configuration whose name is known.
+// bringUp is the fix for a webhook that does not answer. Only for the conversion webhook of a CRD it is known where it is
+// configured.
 func bringUp(user string, by apierror.Origin, resource Resource) godwit.Fix {
 	if by.Kind == apierror.Conversion {
 		return decision.BringUpConversion(resource.Name())
@@ -65,7 +66,7 @@ func bringUp(user string, by apierror.Origin, resource Resource) godwit.Fix {
 	return decision.BringUp(decision.AllWebhooks).Or(decision.ExemptFrom(user, by))
 }
 
-// keepForm leaves objects as they are that can't be written.
+// keepForm is a run that leaves the objects as they are that the API server refuses to write.
 func keepForm() godwit.Fix {
 	return godwit.Do("list all such objects by --dry-run=server, and write the others by --accept-denials: these keep the form that they have")
 }

@@ -34,7 +34,7 @@ var ErrJournalTaken = errors.New(ReasonJournalTaken.Name + ": another run has be
 
 // checkpoint is how far a run is with one resource, in one namespace or in all.
 type checkpoint struct {
-	// ResourceVersion is that of the first page. What is newer was written by an API server that has the change.
+	// ResourceVersion is that of the first page. An API server that has the change wrote every newer object.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	// Cursor is the key, namespace and name, up to which every object is done.
 	Cursor string `json:"cursor,omitempty"`
@@ -68,7 +68,7 @@ func (r record) holds(servers []string, configuration string) bool {
 type journal struct {
 	client    *request.Client
 	namespace string
-	// retry repeats what may succeed later. A plan does not wait for a permission.
+	// retry retries a request. The retry of a plan does not wait for a permission.
 	retry   func(context.Context, func(context.Context) error) error
 	version string // resourceVersion of the ConfigMap; empty before the first save
 	record  record
@@ -78,7 +78,7 @@ func (j *journal) path() []string {
 	return kube.ObjectPath(JournalResource, &metav1.ObjectMeta{Namespace: j.namespace, Name: JournalName})
 }
 
-// load reads the record of an earlier run; a zero one without any, or where it can't be understood.
+// load reads the record of an earlier run. It is zero if there is none, or none that can be parsed.
 func (j *journal) load(ctx context.Context) (record, error) {
 	var earlier record
 	stored, err := j.read(ctx)
@@ -119,7 +119,7 @@ func (j *journal) read(ctx context.Context) (corev1.ConfigMap, error) {
 	return stored, err
 }
 
-// save writes the record. Another run's write since the last one is an error.
+// save writes the record. It returns [ErrJournalTaken] if another run has written the journal since.
 func (j *journal) save(ctx context.Context) error {
 	text, err := json.Marshal(storedRecord{Format: format.Current, record: j.record})
 	if err != nil {
@@ -145,7 +145,7 @@ func (j *journal) save(ctx context.Context) error {
 	return nil
 }
 
-// taken tells another run's write from our own, the answer to which was lost.
+// taken returns [ErrJournalTaken], unless the journal has the text of this run: then only the answer to its write was lost.
 func (j *journal) taken(ctx context.Context, text string) error {
 	stored, err := j.read(ctx)
 	switch {

@@ -43,7 +43,7 @@ func (r *Rewriter) Observe(ctx context.Context, resource Resource, servers []Ser
 	return f, r.count(ctx, &f)
 }
 
-// count lists one object. An answer that is an error is a fact like any other.
+// count lists one object, and the API server adds how many follow. If it answers with an error, this is a fact, not an error.
 func (r *Rewriter) count(ctx context.Context, f *Facts) error {
 	var list *metav1.PartialObjectMetadataList
 	err := quicklist.Retry(ctx, func(ctx context.Context) (err error) {

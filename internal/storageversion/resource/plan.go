@@ -40,8 +40,8 @@ type Facts struct {
 // Plan is what a run would do with one resource.
 type Plan struct {
 	Resource Resource
-	// State is Clean for a resource without objects. One with objects is Ready: no API shows whether they
-	// have to be written.
+	// State is Clean for a resource without objects. A resource with objects is Ready, since no API shows whether
+	// they have to be written.
 	State decision.State
 	// Objects is nil if they were not counted.
 	Objects  *int64
@@ -125,7 +125,7 @@ func refusal(f Facts) *godwit.Finding {
 	return customRefusal(f)
 }
 
-// customRefusal is for custom resources, which are written through the storage version of their CRD only.
+// customRefusal refuses custom resources with old stored versions: they may only be written at the storage version of their CRD.
 func customRefusal(f Facts) *godwit.Finding {
 	if f.CRD == nil || kube.Trimmed(f.CRD) && kube.Serves(f.CRD, kube.StorageVersion(f.CRD)) {
 		return nil

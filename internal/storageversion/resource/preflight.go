@@ -33,8 +33,8 @@ const (
 
 var errPreflightOver = errors.New("the preflight took too long")
 
-// Preflight sends the write of one object of each namespace as a dry run, and returns what admission denies. What it can't
-// find out, such as the answer of a webhook without dry runs, the run shows.
+// Preflight sends the write of one object of each namespace as a dry run, and returns what admission denies. It can't find out
+// everything, such as the answer of a webhook without dry runs: only the run shows that.
 func (r *Rewriter) Preflight(ctx context.Context, p Plan) ([]godwit.Finding, error) {
 	limited, cancel := kube.WithLimit(ctx, preflightLimit, errPreflightOver)
 	defer cancel()
@@ -82,7 +82,7 @@ func (r *Rewriter) sample(ctx context.Context, resource Resource) (*metav1.Parti
 	return sample, nil
 }
 
-// denials makes a blocker of the failures that one webhook or policy, or the validation, causes.
+// denials makes one blocker of all failures with the same cause: a webhook, a policy, or the validation.
 func (r *Rewriter) denials(ctx context.Context, resource Resource, failures []godwit.Failure, tried int) []godwit.Finding {
 	var order []apierror.Origin
 	by := map[apierror.Origin][]godwit.Failure{}
@@ -107,7 +107,7 @@ func (r *Rewriter) denials(ctx context.Context, resource Resource, failures []go
 	return all
 }
 
-// refused are the reasons of a resource for those of an object.
+// refused maps the reason of an object's failure to the reason of the resource's blocker.
 var refused = map[*godwit.Reason]*godwit.Reason{
 	decision.ReasonAdmissionDenied:    ReasonAdmissionDenied,
 	decision.ReasonWebhookUnavailable: ReasonWebhookUnavailable,

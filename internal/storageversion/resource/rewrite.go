@@ -42,7 +42,7 @@ func (r *Rewriter) Begin(ctx context.Context) (left, resumes bool, err error) {
 	return true, true, nil
 }
 
-// Interrupted reads which resources an interrupted run has begun with; none without such a run.
+// Interrupted reads which resources an interrupted run has begun to rewrite; none without such a run.
 func (r *Rewriter) Interrupted(ctx context.Context) ([]Left, error) {
 	earlier, err := r.journal.load(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *Rewriter) save(ctx context.Context, key string, c checkpoint) error {
 	return r.journal.save(ctx)
 }
 
-// within is between a resource and a namespace in a key.
+// within separates the resource from the namespace in a key.
 const within = " in "
 
 // key of a resource in the journal.
@@ -124,7 +124,7 @@ func (r *Rewriter) key(resource Resource) string {
 	return resource.Name()
 }
 
-// End removes the journal of a run that is done with everything.
+// End removes the journal of a run that has rewritten everything.
 func (r *Rewriter) End(ctx context.Context) error {
 	if r.options.DryRun {
 		return nil

@@ -24,14 +24,14 @@ type Options struct {
 	ReadOnly bool
 	// Namespace restricts a run to the objects of one namespace; empty means all objects.
 	Namespace string
-	// Settle is how long every API server must have had the change before the first write; 0 means the default
-	// of storageversion.Policy, negative means no time. When the change came is not known: the time begins when
-	// the run finds the API servers ready.
+	// Settle is the time between the change and the first write; 0 means the default of decision.Policy, negative
+	// means no time. Since the time of the change is not known, it begins when the run first finds that all API
+	// servers have the change.
 	Settle time.Duration
 	// AcceptStaleLeases does not wait for API servers whose lease is stale.
 	AcceptStaleLeases bool
 	// Configuration is the hash of the encryption configuration that every API server must have loaded,
-	// as [ConfigurationHash] makes it; empty means that it is not asked for.
+	// as [ConfigurationHash] makes it; empty means that the run does not check it.
 	Configuration string
 	// DryRun sends every write as a dry run, and keeps no journal.
 	DryRun bool
@@ -99,7 +99,7 @@ func (o Options) namespaceOf(r Resource) string {
 	return o.Namespace
 }
 
-// JournalPermissions lists those that the journal needs in its namespace.
+// JournalPermissions lists the permissions that the journal needs in its namespace.
 func JournalPermissions(namespace string) []kube.Grant {
 	namespace = cmp.Or(namespace, metav1.NamespaceSystem)
 	all := []kube.Grant{{Verb: "create", Resource: JournalResource.GroupResource(), Namespace: namespace}}
@@ -109,8 +109,8 @@ func JournalPermissions(namespace string) []kube.Grant {
 	return all
 }
 
-// ReadPermissions lists those for discovery of what another API server serves, beside that to read discovery
-// itself, which every user has.
+// ReadPermissions lists the permissions that Catalog needs to find what other API servers serve. Every user may read
+// discovery itself.
 func ReadPermissions() []kube.Grant {
 	return []kube.Grant{{Verb: "list", Resource: apiServiceList.GroupResource()}}
 }

@@ -57,7 +57,7 @@ func serverNames(servers []Server) string {
 type fleet struct {
 	servers   []Server
 	processes []string
-	// unread is why nothing is known.
+	// unread says why nothing is known about them; empty if they were read.
 	unread string
 }
 
@@ -71,7 +71,7 @@ func (r *Rewriter) fleet(ctx context.Context) (fleet, error) {
 	var leases []coordinationv1.Lease
 	err := request.Retry(ctx, func(ctx context.Context) (err error) {
 		leases, err = r.client.IdentityLeases(ctx)
-		if apierrors.IsForbidden(err) { // known for good, and not a server that starts
+		if apierrors.IsForbidden(err) { // a missing permission is a result: it is not retried as the 403 of a starting server is
 			return nil
 		}
 		return err
@@ -94,8 +94,8 @@ func (r *Rewriter) fleet(ctx context.Context) (fleet, error) {
 	return f, nil
 }
 
-// Settle returns a [WaitError] until every API server is known to have the change, as far as that shows.
-// After it returned nil once, Rewrite may be called.
+// Settle returns a [WaitError] until every API server has the change, as far as leases and metrics show. Call
+// Rewrite only after Settle has returned nil.
 func (r *Rewriter) Settle(ctx context.Context) error {
 	if r.options.DryRun {
 		return nil
@@ -136,7 +136,7 @@ func (r *Rewriter) different(ctx context.Context, f fleet) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.unread != "" { // at least the one that answers
+	if f.unread != "" { // without leases, check at least the API server that answers
 		f.servers = nil
 		if len(shown) == 0 {
 			return []string{"the API server shows no encryption configuration"}, nil
@@ -155,7 +155,7 @@ func (r *Rewriter) different(ctx context.Context, f fleet) ([]string, error) {
 	return all, nil
 }
 
-// ErrMetricsForbidden reports that the metrics can't be read, which show the encryption configuration.
+// ErrMetricsForbidden reports that the user may not read the metrics that show the encryption configuration.
 var ErrMetricsForbidden = errors.New(ReasonConfigurationNotLoaded.Name + ": the permission to get /metrics is missing, without which no encryption configuration shows")
 
 // connectionsPerServer is how often the metrics are read for each API server, each time over a new connection: a
@@ -177,7 +177,7 @@ func (r *Rewriter) configurations(ctx context.Context, servers int) (map[string]
 		case apierrors.IsForbidden(err):
 			return nil, ErrMetricsForbidden
 		case err != nil && !errors.As(err, &answered):
-			continue // one of them may be down, which its lease shows
+			continue // an API server may be down, which its lease shows
 		}
 		for _, m := range configurationInfo.FindAllSubmatch(text, -1) {
 			shown[string(m[1])] = string(m[2])

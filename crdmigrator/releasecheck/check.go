@@ -14,24 +14,23 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
-// Result says what becomes of a cluster that is given the next release of a
-// CRD.
+// Result says what the next release of a CRD would do to a cluster.
 type Result string
 
 const (
-	// Safe means that the API server takes the CRD, and every object stays readable
+	// Safe means that the API server accepts the CRD, and every object stays readable
 	// and writable.
 	Safe Result = "Safe"
 	// Refused means that the API server refuses the CRD.
 	Refused Result = "Refused"
-	// Unsafe means that the API server takes the CRD, and objects can no longer be
+	// Unsafe means that the API server accepts the CRD, and objects can no longer be
 	// read or applied.
 	Unsafe Result = "Unsafe"
 	// Unknown means that the facts could not be read, or contradict each other.
 	Unknown Result = "Unknown"
 )
 
-// results are in the order in which they outweigh each other.
+// results are all results, the gravest first.
 var results = []Result{Refused, Unsafe, Unknown, Safe}
 
 // Reasons are those of a check, beside [decision.ReasonNoStorageVersion], [decision.ReasonForbidden] and
@@ -134,8 +133,8 @@ type Facts struct {
 	Next *apiextensionsv1.CustomResourceDefinition
 	// Live is the CRD of the cluster; nil when there is none.
 	Live *apiextensionsv1.CustomResourceDefinition
-	// Objects counts the custom resources; nil when they were not read, since the
-	// result does not depend on them or for the reason in Unread.
+	// Objects counts the custom resources; nil when they were not read, because the
+	// result does not depend on them, or for the reason in Unread.
 	Objects *int64
 	// Stale counts the objects whose managedFields name a removed version.
 	Stale int64
@@ -144,43 +143,43 @@ type Facts struct {
 	// StaleVersions are the removed versions that these objects name, in the order of
 	// spec.versions; nil means all that are removed.
 	StaleVersions []string
-	// Unread says why the objects, which the result depends on, could not be read; nil
-	// when they were.
+	// Unread says why the objects, on which the result depends, could not be read; nil
+	// when they were read.
 	Unread *decision.UnlistedError
 	// Denied are the permissions that were missing. Without the one to get the
 	// CRD, Live says nothing.
 	Denied []decision.Grant
-	// User is the name the API server knows the caller by; set with Denied.
+	// User is the caller's user name, as the API server authenticates it; set with Denied.
 	User string
-	// DryRun is what the API server itself says.
+	// DryRun is the API server's answer to a dry run.
 	DryRun DryRun
 }
 
 // DryRun is the outcome of a server-side dry run. At most one field is set;
-// none means that there was no reason to ask.
+// none means that no dry run was needed.
 type DryRun struct {
 	Accepted bool
 	// Refusal is the API server's message.
 	Refusal string
-	// Skipped says why the API server was not asked, or did not know.
+	// Skipped says why no dry run was sent, or why its answer proves nothing.
 	Skipped string
 }
 
-// Check is what is to be expected of one CRD of the next release. It is
-// a value, decided by [For].
+// Check is the result for one CRD of the next release. It is a value, decided
+// by [For].
 type Check struct {
 	Name string
-	// Result is the weightiest of the reasons'; Safe without any.
+	// Result is the gravest of the results in Reasons; Safe without any.
 	Result Result
 	// RemovedVersions are in spec.versions now and not in the next release.
 	RemovedVersions []string
-	// Reasons come with the weightiest first.
+	// Reasons are the findings, the gravest first.
 	Reasons []Finding
 }
 
 // Finding is one thing to know about the next release.
 type Finding struct {
-	// Result is what this alone amounts to; Safe makes it a note.
+	// Result is the result of this finding alone; Safe makes it a note.
 	Result Result
 	// Finding names the CRD and the cause. Its severity follows from Result.
 	godwit.Finding
@@ -190,10 +189,10 @@ func finding(result Result, reason *godwit.Reason, message string, fix godwit.Fi
 	return Finding{Result: result, Finding: godwit.Finding{Reason: reason, Message: message, Fix: fix}}
 }
 
-// For decides what becomes of the cluster when a CRD is replaced by
-// its next release. It is pure. What the API server refuses about versions,
-// names and conversion follows the rules of Kubernetes 1.37; what
-// else the API server refuses, in schemas above all, is known from the dry run.
+// For decides what the next release of a CRD would do to the cluster. It is pure.
+// For versions, names and conversion, it follows the rules of Kubernetes 1.37.
+// Whether the API server refuses anything else, above all in schemas, is known
+// only from the dry run.
 func For(f Facts) Check {
 	c := Check{Name: f.Next.Name, Result: Safe, RemovedVersions: f.removed()}
 	for _, check := range releaseChecks {
@@ -238,7 +237,7 @@ func checkDenied(f Facts) []Finding {
 	return reasons
 }
 
-// checkStored is the API server's own guard: each stored version must stay.
+// checkStored makes the API server's own check: each stored version must stay.
 func checkStored(f Facts) []Finding {
 	if f.Live == nil {
 		return nil
@@ -302,7 +301,7 @@ func checkLive(f Facts) []Finding {
 	return reasons
 }
 
-// checkObjects is about what server-side apply needs of objects.
+// checkObjects finds managedFields that name a removed version: server-side apply of such objects fails.
 func checkObjects(f Facts) []Finding {
 	removed := strings.Join(f.removed(), ",")
 	switch {
@@ -341,7 +340,7 @@ func checkDryRun(f Facts) []Finding {
 		tryFile())}
 }
 
-// removed are the versions that go with the next release.
+// removed are the versions that the next release removes.
 func (f Facts) removed() []string {
 	if f.Live == nil {
 		return nil
@@ -357,7 +356,7 @@ func (f Facts) removed() []string {
 
 func (f Facts) removedServed() []string { return servedOf(f.Live, f.removed()) }
 
-// servedOf are those among the versions that the CRD serves.
+// servedOf selects the versions that the CRD serves.
 func servedOf(crd *apiextensionsv1.CustomResourceDefinition, versions []string) []string {
 	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return !kube.Serves(crd, v) })
 }

@@ -52,8 +52,7 @@ func New(cfg *rest.Config, o Options) (*Checker, error) {
 	return &Checker{options: o, client: c}, nil
 }
 
-// Check reads what decides about one CRD of the next release, and decides. It changes
-// nothing.
+// Check reads the facts about one CRD of the next release, and decides. It changes nothing.
 func (m *Checker) Check(ctx context.Context, next *apiextensionsv1.CustomResourceDefinition) (Check, error) {
 	f, err := m.Observe(ctx, next)
 	if err != nil {
@@ -62,9 +61,9 @@ func (m *Checker) Check(ctx context.Context, next *apiextensionsv1.CustomResourc
 	return For(f), nil
 }
 
-// Observe reads the facts about one CRD of the next release: the live one, the API server's
-// answer to a dry run, and, where a version goes and nothing else keeps it from going, the
-// metadata of every object, page by page.
+// Observe reads the facts about one CRD of the next release: the live CRD, and the API server's
+// answer to a dry run. If the release removes a version, and is not refused, Observe also reads
+// the metadata of every object, page by page.
 func (m *Checker) Observe(ctx context.Context, next *apiextensionsv1.CustomResourceDefinition) (Facts, error) {
 	f := Facts{Next: next}
 	live, err := m.client.CRD(ctx, next.Name)
@@ -87,8 +86,8 @@ func (m *Checker) Observe(ctx context.Context, next *apiextensionsv1.CustomResou
 	return f, m.readObjects(ctx, &f)
 }
 
-// dryRun asks the API server. It asks for the permission first: a
-// Forbidden alone does not tell a missing permission from a policy that refuses.
+// dryRun sends the CRD as a dry run, after an access review: a 403 alone does not
+// show whether a permission is missing or a policy refuses the CRD.
 func (m *Checker) dryRun(ctx context.Context, f Facts) (DryRun, error) {
 	need := decision.Grant{Verb: "create", Resource: kube.CRDs}
 	if f.Live != nil {
@@ -104,8 +103,8 @@ func (m *Checker) dryRun(ctx context.Context, f Facts) (DryRun, error) {
 	return dryRunOf(dryRun(ctx, m.client, replaced(f)))
 }
 
-// replaced is the live CRD with the spec of the next release. Labels and
-// annotations that others have set stay, as they do with every tool.
+// replaced is the live CRD with the spec of the next release. It keeps the labels
+// and annotations of other clients, as the tools that install a release do.
 func replaced(f Facts) *apiextensionsv1.CustomResourceDefinition {
 	if f.Live == nil {
 		crd := f.Next.DeepCopy()
@@ -127,8 +126,8 @@ func overlaid(under, over map[string]string) map[string]string {
 	return under
 }
 
-// dryRunOf reads the answer. A webhook without dry runs, a server in trouble and a
-// CRD that changed in the meantime refuse nothing.
+// dryRunOf classifies the answer. It is not a refusal if a webhook does not support dry
+// runs, if a server or a webhook fails, or if the CRD changed meanwhile.
 func dryRunOf(err error) (DryRun, error) {
 	if err == nil {
 		return DryRun{Accepted: true}, nil
@@ -144,8 +143,8 @@ func dryRunOf(err error) (DryRun, error) {
 	return DryRun{Refusal: cmp.Or(err.Error(), apierror.Message(err))}, nil
 }
 
-// readObjects counts the objects and those whose managedFields name a removed
-// version, if the result depends on that.
+// readObjects counts the objects, and the objects whose managedFields name a removed
+// version, if the result depends on them.
 func (m *Checker) readObjects(ctx context.Context, f *Facts) error {
 	removed := f.removed()
 	if len(removed) == 0 && len(kube.ServedVersions(f.Next)) > 0 {
@@ -169,7 +168,7 @@ func (m *Checker) readObjects(ctx context.Context, f *Facts) error {
 		f.Denied, f.User = []decision.Grant{need}, kube.UserName(ctx, m.client)
 		return nil
 	}
-	// One object first: a list of all waits much longer for a conversion webhook.
+	// List one object first: a list of all would wait much longer for a conversion webhook.
 	err = quicklist.Retry(ctx, func(ctx context.Context) error {
 		_, err := m.client.FirstObject(ctx, resource, quicklist.Limit)
 		return err
@@ -211,7 +210,7 @@ func (m *Checker) scan(ctx context.Context, f *Facts, resource schema.GroupVersi
 	return nil
 }
 
-// namedBy are those among the versions of a group that entries name.
+// namedBy selects the versions of a group that entries name.
 func namedBy(entries []metav1.ManagedFieldsEntry, group string, versions []string) []string {
 	var named []string
 	for _, e := range entries {
@@ -239,8 +238,8 @@ func (m *Checker) pages(ctx context.Context, resource schema.GroupVersionResourc
 	return walk.List(ctx, fetch, walk.ListOptions{PageObjects: m.options.PageObjects, Attempts: quicklist.Attempts, Retry: quicklist.Transient})
 }
 
-// dryRun sends a CRD as a dry run: to be created, or, with a
-// resourceVersion, as an update of what is there.
+// dryRun sends a CRD as a dry run: of its creation or, with a resourceVersion, of
+// an update.
 func dryRun(ctx context.Context, c *kube.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
 	crd.TypeMeta = metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"}
 	body, err := json.Marshal(crd)

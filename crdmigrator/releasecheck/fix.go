@@ -12,7 +12,7 @@ import (
 // Each fix is a function of the names in it: a finding calls it with those of its CRD, and the reason of the finding with
 // placeholders.
 
-// What the author of the file does about its list of versions, and about its conversion.
+// Fixes for the author of the file, of the list of versions and of the conversion.
 const (
 	markOne          = "set storage: true on one entry of spec.versions"
 	markOneAlone     = markOne + ", and false on the others"
@@ -27,7 +27,7 @@ const (
 	pruneUnknown     = "set preserveUnknownFields: false"
 )
 
-// oneOf has a way for each text.
+// oneOf is a fix with one way for each text.
 func oneOf(ways ...string) godwit.Fix {
 	var fix godwit.Fix
 	for _, do := range ways {
@@ -64,15 +64,15 @@ func prove(crd string) godwit.Fix {
 	return godwit.Do("prove it from etcd", godwit.VerifyMigration{CRD: crd})
 }
 
-// unserveFirst is for versions that the CRD of the cluster serves: a run leaves what names one of these. A user who does not make
-// the releases patches the CRD.
+// unserveFirst is the fix for versions that the CRD of the cluster serves: a run does not remove managedFields that name a served
+// version. A user who does not make the releases patches the CRD.
 func unserveFirst(live *apiextensionsv1.CustomResourceDefinition, text string, versions ...string) godwit.Fix {
 	run := godwit.RunMigration{CRD: live.Name}
 	return godwit.Do(fmt.Sprintf("release first a CRD that does not serve %s, and migrate after that release", text), run).
 		Or(godwit.Do(fmt.Sprintf("if the releases are not yours, once no client uses %s", text), kube.SetServed(live, false, versions...), run))
 }
 
-// listFirst is what the reason asks for that the list of the objects failed with.
+// listFirst is the fix for a list of the objects that failed, and another check.
 func listFirst(fix godwit.Fix) godwit.Fix { return fix.Then("check again") }
 
 func serveStorage() godwit.Fix { return godwit.Do("set served: true on the storage version") }
@@ -95,5 +95,5 @@ func tryFile() godwit.Fix {
 	return godwit.Do("have the API server try the file", godwit.TryFile{File: "FILE"})
 }
 
-// CheckReferences is about a check that was told not to look for references.
+// CheckReferences is the fix for a check with --references=false.
 func CheckReferences() godwit.Fix { return godwit.Do("check without --references=false") }

@@ -19,7 +19,7 @@ func refusal(reason *godwit.Reason, message, do string) Finding {
 	return finding(Refused, reason, message, godwit.Do(do))
 }
 
-// checkNames checks what is immutable: group and plural are in every URL and key, kind and scope in every
+// checkNames checks the immutable fields: group and plural are in every URL and key, kind and scope in every
 // object and key.
 func checkNames(f Facts) []Finding {
 	next := f.Next
@@ -137,7 +137,7 @@ func oddReviewVersions(live *apiextensionsv1.CustomResourceDefinition) bool {
 	return len(versions) > 0 && !reviewable(versions)
 }
 
-// checkNextServing checks which versions are served: objects need one to be read, a migration the storage version.
+// checkNextServing checks which versions are served: a read of objects needs one of them, a migration the storage version.
 func checkNextServing(f Facts) []Finding {
 	next, target := f.Next, kube.StorageVersion(f.Next)
 	var reasons []Finding
@@ -164,8 +164,8 @@ func checkNextServing(f Facts) []Finding {
 	return reasons
 }
 
-// checkLosses checks for lost fields: without a webhook, objects change their version and nothing else,
-// and what the other schema does not know is pruned.
+// checkLosses checks for lost fields. Without a webhook, the API server changes only the version of an object, and
+// prunes the fields that the schema of the new version lacks.
 func checkLosses(f Facts) []Finding {
 	if f.Live == nil || f.empty() || kube.Converts(f.Next) {
 		return nil

@@ -45,9 +45,9 @@ const (
 	LateInitializeStatus Approach = "LateInitializeStatus"
 	// ControllerLogic has the controller migrate, with the external system.
 	ControllerLogic Approach = "ControllerLogic"
-	// None needs nothing.
+	// None means that nothing has to be done.
 	None Approach = "None"
-	// Undecided means that two schemas can't tell: Options has the choices.
+	// Undecided means that two schemas do not show the approach: Options has the choices.
 	Undecided Approach = "Undecided"
 )
 
@@ -59,9 +59,9 @@ const (
 	FromObject Answer = "FromObject"
 	// ExternalState means that the value is in the external system.
 	ExternalState Answer = "ExternalState"
-	// Unused means that the value is needed no longer.
+	// Unused means that the value is no longer needed.
 	Unused Answer = "Unused"
-	// Backfill means that the field of the status is to be filled for existing objects.
+	// Backfill means that the field of the status has to be filled for existing objects.
 	Backfill Answer = "Backfill"
 	// NoBackfill means that the field of the status may stay empty until the provider writes it.
 	NoBackfill Answer = "NoBackfill"
@@ -87,7 +87,7 @@ type Advice struct {
 	Rationale string     `json:"rationale"`
 }
 
-// Needed reports whether something is to be done.
+// Needed reports whether something has to be done.
 func (a Advice) Needed() bool { return a.Approach != None }
 
 // ParseAnswer reads PATH=ANSWER.

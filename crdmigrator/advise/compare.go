@@ -24,7 +24,7 @@ func (c *comparison) add(path string, change Change, approach Approach, format s
 	})
 }
 
-// undecided adds advice that two schemas can't give.
+// undecided adds a change whose approach two schemas do not show.
 func (c *comparison) undecided(path string, change Change, rationale string, options ...Approach) {
 	c.add(path, change, Undecided, "%s", rationale)
 	c.advice[len(c.advice)-1].Options = options
@@ -43,7 +43,7 @@ func join(path, field string) string {
 	return path + "." + field
 }
 
-// schema compares one schema, and those below it.
+// schema compares two schemas, with those of their fields.
 func (c *comparison) schema(path string, before, after schema) {
 	if path == "metadata" || path == "apiVersion" || path == "kind" {
 		return
@@ -58,7 +58,7 @@ func (c *comparison) schema(path string, before, after schema) {
 		}
 		c.rules(path, before, after)
 		if keepsUnknown(before) && !keepsUnknown(after) {
-			c.moved(path, "unknown fields were stored, and the API server drops them now")
+			c.restructured(path, "unknown fields were stored, and the API server drops them now")
 		}
 	}
 	c.properties(path, before, after)
@@ -72,8 +72,8 @@ func (c *comparison) schema(path string, before, after schema) {
 
 func keepsUnknown(s schema) bool { return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields }
 
-// typeChanged is for a field of another type. A number that becomes a string has another format; an object
-// that becomes a list has another structure.
+// typeChanged adds advice for a field of another type. A number that becomes a string has another format; an
+// object that becomes a list has another structure.
 func (c *comparison) typeChanged(path string, before, after schema) {
 	switch {
 	case inStatus(path):
@@ -81,13 +81,13 @@ func (c *comparison) typeChanged(path string, before, after schema) {
 	case scalar(before.Type) && scalar(after.Type):
 		c.reformatted(path, fmt.Sprintf("the type is %s and was %s", after.Type, before.Type))
 	default:
-		c.moved(path, fmt.Sprintf("the type is %s and was %s", after.Type, before.Type))
+		c.restructured(path, fmt.Sprintf("the type is %s and was %s", after.Type, before.Type))
 	}
 }
 
 func scalar(t string) bool { return t != "object" && t != "array" }
 
-// reformatted is for values that may be invalid now.
+// reformatted adds advice for values that may be invalid now.
 func (c *comparison) reformatted(path, what string) {
 	if c.answers[path] == ExternalState {
 		c.add(path, NeedsExternalState, ControllerLogic, "%s; the value in the new format is in the external system", what)
@@ -96,8 +96,8 @@ func (c *comparison) reformatted(path, what string) {
 	c.add(path, FormatChanged, Webhook, "%s; a webhook writes the new format, for existing objects as soon as they are written", what)
 }
 
-// moved is for values that need another place.
-func (c *comparison) moved(path, what string) {
+// restructured adds advice for values that have to move to another field.
+func (c *comparison) restructured(path, what string) {
 	switch c.answers[path] {
 	case ExternalState:
 		c.add(path, NeedsExternalState, ControllerLogic, "%s; the new structure needs the external system", what)
@@ -187,6 +187,6 @@ func (c *comparison) removed(path string, parent schema) {
 	case keepsUnknown(parent):
 		c.add(path, Additive, None, "the field is removed from the schema, and the API server keeps its values")
 	default:
-		c.moved(path, "the field is removed, and the API server drops its values")
+		c.restructured(path, "the field is removed, and the API server drops its values")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// narrowed lists the constraints of a field that refuse values which the old ones accepted.
+// narrowed lists the constraints of a field that refuse values which the old constraints accepted.
 func narrowed(before, after schema) []string {
 	var all []string
 	if after.Format != before.Format && after.Format != "" {
@@ -37,7 +37,7 @@ func narrowed(before, after schema) []string {
 	return append(all, upper("maximum number of properties", before.MaxProperties, after.MaxProperties)...)
 }
 
-// withdrawn lists the values of an enumeration that are gone.
+// withdrawn lists the values that an enumeration no longer has.
 func withdrawn(before, after schema) []string {
 	if len(after.Enum) == 0 {
 		return nil

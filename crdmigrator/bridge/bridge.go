@@ -92,27 +92,27 @@ type Step struct {
 	Manifest *apiextensionsv1.CustomResourceDefinition
 }
 
-// Bridge leads from a live CRD to the next one.
+// Bridge has the steps from a live CRD to the next one.
 type Bridge struct {
 	CRD    string
 	Result Result
 	// Target is the version at which the steps store the objects; empty without steps.
 	Target string
-	// RemovedVersions are live, and not in the next release.
+	// RemovedVersions are the versions of the live CRD that the next release does not have.
 	RemovedVersions []string
-	Steps           []Step
-	// Findings that block leave no steps.
+	// Steps are empty if a finding blocks.
+	Steps    []Step
 	Findings []godwit.Finding
 }
 
 // Release is a release that the user could install in between.
 type Release struct {
-	// Name is how the user knows it, as the name of its file.
+	// Name identifies the release to the user, such as the name of its file.
 	Name string
 	CRD  *apiextensionsv1.CustomResourceDefinition
 }
 
-// Facts are what a bridge is decided on.
+// Facts are all that [For] decides on.
 type Facts struct {
 	// Live is the CRD of the cluster, with its status; nil if the cluster has none.
 	Live *apiextensionsv1.CustomResourceDefinition
@@ -124,7 +124,7 @@ type Facts struct {
 	Answers map[string]advise.Answer
 }
 
-// Ends reports whether the steps end what a check of the release has found by this reason.
+// Ends reports whether the steps fix the findings that a check of the release has for this reason.
 func (b Bridge) Ends(reason *godwit.Reason) bool {
 	return b.Result == Ready && slices.Contains([]*godwit.Reason{
 		releasecheck.ReasonStoredVersionRemoved, releasecheck.ReasonStoredAtRemovedVersion, releasecheck.ReasonManagedFieldsRemovedVersion,

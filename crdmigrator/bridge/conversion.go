@@ -13,33 +13,33 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
-// namedPaths is how many paths a message names: a schema may differ in hundreds.
+// namedPaths bounds the paths that a message names, since two schemas may differ at hundreds.
 const namedPaths = 5
 
 // checkConversions finds out who converts the objects to the target, from each version at which they may be stored.
 func (b *Bridge) checkConversions(f Facts) error {
-	from := otherThan(atRest(f.Live), b.Target)
+	from := otherThan(storedVersions(f.Live), b.Target)
 	switch known := kube.HasVersion(f.Live, b.Target); {
 	case len(from) == 0:
 		return nil
 	case kube.Converts(f.Live) && !known:
 		b.add(blocker(ReasonConverterNeeded,
 			fmt.Sprintf("the conversion webhook of %s is that of the live release%s, which does not know %s: it can't convert objects from %s",
-				f.Live.Name, labelled(f.Live), b.Target, strings.Join(from, ", ")),
+				f.Live.Name, releaseOf(f.Live), b.Target, strings.Join(from, ", ")),
 			f.installBetween(from)))
 		return nil
 	case kube.Converts(f.Live):
 		b.add(note(ReasonControllerNeeded,
 			fmt.Sprintf("the conversion webhook of %s, %s, converts %s to %s: the controller of the live release%s has to run until step %s has ended, and to stop before step %s if it uses %s",
-				f.Live.Name, webhookName(f.Live), strings.Join(from, ", "), b.Target, labelled(f.Live), Migrate, Unserve, strings.Join(b.RemovedVersions, ", ")),
+				f.Live.Name, webhookName(f.Live), strings.Join(from, ", "), b.Target, releaseOf(f.Live), Migrate, Unserve, strings.Join(b.RemovedVersions, ", ")),
 			keepController()))
 		return nil
 	}
 	return b.checkSchemas(f, from)
 }
 
-// atRest are the versions at which objects may be stored.
-func atRest(crd *apiextensionsv1.CustomResourceDefinition) []string {
+// storedVersions are the versions at which objects may be stored.
+func storedVersions(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	all := slices.Clone(crd.Status.StoredVersions)
 	if storage := kube.StorageVersion(crd); storage != "" && !slices.Contains(all, storage) {
 		all = append(all, storage)
@@ -51,8 +51,8 @@ func otherThan(versions []string, target string) []string {
 	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return v == target })
 }
 
-// checkSchemas compares the schemas where no webhook converts: the API server then changes the apiVersion alone, and
-// drops each field that the target does not have.
+// checkSchemas compares the schemas if no webhook converts. The API server then changes only the apiVersion, and drops
+// each field that the target does not have.
 func (b *Bridge) checkSchemas(f Facts, from []string) error {
 	target := versionOf(f.Live, b.Target)
 	if target == nil {
@@ -60,7 +60,7 @@ func (b *Bridge) checkSchemas(f Facts, from []string) error {
 	}
 	for _, name := range from {
 		old := versionOf(f.Live, name)
-		if old == nil { // the API server reads no object at it: releasecheck says so
+		if old == nil { // the API server can't read objects at this version: releasecheck reports that
 			continue
 		}
 		lost, strict, err := differences(f, *old, *target)
@@ -84,7 +84,7 @@ func (b *Bridge) checkSchemas(f Facts, from []string) error {
 
 // differences are the paths whose values are lost, and those at which values may be invalid.
 func differences(f Facts, old, target apiextensionsv1.CustomResourceDefinitionVersion) (lost, strict []string, err error) {
-	advice, err := advise.For(stores(f.Next.Name, old), stores(f.Next.Name, target), f.Answers)
+	advice, err := advise.For(crdWith(f.Next.Name, old), crdWith(f.Next.Name, target), f.Answers)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -99,8 +99,8 @@ func differences(f Facts, old, target apiextensionsv1.CustomResourceDefinitionVe
 	return lost, strict, nil
 }
 
-// stores is a CRD with one version.
-func stores(name string, v apiextensionsv1.CustomResourceDefinitionVersion) *apiextensionsv1.CustomResourceDefinition {
+// crdWith is a CRD with one version.
+func crdWith(name string, v apiextensionsv1.CustomResourceDefinitionVersion) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	crd.Name = name
 	v.Storage = true
@@ -108,7 +108,7 @@ func stores(name string, v apiextensionsv1.CustomResourceDefinitionVersion) *api
 	return crd
 }
 
-// installBetween says which release has to run in between.
+// installBetween is the fix that installs a release in between.
 func (f Facts) installBetween(from []string) godwit.Fix {
 	for _, r := range f.Between {
 		common := shared(r.CRD, f.Next)
@@ -116,7 +116,7 @@ func (f Facts) installBetween(from []string) godwit.Fix {
 			return installKnown(f.Next.Name, r.Name, strings.Join(from, ", "), common[0])
 		}
 	}
-	return installUnknown(f.Next.Name, "the live one"+labelled(f.Live), "the next one"+labelled(f.Next), versions{strings.Join(from, ", "), strings.Join(names(f.Next), ", ")})
+	return installUnknown(f.Next.Name, "the live one"+releaseOf(f.Live), "the next one"+releaseOf(f.Next), versions{strings.Join(from, ", "), strings.Join(names(f.Next), ", ")})
 }
 
 func hasAll(crd *apiextensionsv1.CustomResourceDefinition, versions []string) bool {
@@ -145,8 +145,8 @@ func versionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) *apie
 	return nil
 }
 
-// labelled names the release that a CRD is from, where its labels do.
-func labelled(crd *apiextensionsv1.CustomResourceDefinition) string {
+// releaseOf is the release that the labels of a CRD name, in parentheses; empty without such labels.
+func releaseOf(crd *apiextensionsv1.CustomResourceDefinition) string {
 	name := cmp.Or(crd.Labels["app.kubernetes.io/version"], crd.Labels["helm.sh/chart"])
 	if name == "" {
 		return ""

@@ -13,7 +13,7 @@ import (
 
 const placeRelease = "RELEASE"
 
-// installKnown is about a release that the user could install in between.
+// installKnown is the fix with a release that the user could install in between.
 func installKnown(crd, release, from, to string) godwit.Fix {
 	return thenMigrate(crd, godwit.Do(fmt.Sprintf("install the release of %s, with its controller, which converts %s to %s", release, from, to)))
 }
@@ -30,7 +30,7 @@ func thenMigrate(crd string, install godwit.Fix) godwit.Fix {
 	return install.Then("migrate", godwit.RunMigration{CRD: crd}).Then("check again")
 }
 
-// installAny are both ways to have a release in between convert.
+// installAny has both ways to have a release in between convert.
 func installAny() godwit.Fix {
 	return installKnown(placeholder.Name, placeRelease, placeholder.Version, placeholder.Version).
 		Or(installUnknown(placeholder.Name, placeRelease, placeRelease, versions{placeholder.Version, placeholder.Version}))

@@ -13,7 +13,7 @@ import (
 // annotation of the next CRD can't be read.
 func For(f Facts) (Bridge, error) {
 	b := Bridge{CRD: f.Next.Name, Result: NotNeeded}
-	if b.refuse(f); b.Result == Blocked || f.Live == nil {
+	if b.addRefusals(f); b.Result == Blocked || f.Live == nil {
 		return b, nil
 	}
 	b.RemovedVersions = slices.DeleteFunc(names(f.Live), func(v string) bool { return kube.HasVersion(f.Next, v) })
@@ -29,16 +29,15 @@ func For(f Facts) (Bridge, error) {
 		return b, err
 	}
 	b.Steps = b.steps(f)
-	if b.refuseAfter(f); b.Result == Ready {
+	if b.checkLastStep(f); b.Result == Ready {
 		b.noteSteps()
 	}
 	b.noteTarget(f, b.Target)
 	return b, nil
 }
 
-// refuse adds what the API server refuses whatever comes before the next release: another group, kind or scope, or an
-// invalid CRD.
-func (b *Bridge) refuse(f Facts) {
+// addRefusals blocks what the API server refuses even after the steps: another group, kind or scope, or an invalid CRD.
+func (b *Bridge) addRefusals(f Facts) {
 	for _, r := range releasecheck.For(releasecheck.Facts{Live: f.Live, Next: f.Next}).Reasons {
 		if r.Result == releasecheck.Refused && (r.Reason != releasecheck.ReasonStoredVersionRemoved || f.unreadable()) {
 			b.add(blocker(r.Reason, r.Message, r.Fix))
@@ -61,8 +60,9 @@ func (b *Bridge) noteSteps() {
 		b.CRD, strings.Join(kinds, ", "), b.Target), ReasonStepsReady.Fix))
 }
 
-// refuseAfter checks the last step: what the API server would refuse then is a fault of the steps.
-func (b *Bridge) refuseAfter(f Facts) {
+// checkLastStep checks the next release after the last step. If the API server would still refuse it, the steps are wrong,
+// and the bridge has none.
+func (b *Bridge) checkLastStep(f Facts) {
 	for _, r := range releasecheck.For(releasecheck.Facts{Live: b.after(f), Next: f.Next}).Reasons {
 		if r.Result != releasecheck.Safe {
 			b.add(blocker(r.Reason, r.Message, r.Fix))
@@ -71,15 +71,17 @@ func (b *Bridge) refuseAfter(f Facts) {
 	}
 }
 
-// needed reports whether the API server refuses the next CRD as the cluster is, or clients lose a version without notice.
+// needed reports whether steps are needed: because the API server would refuse the next CRD now, or because clients would
+// lose a version without notice.
 func (b *Bridge) needed(f Facts) bool {
 	return slices.ContainsFunc(b.RemovedVersions, func(v string) bool {
-		return kube.Serves(f.Live, v) || slices.Contains(atRest(f.Live), v)
+		return kube.Serves(f.Live, v) || slices.Contains(storedVersions(f.Live), v)
 	})
 }
 
 // targetOf chooses the version at which objects are stored before the next release. The live storage version needs the
-// least, then the next one where the live CRD has it, then any version of both. Otherwise the live CRD gets the next one.
+// fewest steps. Otherwise it is the next storage version if the live CRD has it, or else any version of both. If they have
+// no version in common, the live CRD gets the next storage version.
 func targetOf(f Facts) string {
 	live, next := kube.StorageVersion(f.Live), kube.StorageVersion(f.Next)
 	common := shared(f.Live, f.Next)
@@ -92,8 +94,8 @@ func targetOf(f Facts) string {
 	return common[0]
 }
 
-// checkNext notes the fields that the next release drops from versions which it keeps. A release in between might have
-// moved their values.
+// checkNext adds notes about fields that the next release drops from versions which it keeps. A release in between might
+// have moved their values.
 func (b *Bridge) checkNext(f Facts) error {
 	for _, name := range shared(f.Live, f.Next) {
 		lost, _, err := differences(f, *versionOf(f.Live, name), *versionOf(f.Next, name))
@@ -109,7 +111,7 @@ func (b *Bridge) checkNext(f Facts) error {
 	return nil
 }
 
-// noteTarget says that objects are to be migrated after the next release as well.
+// noteTarget adds a note if objects have to be migrated after the next release as well.
 func (b *Bridge) noteTarget(f Facts, target string) {
 	if next := kube.StorageVersion(f.Next); target != next {
 		b.add(note(ReasonMigrateAfterNext,

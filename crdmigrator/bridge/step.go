@@ -9,7 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
-// steps are the specs between the live CRD and the next one, each as a whole.
+// steps are the steps between the live CRD and the next one, each with a whole spec.
 func (b *Bridge) steps(f Facts) []Step {
 	crd := f.Live.DeepCopy()
 	var all []Step
@@ -28,7 +28,7 @@ func (b *Bridge) steps(f Facts) []Step {
 		}
 		add(Store)
 	}
-	if len(otherThan(atRest(f.Live), b.Target)) > 0 {
+	if len(otherThan(storedVersions(f.Live), b.Target)) > 0 {
 		all = append(all, Step{Migrate, nil})
 	}
 	if served := slices.ContainsFunc(b.RemovedVersions, func(v string) bool { return kube.Serves(crd, v) }); served {
@@ -45,7 +45,8 @@ func (b *Bridge) steps(f Facts) []Step {
 	return all
 }
 
-// manifest has what a server-side apply of a step needs. Labels, annotations and spec.conversion stay their owners'.
+// manifest is the CRD for a server-side apply of a step. It has no labels, annotations and spec.conversion, so that these stay
+// as their owners write them.
 func manifest(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	m := &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},

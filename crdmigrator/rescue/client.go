@@ -79,7 +79,8 @@ func (r *Rescuer) observe(ctx context.Context, name string) (Facts, error) {
 	return f, nil
 }
 
-// read reads a CRD and its journal. A missing permission is an answer: a step that begins with it retries by itself.
+// read reads a CRD and its journal. It does not retry a 403, since a plan must not wait for a missing permission; the steps retry
+// it themselves.
 func (r *Rescuer) read(ctx context.Context, name string) (crd *apiextensionsv1.CustomResourceDefinition, j Journal, err error) {
 	err = walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
 		crd, err = r.client.CRD(ctx, name)

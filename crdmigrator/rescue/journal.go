@@ -17,8 +17,8 @@ import (
 )
 
 // probeVersion is a version that the rescue adds and serves. No client uses its name. It keeps every field, so that a list
-// at it shows objects as they are stored. An API server that serves it has adopted the change of the rescue, and one that
-// does not has adopted the restored spec.
+// at it shows objects as they are stored. It also shows what an API server has adopted: the change of the rescue if it
+// serves the version, the restored spec if it does not.
 const probeVersion = "godwitrescue"
 
 // Journal is what a rescue has changed of a CRD. The zero value means that no rescue is under way.
@@ -28,12 +28,12 @@ type Journal struct {
 	Spec string `json:"spec"`
 	// Added are the missing versions.
 	Added []string `json:"added"`
-	// StoredVersions are those of the status before the rescue.
+	// StoredVersions are status.storedVersions before the rescue.
 	StoredVersions []string `json:"storedVersions"`
-	// Conversion is the one before the rescue, if the rescue has replaced it, and Unserved are the versions that it has
-	// stopped serving, because nothing converts them then.
+	// Conversion is spec.conversion before the rescue, if the rescue has replaced it.
 	Conversion *apiextensionsv1.CustomResourceConversion `json:"conversion,omitempty"`
-	Unserved   []string                                  `json:"unserved,omitempty"`
+	// Unserved are the versions that the rescue has then stopped serving, because nothing converts them.
+	Unserved []string `json:"unserved,omitempty"`
 	// Owners are the managedFields before the rescue.
 	Owners []metav1.ManagedFieldsEntry `json:"owners"`
 	// Restored means that the spec is restored: what is left is to list the objects, and to restore the owners.
@@ -49,7 +49,7 @@ type stored struct {
 // IsZero reports whether no rescue is under way.
 func (j Journal) IsZero() bool { return j.CRDUID == "" }
 
-// JournalOf reads the journal of a CRD. That of another CRD of the same name, as in a restored manifest, does not count.
+// JournalOf reads the journal of a CRD. A journal with the UID of another CRD, as in a restored manifest, does not count.
 func JournalOf(crd *apiextensionsv1.CustomResourceDefinition) (Journal, error) {
 	var j Journal
 	text, ok := crd.Annotations[Annotation]
@@ -68,14 +68,15 @@ func JournalOf(crd *apiextensionsv1.CustomResourceDefinition) (Journal, error) {
 	return j, nil
 }
 
-// newerFormat refuses everything: what a newer release has changed of the CRD is not known, so that it can't be restored.
+// newerFormat refuses a rescue, and its end: it is not known what a newer release has changed of the CRD, so that it can't be
+// restored.
 func newerFormat(crd *apiextensionsv1.CustomResourceDefinition, err error) *BlockedError {
 	e := blocked(ReasonNewerFormat, err.Error(), useNewerRelease(crd.Name))
 	e.Begun = true
 	return e
 }
 
-// newJournal is that of a rescue that begins.
+// newJournal is the journal of a rescue that begins.
 func newJournal(crd *apiextensionsv1.CustomResourceDefinition, missing []string) Journal {
 	return Journal{
 		CRDUID: crd.UID, Spec: hashOf(crd.Spec), Added: slices.Clone(missing), StoredVersions: slices.Clone(crd.Status.StoredVersions),
@@ -83,8 +84,8 @@ func newJournal(crd *apiextensionsv1.CustomResourceDefinition, missing []string)
 	}
 }
 
-// replaceConverter has the rescue convert without the webhook, which serves only the storage version: nothing converts what
-// clients write at another one.
+// replaceConverter records that the API server converts without the webhook. Only the storage version is then served, since
+// nothing converts what clients write at another version.
 func (j *Journal) replaceConverter(spec apiextensionsv1.CustomResourceDefinitionSpec) {
 	j.Conversion, j.Unserved = spec.Conversion.DeepCopy(), otherServed(spec)
 }
@@ -108,7 +109,7 @@ func hashOf(spec apiextensionsv1.CustomResourceDefinitionSpec) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// change makes the spec that of the rescue. It changes nothing twice.
+// change makes the changes of the rescue to a spec. It is idempotent.
 func (j Journal) change(spec *apiextensionsv1.CustomResourceDefinitionSpec, manifest *apiextensionsv1.CustomResourceDefinition) {
 	for i := range spec.Versions {
 		if v := &spec.Versions[i]; slices.Contains(j.Unserved, v.Name) {
@@ -130,7 +131,7 @@ func (j Journal) change(spec *apiextensionsv1.CustomResourceDefinitionSpec, mani
 	}
 }
 
-// restore makes the spec what it was. It leaves what another client has changed meanwhile.
+// restore takes the changes of the rescue back. It keeps what another client has changed meanwhile.
 func (j Journal) restore(spec *apiextensionsv1.CustomResourceDefinitionSpec) {
 	spec.Versions = slices.DeleteFunc(spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return v.Name == probeVersion || slices.Contains(j.Added, v.Name)
@@ -145,7 +146,7 @@ func (j Journal) restore(spec *apiextensionsv1.CustomResourceDefinitionSpec) {
 	}
 }
 
-// lost are the parts of the change that a CRD does not have any more.
+// lost returns the changes of the rescue that a CRD does not have any more.
 func (j Journal) lost(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	var all []string
 	for _, name := range append(slices.Clone(j.Added), probeVersion) {
@@ -183,8 +184,8 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// patchTo writes a spec and a journal over a CRD as it was read: its resourceVersion is replaced by itself, which is a
-// conflict if another client has written it since. A zero journal removes the annotation.
+// patchTo is the patch that writes a spec and a journal to a CRD as it was read. It replaces the resourceVersion by itself,
+// which is a conflict if another client has written the CRD since. drop names annotations to remove.
 func patchTo(crd *apiextensionsv1.CustomResourceDefinition, spec apiextensionsv1.CustomResourceDefinitionSpec, j Journal, drop ...string) ([]byte, error) {
 	ops := []operation{{"replace", "/metadata/resourceVersion", crd.ResourceVersion}}
 	if !sameJSON(crd.Spec.Versions, spec.Versions) {

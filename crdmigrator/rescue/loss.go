@@ -11,17 +11,17 @@ import (
 type Change struct {
 	// Path is as in spec.tls.issuer; [] stands for the items of a list.
 	Path string `json:"path"`
-	// Lost means that a value is gone or another one; otherwise a value is new.
+	// Lost means that a value is removed or changed; otherwise a value is added.
 	Lost bool `json:"lost"`
 	// Objects is the number of objects with this change, and Example one of them, with its namespace.
 	Objects int64  `json:"objects"`
 	Example string `json:"example"`
 }
 
-// changes collects those of all objects.
+// changes collects the changes of all objects.
 type changes map[Change]*Change
 
-// compare adds what differs between an object as it is stored and as it would be.
+// compare adds the differences between an object as it is stored and as a rewrite would store it.
 func (c changes) compare(key string, before, after map[string]any) {
 	found := map[Change]bool{}
 	for _, field := range fields(before, after) {
@@ -37,7 +37,7 @@ func (c changes) compare(key string, before, after map[string]any) {
 	}
 }
 
-// list has the changes in the order of their paths.
+// list returns the changes in the order of their paths.
 func (c changes) list() []Change {
 	all := make([]Change, 0, len(c))
 	for _, one := range c {
@@ -51,7 +51,7 @@ func anyLost(all []Change) bool {
 	return slices.ContainsFunc(all, func(c Change) bool { return c.Lost })
 }
 
-// differences finds the paths at which two values differ. A null is no value: the API server drops it.
+// differences finds the paths at which two values differ. A null counts as no value, since the API server drops it.
 func differences(path string, before, after any, found map[Change]bool) {
 	old, isMap := before.(map[string]any)
 	now, stays := after.(map[string]any)
@@ -74,7 +74,7 @@ func differences(path string, before, after any, found map[Change]bool) {
 	}
 }
 
-// fields are those of either map, in order.
+// fields are the keys of both maps, in order.
 func fields(a, b map[string]any) []string {
 	all := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(all)

@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
-// ownersOfVersions are the managers that managedFields name for spec.versions or spec.conversion, beside the rescue's.
+// ownersOfVersions are the managers that own spec.versions or spec.conversion, without the rescue's.
 func ownersOfVersions(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	var all []string
 	for _, e := range crd.ManagedFields {
@@ -33,8 +33,8 @@ func ownersOfVersions(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	return all
 }
 
-// restoredOwners are the managedFields of a CRD whose spec is what it was: each owner of before has what it had and what it
-// has got meanwhile, and the rescue has what it had before.
+// restoredOwners are the managedFields of a CRD whose spec is restored. Each earlier owner has the fields that it had before
+// the rescue, and those that it has added meanwhile. The manager of the rescue has the fields that it had before.
 func (j Journal) restoredOwners(now []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	var all []metav1.ManagedFieldsEntry
 	for _, e := range j.Owners {
@@ -60,7 +60,7 @@ func sameOwner(a, b metav1.ManagedFieldsEntry) bool {
 	return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion && a.Subresource == b.Subresource
 }
 
-// union has the fields of both.
+// union returns the fields of both.
 func union(a, b *metav1.FieldsV1) (*metav1.FieldsV1, error) {
 	if a == nil || b == nil {
 		return a, nil
@@ -92,8 +92,8 @@ func merge(into, from map[string]any) {
 	}
 }
 
-// patchOwners ends the journal, and the checkpoint of a migration that was undone. Where the spec is what it was, it restores
-// managedFields as well.
+// patchOwners is the patch that removes the journal, and the checkpoint of a migration that was undone. If the spec is the one
+// from before the rescue, it restores managedFields as well.
 func (j Journal) patchOwners(crd *apiextensionsv1.CustomResourceDefinition) (patch []byte, restored bool, err error) {
 	ops := []operation{{"replace", "/metadata/resourceVersion", crd.ResourceVersion}}
 	for _, name := range []string{Annotation, evidence.CheckpointAnnotation} {

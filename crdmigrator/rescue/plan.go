@@ -23,7 +23,7 @@ const causeBytes = 800
 type Facts struct {
 	CRD     *apiextensionsv1.CustomResourceDefinition
 	Journal Journal
-	// Newer is why the journal was not read: a newer release wrote it.
+	// Newer is set if the journal was not read because a newer release wrote it.
 	Newer *BlockedError
 	// Objects is the number of objects that were listed.
 	Objects int64
@@ -31,7 +31,7 @@ type Facts struct {
 	List error
 	// Denied are the permissions that a rescue needs and the user lacks.
 	Denied []decision.Grant
-	// User is the name the API server knows the user by; set with Denied.
+	// User is the user's name, as the API server authenticates the user; set with Denied.
 	User string
 }
 
@@ -41,21 +41,21 @@ type Plan struct {
 	State          State
 	StorageVersion string
 	StoredVersions []string
-	// Missing are the versions that the rescue adds. Reading the objects may show others.
+	// Missing are the versions that the rescue adds. It may find others when it reads the objects.
 	Missing []string
-	// Permissive are those of them without a schema in the manifest.
+	// Permissive are the missing versions without a schema in the manifest, which keep every field.
 	Permissive []string
 	// Objects is the number of objects; nil if the API server does not list them.
 	Objects *int64
-	// WithoutWebhook means that the API server converts without the conversion webhook if that does not convert, and
-	// Unserved are the versions that are not served then.
+	// WithoutWebhook means that the API server will convert without the conversion webhook, if the webhook does not convert.
 	WithoutWebhook bool
-	Unserved       []string
+	// Unserved are the versions that are then not served during the rescue.
+	Unserved []string
 	// Resumes means that an earlier rescue was interrupted.
 	Resumes bool
 	// Cause is what the API server says about the objects.
 	Cause string
-	// Reverted are the parts of an earlier rescue that another client has removed, and Owners are the clients that own
+	// Reverted are the changes of an interrupted rescue that another client has removed, and Owners are the managers that own
 	// the spec.
 	Reverted, Owners []string
 	Blockers         []godwit.Finding
@@ -109,7 +109,7 @@ func (f Facts) healthy(p Plan) bool {
 	return !p.Resumes && len(p.Missing) == 0 && f.List == nil && f.CRD.DeletionTimestamp == nil && kube.Serves(f.CRD, p.StorageVersion)
 }
 
-// missing are the versions at which objects are stored, as the status and the API server say, and that the spec lacks.
+// missing are the versions that the spec lacks although objects are stored at them, as the status and the API server say.
 func missing(crd *apiextensionsv1.CustomResourceDefinition, list error) []string {
 	all := slices.Clone(crd.Status.StoredVersions)
 	if v := apierror.Of(list).StoredVersion; v != "" {
@@ -165,7 +165,7 @@ func (p Plan) checkManifest(m *apiextensionsv1.CustomResourceDefinition) *Blocke
 	return nil
 }
 
-// checkAnswer is about what no added version makes readable.
+// checkAnswer refuses a rescue of objects that added versions do not make readable.
 func (p Plan) checkAnswer(f Facts, o Options, answer apierror.Answer) *BlockedError {
 	if p.Resumes {
 		return nil
@@ -198,7 +198,7 @@ func damaged(crd *apiextensionsv1.CustomResourceDefinition, answer apierror.Answ
 		decision.RestoreObject(crd.Name))
 }
 
-// Grants are the permissions that a rescue needs, beside that to get the CRD: those of a migration.
+// Grants are the permissions that a rescue needs, beside that to get the CRD. They are those of a migration.
 func Grants(objects schema.GroupResource) []decision.Grant {
 	return storageversion.RequiredPermissions(objects, storageversion.Options{})
 }

@@ -79,7 +79,7 @@ var (
 
 // Options tune a [Rescuer]. The zero value works.
 type Options struct {
-	// Policy is that of the rewrite.
+	// Policy is the policy of the rewrite.
 	Policy decision.Policy
 	// Limiter paces every request; nil means one of its own, with the default limits.
 	Limiter *walk.Limiter
@@ -88,14 +88,14 @@ type Options struct {
 	// Manifest has the schemas of missing versions, as an old release of the CRD. A version that it lacks, and every
 	// version without a manifest, keeps every field.
 	Manifest *apiextensionsv1.CustomResourceDefinition
-	// WithoutWebhook has the API server convert without the conversion webhook, which is gone for good, until the objects
+	// WithoutWebhook makes the API server convert without the conversion webhook, which is gone for good, until the objects
 	// are rewritten.
 	WithoutWebhook bool
 	// Progress is called at each step; nil means never. It must be quick.
 	Progress func(Progress)
 }
 
-// Progress is where a rescue is.
+// Progress says how far a rescue is.
 type Progress struct {
 	// Message is a line for the user; empty while objects are rewritten.
 	Message string
@@ -107,7 +107,7 @@ type Progress struct {
 type Report struct {
 	// Added are the versions that were missing.
 	Added []string
-	// Changes are what the conversion without a webhook changes.
+	// Changes are the changes that the conversion without a webhook makes.
 	Changes []Change
 	// Objects is the report of the last pass over the objects.
 	Objects decision.Report
@@ -115,7 +115,7 @@ type Report struct {
 	Rewritten bool
 	// Verified means that the API server has read every object without the added versions.
 	Verified bool
-	// Restored means that the spec is what it was before, and belongs to the same owners.
+	// Restored means that the spec is the one from before the rescue, with the same owners.
 	Restored bool
 	// Others are the clients that changed the spec meanwhile.
 	Others []string
@@ -124,7 +124,7 @@ type Report struct {
 // BlockedError says why a rescue was refused. The CRD is as it was before, unless Begun.
 type BlockedError struct {
 	Blocker godwit.Finding
-	// Changes are what a conversion would change, where that is the reason.
+	// Changes are the changes that a conversion would make, if they are the reason.
 	Changes []Change
 	// Begun means that the CRD still has what the rescue has added.
 	Begun bool

@@ -12,9 +12,9 @@ import (
 // ErrNoRescue means that no rescue of the CRD is under way, so that there is nothing to undo.
 var ErrNoRescue = errors.New("no rescue is under way")
 
-// Run carries a plan out, from where an earlier run has stopped. It returns a true report in every case, and
-//   - a [BlockedError] if the rescue is refused. Where a rewrite would lose fields, or objects stay unreadable, the CRD is
-//     restored before;
+// Run carries a plan out, and resumes an interrupted run. It returns a true report in every case, and
+//   - a [BlockedError] if the rescue is refused. If a rewrite would lose fields, or if objects stay unreadable, Run restores
+//     the CRD first;
 //   - [ErrIncomplete] if the API server did not write every object. Run it again, or undo it;
 //   - the context's cause. Run it again, or undo it.
 func (r *Rescuer) Run(ctx context.Context, p Plan) (Report, error) {
@@ -29,7 +29,7 @@ func (r *Rescuer) Run(ctx context.Context, p Plan) (Report, error) {
 	return run.report, err
 }
 
-// run is the table of contents.
+// run calls the steps in their order.
 func (r *run) run(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (r *run) run(ctx context.Context) error {
 	return r.finish(ctx)
 }
 
-// refuse restores the CRD if the rescue can't help, before any object was written.
+// refuse restores the CRD if the rescue is refused before any object was written.
 func (r *run) refuse(ctx context.Context, err error) error {
 	var refused *BlockedError
 	if !errors.As(err, &refused) || refused.Begun || refused.Blocker.Reason == ReasonReverted {
@@ -60,7 +60,8 @@ func (r *run) refuse(ctx context.Context, err error) error {
 	return err
 }
 
-// Undo restores a CRD as it was before its rescue. Objects that were not rewritten are unreadable again.
+// Undo restores a CRD as it was before its rescue. Objects that were not rewritten become unreadable again. It returns
+// [ErrNoRescue] if no rescue is under way.
 func (r *Rescuer) Undo(ctx context.Context, name string) (Report, error) {
 	_, j, err := r.read(ctx, name)
 	switch {
@@ -74,8 +75,8 @@ func (r *Rescuer) Undo(ctx context.Context, name string) (Report, error) {
 	return run.report, err
 }
 
-// undo goes backwards. The API server refuses a spec that lacks a stored version, and each write of such a CRD, so that
-// status.storedVersions comes first without the missing versions, and last with them.
+// undo restores the CRD. The API server refuses a spec that lacks a stored version, and every later write of such a CRD. undo
+// therefore removes the missing versions from status.storedVersions first, and puts them back last.
 func (r *run) undo(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return err

@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	// adoption bounds the wait for an API server to serve the changed spec. It takes milliseconds, and up to a minute
-	// where requests are under way.
+	// adoption bounds the wait for an API server to serve the changed spec. It takes milliseconds, or up to a minute
+	// if requests are under way.
 	adoption = 2 * time.Minute
-	// adoptionPause is between two looks at what it serves.
+	// adoptionPause is the time between two checks of what the API server serves.
 	adoptionPause = 200 * time.Millisecond
 	// conflicts bounds the passes over objects that other clients keep writing.
 	conflicts = 5
-	// maxPause keeps a user from waiting for other clients as long as a control loop does.
+	// maxPause bounds the pause between two passes: a user at a terminal waits less for other clients than a control loop.
 	maxPause = 5 * time.Second
 )
 
@@ -48,7 +48,8 @@ func (r *run) logf(format string, args ...any) {
 	r.options.Progress(Progress{Message: fmt.Sprintf(format, args...)})
 }
 
-// write reads the CRD and writes what edit makes of its spec and of the journal, again after a conflict.
+// write reads the CRD, has edit change its spec and the journal, and writes both. It retries after a conflict. drop names
+// annotations to remove.
 func (r *run) write(ctx context.Context, edit func(*apiextensionsv1.CustomResourceDefinitionSpec, *Journal), drop ...string) error {
 	return retryConflict(ctx, func(ctx context.Context) error {
 		crd, j, err := r.read(ctx, r.plan.Name)
@@ -93,8 +94,8 @@ func (r *run) load(ctx context.Context) error {
 	})
 }
 
-// begin adds the versions, and has the status say that objects may be stored at each of them. From then on the API server
-// refuses a spec without them. An old checkpoint of a migration goes: it may be about other objects.
+// begin adds the versions to the spec and to status.storedVersions. From then on, the API server refuses a spec without them.
+// It also removes an old checkpoint of a migration, which may be about other objects.
 func (r *run) begin(ctx context.Context) error {
 	var drop []string
 	if !r.plan.Resumes {
@@ -139,8 +140,8 @@ func (r *run) setStored(ctx context.Context, versions []string) error {
 	return nil
 }
 
-// readAll waits until the API server reads every object. Meanwhile it adds each version that the API server names, and
-// replaces the webhook if that does not convert, and the user says that it is gone for good.
+// readAll waits until the API server reads every object. Meanwhile it adds each missing version that the API server names. It
+// replaces the webhook if the webhook does not convert, and the user has chosen WithoutWebhook.
 func (r *run) readAll(ctx context.Context) error {
 	if err := r.await(ctx, true); err != nil {
 		return err
@@ -163,7 +164,7 @@ func (r *run) readAll(ctx context.Context) error {
 		case converterFailed && r.journal.Conversion == nil:
 			err = r.replaceConverter(ctx)
 		case apierror.IsAnswer(err) && answer.Class != apierror.Forbidden && time.Since(begun) < adoption:
-			err = nil // it has not adopted the spec yet
+			err = nil // the API server has not adopted the spec yet
 		}
 		if err != nil {
 			return fmt.Errorf("list the objects of %s: %w", r.plan.Name, err)
@@ -216,7 +217,7 @@ func (r *run) await(ctx context.Context, served bool) error {
 	}
 }
 
-// compare refuses a rewrite that loses fields, where no webhook converts.
+// compare refuses a rewrite that would lose fields because no webhook converts.
 func (r *run) compare(ctx context.Context) error {
 	if kube.Converts(r.crd) {
 		return nil
@@ -270,7 +271,7 @@ func (r *run) rewrite(ctx context.Context) error {
 	}
 }
 
-// checkReverted names the client that has removed what the rescue has added.
+// checkReverted returns an error if another client has removed what the rescue has added. The error names that client.
 func (r *run) checkReverted(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return err
@@ -300,7 +301,7 @@ func ownersText(owners []string) string {
 	return strings.Join(owners, ", ")
 }
 
-// restore writes the spec as it was.
+// restore takes the changes of the rescue to the spec back.
 func (r *run) restore(ctx context.Context) error {
 	return r.write(ctx, func(spec *apiextensionsv1.CustomResourceDefinitionSpec, j *Journal) {
 		j.restore(spec)
@@ -308,7 +309,8 @@ func (r *run) restore(ctx context.Context) error {
 	})
 }
 
-// verify lists every object with an API server that does not have the added versions any more.
+// verify waits until the API server no longer has the added versions, and lists every object. If it can't read one, verify adds
+// the versions again, so that another run can rescue it.
 func (r *run) verify(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return err
@@ -334,7 +336,7 @@ func (r *run) verify(ctx context.Context) error {
 	return errors.Join(e, back)
 }
 
-// finish gives the fields back to their owners, and ends the journal.
+// finish gives the fields back to their owners, and removes the journal.
 func (r *run) finish(ctx context.Context) error {
 	return retryConflict(ctx, func(ctx context.Context) error {
 		crd, j, err := r.read(ctx, r.plan.Name)

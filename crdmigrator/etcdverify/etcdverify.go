@@ -1,11 +1,10 @@
 // Package etcdverify counts at which API versions the objects of a custom
-// resource are stored, by reading etcd itself: the one proof of a storage
-// migration that asks no API server. Of any other resource it counts with
-// which key the objects are encrypted, or at which apiVersion they are stored.
+// resource are stored. It reads etcd itself: only this proves a storage migration
+// without an API server. For any other resource, it counts with which key the
+// objects are encrypted, or at which apiVersion they are stored.
 //
-// It reads keys and values and nothing else, in bounded pages, and never
-// writes. Which etcd client does the reading is the caller's choice ([KV]), so
-// that embedding this package brings no module along.
+// It reads only keys and values, in bounded pages, and never writes. The caller
+// supplies the etcd client ([KV]), so that embedding this package adds no module.
 //
 // Read etcdverify.go for custom resources, then forms.go for all.
 package etcdverify
@@ -31,9 +30,10 @@ const pageKeys = 100
 
 // KV reads etcd. It is the part of an etcd client that this package needs.
 type KV interface {
-	// Range returns at most limit pairs with from <= key < to, in key order.
-	// All reads of one scan are to see the same revision: the first call has
-	// revision 0, meaning the newest, the later ones what the first returned.
+	// Range returns at most limit pairs with from <= key < to, in key order, and
+	// the revision that it read. All reads of one scan must see the same revision:
+	// the first call has revision 0, which means the newest, and the others have
+	// the revision that the first call returned.
 	Range(ctx context.Context, from, to string, limit, revision int64) (pairs []Pair, atRevision int64, err error)
 }
 
@@ -43,13 +43,13 @@ type Pair struct {
 	Value []byte
 }
 
-// Count is what is stored of one resource.
+// Count says at which versions the objects of one resource are stored.
 type Count struct {
 	Objects int64
 	// ByVersion counts the objects whose stored form could be read.
 	ByVersion map[string]int64
-	// Unreadable counts the others, and UnreadableWhy says for the first of
-	// them what is in the way.
+	// Unreadable counts the other objects, and UnreadableWhy has the key of the
+	// first of them, and why it could not be read.
 	Unreadable    int64
 	UnreadableWhy string
 }
@@ -67,7 +67,7 @@ func Scan(ctx context.Context, kv KV, prefix string, r schema.GroupResource) (Co
 	return count, err
 }
 
-// scan passes every pair below a path, all of one revision.
+// scan visits every pair below a path, all of one revision.
 func scan(ctx context.Context, kv KV, from string, visit func(Pair)) error {
 	to := from[:len(from)-1] + "0" // '0' follows '/'
 	var revision int64
@@ -99,14 +99,14 @@ func (c *Count) add(p Pair, group string) {
 }
 
 var (
-	// Both are what kube-apiserver writes in front of a value.
+	// kube-apiserver writes these prefixes in front of a value.
 	encryptedPrefix = []byte("k8s:enc:")
 	cborPrefix      = []byte{0xd9, 0xd9, 0xf7} // RFC 8949: self-described CBOR
 )
 
 var errEncrypted = errors.New("encrypted at rest; what is stored can only be told with the API server's encryption key")
 
-// storedVersion reads the version out of an object's stored form.
+// storedVersion reads the version from an object's stored form.
 func storedVersion(value []byte, group string) (string, error) {
 	if bytes.HasPrefix(value, encryptedPrefix) {
 		return "", errEncrypted
@@ -122,7 +122,7 @@ func storedVersion(value []byte, group string) (string, error) {
 	return gv.Version, nil
 }
 
-// apiVersion reads that field of an object in JSON or CBOR.
+// apiVersion reads the field apiVersion of an object in JSON or CBOR.
 func apiVersion(value []byte) (string, error) {
 	if !bytes.HasPrefix(value, cborPrefix) {
 		var object struct {
@@ -131,7 +131,7 @@ func apiVersion(value []byte) (string, error) {
 		err := json.Unmarshal(value, &object)
 		return object.APIVersion, err
 	}
-	// The decoder for concrete types is strict: read all there is.
+	// The decoder for concrete types refuses other fields, so decode all of them.
 	var fields map[string]any
 	err := direct.Unmarshal(value[len(cborPrefix):], &fields)
 	version, _ := fields["apiVersion"].(string)

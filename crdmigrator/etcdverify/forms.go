@@ -14,13 +14,13 @@ import (
 
 // Forms counts the objects of any resource by the form in which they are stored. The form of an encrypted
 // object is what kube-apiserver writes in front of it, as in k8s:enc:aescbc:v1:key2: the provider and the name
-// of the key, and for KMS v2 also the ID of its key. That of any other object is its apiVersion, as in v1 or
+// of the key, and for KMS v2 also the ID of its key. The form of any other object is its apiVersion, as in v1 or
 // autoscaling/v2.
 type Forms struct {
 	Objects int64
 	ByForm  map[string]int64
-	// Unreadable counts the objects whose form is not known, and UnreadableWhy says for the first of them
-	// what is in the way. It names a key, and has nothing of the value.
+	// Unreadable counts the objects whose form is not known, and UnreadableWhy has the key of the first of them,
+	// and why it could not be read. It has no part of the value.
 	Unreadable    int64
 	UnreadableWhy string
 }
@@ -31,8 +31,8 @@ func (f Forms) Proven(form string) bool { return f.Unreadable == 0 && f.ByForm[f
 // Uniform reports whether every object was read and all are stored in the same form.
 func (f Forms) Uniform() bool { return f.Unreadable == 0 && len(f.ByForm) <= 1 }
 
-// specialFolders are those of resources that are not stored under their own name (SpecialDefaultResourcePrefixes
-// of k8s.io/kubernetes/pkg/kubeapiserver).
+// specialFolders are the folders of resources that are not stored under their own name
+// (SpecialDefaultResourcePrefixes of k8s.io/kubernetes/pkg/kubeapiserver).
 var specialFolders = map[schema.GroupResource]string{
 	{Resource: "replicationcontrollers"}:                "controllers",
 	{Resource: "endpoints"}:                             "services/endpoints",
@@ -77,7 +77,7 @@ func ScanForms(ctx context.Context, kv KV, prefix, folder, namespace string) (Fo
 // protobufPrefix is what kube-apiserver writes in front of a value in protobuf.
 var protobufPrefix = []byte("k8s\x00")
 
-// errNoForm has nothing of the value, which may be a secret.
+// errNoForm has no part of the value, which may be a secret.
 var errNoForm = errors.New("neither encrypted by kube-apiserver nor protobuf, JSON or CBOR of an object")
 
 func formOf(value []byte) (string, error) {
@@ -123,7 +123,8 @@ func encryption(value []byte) (string, error) {
 	return form, nil
 }
 
-// field returns the first field of a protobuf message that has this number and is of bytes; nil without one.
+// field returns the value of the first field of a protobuf message with this number whose type is bytes; nil if
+// there is none.
 func field(message []byte, number uint64) []byte {
 	for len(message) > 0 {
 		tag, n := binary.Uvarint(message)

@@ -10,11 +10,11 @@ import (
 	"github.com/godwit-dev/godwit/internal/gofolder"
 )
 
-// Check reads the packages in folders, which are written as for the go command:
-// ./api/v1, or ./api/... for all below. Findings are in the order of files and
-// lines; none means that every root type is decided upon. It is an error when a
-// pattern leads to no folder, no Go file or no root type, since nothing would
-// have been checked.
+// Check checks the packages in the folders that the patterns name, as for the go
+// command: ./api/v1, or ./api/... for all below. Findings are in the order of
+// files and lines; none means that every root type carries a valid marker. A
+// pattern that matches no folder, no Go file or no root type is an error, since
+// nothing would have been checked.
 func Check(o Options, patterns ...string) ([]Finding, error) {
 	r, err := o.rules()
 	if err != nil {

@@ -7,18 +7,19 @@ import (
 )
 
 const (
-	// DefaultLabel is the label by which Godwit finds what it is to migrate.
+	// DefaultLabel is the label by which Godwit finds the CRDs to migrate.
 	DefaultLabel = "godwit.dev/auto-migrate-storage-version=true"
-	// DefaultExclude is the marker of types that are not to be migrated.
+	// DefaultExclude is the marker of types whose objects are not migrated.
 	DefaultExclude = "godwit:storage-version-migrator:exclude"
 )
 
 // Options name the markers; the zero value means Godwit's.
 type Options struct {
-	// Label is what migrated types carry, as key=value; DefaultLabel when empty.
+	// Label is the label of types whose objects are migrated, as key=value; empty
+	// means DefaultLabel.
 	Label string
-	// Exclude is the marker of the others, with or without the + in front;
-	// DefaultExclude when empty.
+	// Exclude is the marker of the other types, with or without the + in front;
+	// empty means DefaultExclude.
 	Exclude string
 	// AllowNoReason accepts exclude markers that give no reason.
 	AllowNoReason bool
@@ -73,9 +74,9 @@ var (
 
 // Finding is one thing to correct.
 type Finding struct {
-	// File is as the pattern led to it.
+	// File is the path of the file, below the folder of the pattern.
 	File string
-	// Line is the marker's, or the type's where a marker is missing.
+	// Line is the line of the marker, or of the type if its marker is missing.
 	Line int
 	// Type is the name of the Go type.
 	Type   string
@@ -89,7 +90,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", f.File, f.Line, f.Type, f.Message)
 }
 
-// subject is a type and where it was found.
+// subject is a type, with its file, folder and API group.
 type subject struct {
 	declaration
 	file, folder, group string

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// marker is a comment of one line that begins with +, which is not part of text.
+// marker is a comment of one line that begins with +. text does not have the +.
 type marker struct {
 	text string
 	line int
@@ -20,7 +20,7 @@ const (
 	groupMarker    = "groupName"
 )
 
-// newMarker is false for a comment that is none: /* */ never is.
+// newMarker reads a marker from a comment; false if the comment is not a marker. A /* */ never is.
 func newMarker(comment string, line int) (marker, bool) {
 	text, ok := strings.CutPrefix(comment, "//")
 	if !ok {
@@ -30,8 +30,9 @@ func newMarker(comment string, line int) (marker, bool) {
 	return marker{text, line}, ok
 }
 
-// argument is what a marker of that name is given. controller-gen drops one
-// part of a name it does not know, so that root:=true is root=true.
+// argument returns the argument of a marker with that name; false if the marker has another
+// name. controller-gen drops one part of a name that it does not know, so that root:=true is
+// root=true.
 func (m marker) argument(name string) (string, bool) {
 	given, argument, _ := strings.Cut(m.text, "=")
 	if given == name {
@@ -61,7 +62,8 @@ func (m marker) group() (string, bool) {
 	return group, ok && err == nil
 }
 
-// exclusion is the reason that a marker of that name gives, which may be empty.
+// exclusion returns the reason of an exclude marker with that name, which may be empty; false
+// if the marker has another name.
 func (m marker) exclusion(name string) (reason string, ok bool) {
 	rest, ok := strings.CutPrefix(m.text, name)
 	switch {
@@ -79,18 +81,18 @@ func (m marker) exclusion(name string) (reason string, ok bool) {
 	return reason, true
 }
 
-// label is one of those that a marker gives to a CRD.
+// label is a label that a marker gives to a CRD.
 type label struct{ key, value string }
 
 var (
 	errNoEquals = errors.New("a label is written key=value")
 	errQuote    = errors.New("a quotation mark is not closed")
-	// errBlank means that controller-gen loses the last part of such a word, and says nothing.
+	// errBlank means that controller-gen drops the last part of such a word without an error.
 	errBlank = errors.New("a blank stands before a separator")
 )
 
-// labels reads a marker that gives metadata to a CRD; false for all
-// others. controller-gen takes labels and annotations in one marker, separated
+// labels returns the labels of a marker that gives metadata to a CRD; false for any
+// other marker. controller-gen accepts labels and annotations in one marker, separated
 // by a comma, and several of each as {a=b,c=d} or a=b;c=d, each quoted or not.
 func (m marker) labels() ([]label, bool, error) {
 	arguments, ok := strings.CutPrefix(m.text, metadataMarker+":")
@@ -129,7 +131,7 @@ func parseLabels(c cursor) ([]label, error) {
 	}
 }
 
-// cursor is what is left to read of a marker's arguments.
+// cursor is the unread rest of a marker's arguments.
 type cursor string
 
 const blanks = " \t\r\n"
@@ -203,7 +205,8 @@ func (c *cursor) word() (string, error) {
 	return word, nil
 }
 
-// quotedPrefix is empty where no string begins. 'a' is none to controller-gen.
+// quotedPrefix returns the quoted string at the start of text; empty if there is none. For
+// controller-gen, 'a' is not a string.
 func quotedPrefix(text string) string {
 	if text == "" || text[0] != '"' && text[0] != '`' {
 		return ""

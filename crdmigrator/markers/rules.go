@@ -33,7 +33,7 @@ func (o Options) rules() (rules, error) {
 	return r, nil
 }
 
-// toMigrate and toExclude are the markers as they are to be written.
+// toMigrate and toExclude are the markers that a message tells the user to write.
 func (r rules) toMigrate() string {
 	return fmt.Sprintf("// +%s:labels=%s=%s", metadataMarker, r.label.key, r.label.value)
 }
@@ -50,7 +50,7 @@ type statement struct {
 	migrate, otherwise, exclude, noReason, unreadable []stated
 }
 
-// stated is one marker's share: the label's value, an error, or nothing.
+// stated is what one marker says: the label's value, an error, or nothing beyond its name.
 type stated struct {
 	line int
 	text string

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// source is what there is to know of a file.
+// source has the API group and the types of a file.
 type source struct {
-	group string // of the whole package, in whichever file it is named
+	group string // of the whole package, although only one file names it
 	types []declaration
 }
 
@@ -21,8 +21,8 @@ type declaration struct {
 	line int
 	// object means that the type is a struct that is not a list.
 	object bool
-	// markers are those that controller-gen takes to be the type's, lost those
-	// it does not although they stand above it.
+	// markers are the markers that controller-gen reads for the type, and lost
+	// those above the type that it does not read.
 	markers, lost []marker
 }
 
@@ -33,10 +33,10 @@ func (d declaration) storage() bool { return slices.ContainsFunc(d.markers, mark
 // reader reads one file.
 type reader struct {
 	positions *token.FileSet
-	comments  []*ast.CommentGroup // that trail nothing, in order
+	comments  []*ast.CommentGroup // without those behind a declaration, in order
 }
 
-// readSource reads Go source. text is nil when it is to be read from the file.
+// readSource reads Go source from text, or from the file if text is nil.
 func readSource(name string, text any) (source, error) {
 	positions := token.NewFileSet()
 	file, err := parser.ParseFile(positions, name, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -104,8 +104,8 @@ func trailingOf(spec ast.Spec) *ast.CommentGroup {
 	return nil
 }
 
-// declarations reads the types that one declaration makes; before is where what
-// precedes it ends. Within parentheses each type has comments of its own.
+// declarations reads the types of one declaration; before is the end of the preceding
+// declaration. Within parentheses, each type has comments of its own.
 func (r reader) declarations(d *ast.GenDecl, before token.Pos) []declaration {
 	var types []declaration
 	for _, spec := range d.Specs {
@@ -158,10 +158,10 @@ func (r reader) markers(groups []*ast.CommentGroup) []marker {
 	return all
 }
 
-// line is the one an editor shows, whatever //line says.
+// line is the line that an editor shows: it ignores //line directives.
 func (r reader) line(pos token.Pos) int { return r.positions.PositionFor(pos, false).Line }
 
-// isObject reports whether the type is a struct, and none that lists others.
+// isObject reports whether the type is a struct, but not a list of objects.
 func isObject(spec *ast.TypeSpec) bool {
 	structure, ok := spec.Type.(*ast.StructType)
 	if !ok {

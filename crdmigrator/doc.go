@@ -5,8 +5,8 @@
 // Selector selects. For each CRD it waits until every API server uses the storage version, rewrites every object, removes
 // entries of managedFields that name a version which is not served, and trims status.storedVersions.
 //
-// It refuses to write through any version but the storage version, to take a 404 for a deletion without a second look, and to
-// trim after a pass that left an object at an old version.
+// It refuses to write through any version but the storage version, to take a 404 for a deletion without a list that confirms it,
+// and to trim after a pass that left an object at an old version.
 //
 // Package internal/storageversion decides and does the work, for this reconciler as for the godwit command and the manager.
 // Package releasecheck checks the next release of a CRD, package markers the Go types of an operator's API, and package

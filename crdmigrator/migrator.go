@@ -17,7 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// Phase is one of the two things that are done to objects which outlive a version.
+// Phase is one of the two parts of a migration.
 type Phase = decision.Phase
 
 const (
@@ -29,23 +29,24 @@ const (
 	CleanupManagedFieldsPhase = decision.CleanupManagedFieldsPhase
 )
 
-// Write is how an object is rewritten. Each of them makes the API server encode the object
-// anew; they differ in what they cost and in the admission that they meet.
+// Write is the request that rewrites an object. Each of them makes the API server encode the
+// object again. They differ in their cost, and in the conflicts and webhooks that they can meet.
 type Write = decision.Write
 
 const (
 	// WritePatch is an empty merge patch: the cheapest write, which cannot conflict. An object
 	// whose managedFields a conversion webhook must convert gets a WriteApply instead.
 	WritePatch = decision.WritePatch
-	// WriteStatusPatch is the same on /status, for which webhooks of the objects themselves
-	// are usually not called. The storage version must have the status subresource.
+	// WriteStatusPatch is an empty merge patch of /status, for which webhooks of the objects
+	// themselves are usually not called. The storage version must have the status subresource.
 	WriteStatusPatch = decision.WriteStatusPatch
 	// WriteUpdate reads the object live and writes it back as it is. After a conflict the
 	// object is left to the next pass.
 	WriteUpdate = decision.WriteUpdate
-	// WriteApply is a server-side apply of nothing, tied to UID and resourceVersion.
+	// WriteApply is a server-side apply without fields. It conflicts if the UID or the
+	// resourceVersion changed.
 	WriteApply = decision.WriteApply
-	// WriteStatusApply is the same on /status.
+	// WriteStatusApply is a server-side apply without fields to /status.
 	WriteStatusApply = decision.WriteStatusApply
 )
 
@@ -56,23 +57,25 @@ const CheckpointAnnotation = evidence.CheckpointAnnotation
 // CRDMigrator is a reconciler of CustomResourceDefinitions: of those whose kinds Config
 // names and of those that Selector selects. Set its fields, then call SetupWithManager, once.
 type CRDMigrator struct {
-	// Client reads what the operator caches, for kinds with UseCache, and writes
-	// the annotation of what is done.
+	// Client reads the objects of kinds with UseCache from the operator's cache, and
+	// writes the annotation with the generation that needs no more work.
 	Client client.Client
 	// APIReader reads CRDs and lists objects, live: mgr.GetAPIReader().
 	APIReader client.Reader
 
-	// SkipCRDMigrationPhases are not run. With both skipped, nothing is set up.
+	// SkipCRDMigrationPhases are the phases not to run. If both are skipped,
+	// SetupWithManager registers no reconciler.
 	SkipCRDMigrationPhases []Phase
 	// Config names kinds, by a value of their Go type; any served version will do.
 	Config map[client.Object]ByObjectConfig
-	// Selector chooses CRDs; its zero value, none. Config goes first.
+	// Selector chooses CRDs; its zero value chooses none. For a CRD that Config names,
+	// Config applies.
 	Selector Selector
 	// ObservedGenerationAnnotation is the annotation of a CRD of Config for the
 	// generation that needs no more work; empty means
-	// ClusterAPIObservedGenerationAnnotation, so that Cluster API's migrator and this
-	// one may follow each other. Both names that Cluster API has for it are read in
-	// any case.
+	// ClusterAPIObservedGenerationAnnotation, so that an operator can change from
+	// Cluster API's migrator to this one and back. Both names that Cluster API has
+	// for the annotation are read in any case.
 	ObservedGenerationAnnotation string
 
 	// Recorder creates an event for each trim and each failure; nil means that no
@@ -81,23 +84,23 @@ type CRDMigrator struct {
 	// PageSize is the number of objects in a page; 0 means
 	// walk.DefaultPageObjects, and 100 for CRDs that Selector chose.
 	PageSize int64
-	// CacheGCInterval is how often what was written over an hour ago is
-	// forgotten; 0 means 10 minutes.
+	// CacheGCInterval is how often the reconciler drops from memory which objects it
+	// wrote over an hour ago; 0 means 10 minutes.
 	CacheGCInterval time.Duration
 
 	// Write is how objects are written; empty means WritePatch, and WriteUpdate for
 	// CRDs that Selector chose.
 	Write Write
-	// Settle is the time until the first write, in which API servers adopt a change of
-	// the storage version; 0 means 75 s, and a negative one no time at all. It counts from
-	// the first sight of every server having adopted the change: the process may have come
-	// up a moment after a server came back.
+	// Settle is the time until the first write after a change of the storage version, in
+	// which requests under way end; 0 means 75 s, a negative value means no time. It
+	// begins when the process first sees that every API server has adopted the change: a
+	// server may have come back just before the process started.
 	Settle time.Duration
 	// AcceptStaleLeases continues without the servers whose leases are stale.
 	AcceptStaleLeases bool
-	// Limiter paces every write and all that goes with it, but the lists of
-	// objects, which go through APIReader; share it with the operator's other
-	// migrators. Nil means one of its own.
+	// Limiter paces the requests of migrations, except the lists of objects, which go
+	// through APIReader; share it with the operator's other migrators. Nil means one of
+	// its own, with the default limits.
 	Limiter *walk.Limiter
 
 	scope  scope
@@ -106,19 +109,20 @@ type CRDMigrator struct {
 	mu     sync.Mutex
 	memory map[string]*memory // by name of the CRD
 
-	leasesUnread atomic.Bool // and that was said
+	leasesUnread atomic.Bool // the leases could not be read, and that was logged
 }
 
-// memory is what one reconciliation of a CRD leaves to the next.
+// memory is what the reconciler remembers of a CRD between two reconciliations.
 type memory struct {
 	plan     *decision.Plan // of a run that waits for the servers to settle
 	history  decision.History
 	reported time.Time       // when a lack of convergence was last reported
-	said     string          // what was last logged about why nothing happens
-	clean    kube.Generation // where nothing was found to do, and so no annotation was written
+	logged   string          // the last logged message about a wait
+	clean    kube.Generation // at which nothing was left to do, so that no annotation was written
 }
 
-func (r *CRDMigrator) remember(crd string) *memory {
+// memoryOf returns the memory of a CRD, and adds it if there is none yet.
+func (r *CRDMigrator) memoryOf(crd string) *memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.memory[crd] == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/listing"
 )
 
-// listThrough lists with an embedder's reader, which is to read live.
+// listThrough lists with an embedder's reader, which must read live.
 func listThrough(reader client.Reader, kinds meta.RESTMapper) listing.Lister {
 	return func(ctx context.Context, r schema.GroupVersionResource, limit int64, token string) (*metav1.PartialObjectMetadataList, error) {
 		kind, err := kinds.KindFor(r)
@@ -28,8 +28,8 @@ func listThrough(reader client.Reader, kinds meta.RESTMapper) listing.Lister {
 	}
 }
 
-// notDiscovered makes a 404 of the error of a client that did not find the resource in the
-// API server's discovery documents: the document of a new CRD comes later than its objects.
+// notDiscovered turns the error of a client that did not find the resource in discovery into a
+// 404. Discovery of a new CRD may come later than its objects, and a 404 is retried then.
 func notDiscovered(r schema.GroupVersionResource, err error) error {
 	if !meta.IsNoMatchError(err) {
 		return err
@@ -37,8 +37,8 @@ func notDiscovered(r schema.GroupVersionResource, err error) error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "list", r.GroupResource(), "", err.Error(), 0, true)
 }
 
-// cachedObjects lists objects as an embedder's cache has them, by their Go type:
-// any other type of list would start an informer of its own.
+// cachedObjects lists the objects of an embedder's cache by their Go type. A list of
+// another type would start another informer.
 func cachedObjects(c client.Reader, newList func() client.ObjectList) func(context.Context) ([]*metav1.PartialObjectMetadata, error) {
 	return func(ctx context.Context) ([]*metav1.PartialObjectMetadata, error) {
 		list := newList()

@@ -20,8 +20,8 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
-// Reconcile brings one CRD a step further. Every decision is made on what
-// is read live.
+// Reconcile plans and runs the migration of one CRD if it needs one. It decides
+// only on facts that it reads live.
 func (r *CRDMigrator) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := r.APIReader.Get(ctx, req.NamespacedName, crd); err != nil {
@@ -45,7 +45,7 @@ func (r *CRDMigrator) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	return r.resultOf(ctx, p, crd, pass{plan, report, err})
 }
 
-// pass is one attempt at a migration: the plan, and what became of it.
+// pass is one attempt at a migration: the plan, and what its run returned.
 type pass struct {
 	plan   decision.Plan
 	report decision.Report
@@ -53,21 +53,21 @@ type pass struct {
 }
 
 // isMigrated reports whether a CRD, as it was read, needs no work. The annotation alone does
-// not tell: a CRD that is restored brings old storedVersions back without a new generation.
+// not prove it: a restore can bring old storedVersions back without a new generation.
 func (r *CRDMigrator) isMigrated(p *profile, crd *apiextensionsv1.CustomResourceDefinition) bool {
-	done := p.observes(crd) || r.remember(crd.Name).clean == kube.GenerationOf(crd)
+	done := p.isMarked(crd) || r.memoryOf(crd.Name).clean == kube.GenerationOf(crd)
 	return done && (kube.Trimmed(crd) || r.skips(StorageVersionMigrationPhase))
 }
 
 // migrate plans and runs. A run that has to wait keeps its plan.
 func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition) (decision.Plan, decision.Report, error) {
-	m := r.remember(crd.Name)
+	m := r.memoryOf(crd.Name)
 	if m.plan == nil || m.plan.UID != crd.UID || m.plan.Generation != crd.Generation {
 		plan, err := p.migrator.Plan(ctx, crd.Name)
 		if err != nil {
 			return plan, decision.Report{}, err
 		}
-		if plan.ServersUnread != "" && !r.leasesUnread.Swap(true) { // it is true of every CRD, every time
+		if plan.ServersUnread != "" && !r.leasesUnread.Swap(true) { // logged once, since it is true of every CRD
 			log.FromContext(ctx).Info("The API servers can't be told apart, so time alone decides when to write", "why", plan.ServersUnread)
 		}
 		m.plan = &plan
@@ -78,10 +78,11 @@ func (r *CRDMigrator) migrate(ctx context.Context, p *profile, crd *apiextension
 	return *m.plan, report, err
 }
 
-// resultOf renders what [decision.Next] decides about a pass. A failure is an error: the
-// operator's own rate limiter says when to try again.
+// resultOf turns the decision of [decision.Next] about a pass into a result, events and log
+// entries. It returns a failure as an error, so that the rate limiter of the operator's
+// controller decides when to retry.
 func (r *CRDMigrator) resultOf(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, now pass) (reconcile.Result, error) {
-	m := r.remember(crd.Name)
+	m := r.memoryOf(crd.Name)
 	step := decision.Next(now.plan, now.report, now.err, m.history)
 	m.history = step.History
 	if step.Action != decision.ActionWait {
@@ -95,7 +96,7 @@ func (r *CRDMigrator) resultOf(ctx context.Context, p *profile, crd *apiextensio
 	case step.Action == decision.ActionDone:
 		return reconcile.Result{}, r.finish(ctx, p, crd, now.report)
 	case step.Err != nil:
-		m.said = ""
+		m.logged = ""
 		logFailures(ctx, 0, now.report)
 		r.event(crd, corev1.EventTypeWarning, EventFailed, actionMigrate, step.Err.Error())
 		return reconcile.Result{}, step.Err
@@ -109,9 +110,9 @@ func (r *CRDMigrator) resultOf(ctx context.Context, p *profile, crd *apiextensio
 
 // finish remembers that this generation needs no more work.
 func (r *CRDMigrator) finish(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition, report decision.Report) error {
-	*r.remember(crd.Name) = memory{}
-	if p == r.scope.selected && !wrote(report) { // it is left as it is, and GitOps has nothing to fight about
-		r.remember(crd.Name).clean = kube.GenerationOf(crd)
+	*r.memoryOf(crd.Name) = memory{}
+	if p == r.scope.selected && !wrote(report) { // without an annotation, GitOps tools see no difference
+		r.memoryOf(crd.Name).clean = kube.GenerationOf(crd)
 		return nil
 	}
 	return r.markObserved(ctx, p, crd)
@@ -122,8 +123,8 @@ func wrote(report decision.Report) bool {
 	return report.Trimmed || report.ManagedFields.Counts.Migrated > 0
 }
 
-// markObserved writes down that this generation needs no more work. Should the
-// CRD have changed meanwhile, the next generation is not it.
+// markObserved annotates the CRD with the generation that needs no more work. If
+// the CRD changed since, its generation differs, and the next reconcile handles it.
 func (r *CRDMigrator) markObserved(ctx context.Context, p *profile, crd *apiextensionsv1.CustomResourceDefinition) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": crd.UID, "annotations": map[string]string{p.observed: strconv.FormatInt(crd.Generation, 10)},
@@ -135,7 +136,7 @@ func (r *CRDMigrator) markObserved(ctx context.Context, p *profile, crd *apiexte
 	o.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	err = r.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(kube.FieldManager))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // deleted, or created again: another event tells
+		return nil // deleted, or created again: that event starts another reconcile
 	}
 	if err != nil {
 		return fmt.Errorf("annotate %s with %s: %w", crd.Name, p.observed, err)

@@ -158,7 +158,7 @@ func TestDeletedCRDIsForgotten(t *testing.T) {
 	}
 	var migrates forgetful
 	r.scope.selected.migrator = &migrates
-	r.remember(name)
+	r.memoryOf(name)
 	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}); err != nil {
 		t.Fatal(err)
 	}

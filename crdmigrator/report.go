@@ -26,8 +26,8 @@ const (
 	// user knows whether the server is gone for good.
 	eventWaiting = "StorageVersionMigrationWaiting"
 
-	// Events that differ in nothing but their notes are folded into one, which
-	// keeps the first note: what must be read has an action of its own.
+	// Events that differ only in their notes are folded into one, which keeps the
+	// first note. An event whose note must not be dropped has an action of its own.
 	actionMigrate = "MigrateStorageVersion"
 	actionRetry   = "RetryStorageVersionMigration"
 
@@ -66,31 +66,32 @@ func (r *CRDMigrator) announceTrim(ctx context.Context, crd *apiextensionsv1.Cus
 	}
 	stored := report.Checkpoint.StorageVersion // crd may be older than the run
 	what := []any{"storageVersion", stored, "objects", report.Storage.Counts, "requests", report.Requests}
-	if report.Candidates.Counts.Total() > 0 { // all that the cache offered is Skipped among the objects
+	if report.Candidates.Counts.Total() > 0 { // among the objects, the candidates count as Skipped
 		what = append(what, "candidates", report.Candidates.Counts)
 	}
 	log.FromContext(ctx).Info("Migrated", what...)
 	r.event(crd, corev1.EventTypeNormal, EventSucceeded, actionMigrate, "every object is stored at "+stored)
 }
 
-// logWaiting logs why nothing happens, unless that is what was logged last. Which
-// API server is gone for good only a user knows, who gets an event.
+// logWaiting logs why the migration waits, unless this was logged last. If a lease is
+// stale, it also creates an event: only a user knows whether that API server is gone
+// for good.
 func (r *CRDMigrator) logWaiting(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, step decision.Step, why error) {
-	m := r.remember(crd.Name)
-	if m.said == step.Message {
+	m := r.memoryOf(crd.Name)
+	if m.logged == step.Message {
 		return
 	}
-	m.said = step.Message
+	m.logged = step.Message
 	log.FromContext(ctx).Info("Waiting", "action", step.Action, "why", why.Error())
 	if step.Action == decision.ActionWait && len(step.Blockers) > 0 {
 		r.event(crd, corev1.EventTypeWarning, eventWaiting, actionMigrate, why.Error()+"; "+step.Blockers[0].Fix.String())
 	}
 }
 
-// announceConflicts reports conflicts that don't end, and again each hour: the event is
-// gone by then.
+// announceConflicts reports conflicts that do not end, and again each hour, since the API
+// server has then dropped the event.
 func (r *CRDMigrator) announceConflicts(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, step decision.Step, report decision.Report) {
-	m, now, passes, what := r.remember(crd.Name), r.clock.Now(), step.History.Conflicts, report.Err().Error()
+	m, now, passes, what := r.memoryOf(crd.Name), r.clock.Now(), step.History.Conflicts, report.Err().Error()
 	if !step.Stalled() || now.Sub(m.reported) < reportAgain {
 		log.FromContext(ctx).V(1).Info("Other clients changed objects during the pass", "passes", passes, "what", what)
 		logFailures(ctx, 1, report)
@@ -103,7 +104,7 @@ func (r *CRDMigrator) announceConflicts(ctx context.Context, crd *apiextensionsv
 }
 
 // logFailures logs each object that the report names, of the rewrite and of the
-// cleanup: the error names the first alone.
+// cleanup, since the error names only the first one.
 func logFailures(ctx context.Context, verbosity int, report decision.Report) {
 	for _, f := range slices.Concat(report.Storage.Failures, report.ManagedFields.Failures) {
 		log.FromContext(ctx).V(verbosity).Info("Object not migrated", "namespace", f.Namespace, "name", f.Name, "reason", f.Reason, "message", f.Message)

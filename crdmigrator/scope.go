@@ -16,38 +16,40 @@ import (
 )
 
 const (
-	// AutoMigrateLabel with the value AutoMigrateValue on a CRD asks for
-	// its migration, where a [Selector] names no other label.
+	// AutoMigrateLabel with the value AutoMigrateValue on a CRD requests
+	// its migration, unless the [Selector] has a LabelSelector.
 	AutoMigrateLabel = "godwit.dev/auto-migrate-storage-version"
-	// AutoMigrateValue is the label's value: any other one, or none, opts out.
+	// AutoMigrateValue is the value of the label. A CRD with any other value,
+	// or without the label, is not migrated.
 	AutoMigrateValue = "true"
 
-	// ClusterAPIObservedGenerationAnnotation is where Cluster API's migrator, v1.10
-	// to v1.14, leaves the generation of a CRD that needs no more work, and where a
-	// [CRDMigrator] with Config leaves it unless it has a name of its own.
+	// ClusterAPIObservedGenerationAnnotation is the annotation in which Cluster API's
+	// migrator, v1.10 to v1.14, stores the generation of a CRD that needs no more work.
+	// A [CRDMigrator] uses it for CRDs of Config, unless it sets
+	// ObservedGenerationAnnotation.
 	ClusterAPIObservedGenerationAnnotation = "crd-migration.cluster.x-k8s.io/observed-generation"
 	// clusterAPIProposalObservedGenerationAnnotation is the name in Cluster API's
-	// proposal. No release writes it; it is read like the other.
+	// proposal. No release writes it; it is read as well.
 	clusterAPIProposalObservedGenerationAnnotation = "cluster.x-k8s.io/crd-migration-observed-generation"
-	// ObservedGenerationAnnotation is the same for CRDs that a Selector
-	// chose. Those on which nothing was to be done are not written to.
+	// ObservedGenerationAnnotation is the annotation for CRDs that a Selector
+	// chose. A CRD that needed no write does not get it.
 	ObservedGenerationAnnotation = "godwit.dev/observed-generation"
 )
 
-// ByObjectConfig is how the objects of one kind are migrated.
+// ByObjectConfig says how the objects of one kind are migrated.
 type ByObjectConfig struct {
-	// UseCache takes the first candidates from the cache of Client, as the Go
-	// type that Config names. Set it only where the operator has an informer for
-	// that type already: without one, this starts it. All objects are listed
-	// live afterwards in any case, since a cache may lag behind.
+	// UseCache rewrites the objects in the cache of Client first, read by the Go
+	// type that Config names. Set it only if the operator has an informer for
+	// that type already; otherwise UseCache starts one. In any case, all objects
+	// are listed live afterwards, since a cache may lag behind.
 	UseCache bool
 	// UseStatusForStorageVersionMigration sends the write to /status, which
-	// webhooks of the objects themselves are usually not asked about. The
+	// webhooks of the objects themselves are usually not called for. The
 	// storage version must have the status subresource.
 	UseStatusForStorageVersionMigration bool
 }
 
-// Selector chooses CRDs by what they are and by their labels.
+// Selector chooses CRDs by their API group and by their labels. Its zero value chooses none.
 type Selector struct {
 	// Group is the API group; empty means any.
 	Group string
@@ -58,7 +60,8 @@ type Selector struct {
 
 func (s Selector) isZero() bool { return s.Group == "" && s.LabelSelector == nil }
 
-// Matches needs no more than metadata: a CRD's name ends in its group.
+// Matches reports whether the selector chooses a CRD. It needs only metadata, since a CRD's
+// name ends in its group.
 func (s Selector) Matches(crd metav1.Object) bool {
 	selector := s.LabelSelector
 	if selector == nil {
@@ -74,7 +77,7 @@ func groupOf(crd string) string {
 	return group
 }
 
-// scope is what a CRDMigrator takes care of, and how.
+// scope says which CRDs a CRDMigrator migrates, and how.
 type scope struct {
 	byKind   map[schema.GroupKind]*profile
 	selector Selector
@@ -88,24 +91,25 @@ type migrator interface {
 	Forget(crd string)
 }
 
-// profile is how CRDs are migrated that are in scope for one reason.
+// profile says how the CRDs of one kind of Config, or those of Selector, are migrated.
 type profile struct {
 	migrator migrator
-	observed string   // the annotation that is written, for the generation that needs no more work
-	alsoRead []string // annotations of the same meaning that others write
+	observed string   // the annotation that is written, with the generation that needs no more work
+	alsoRead []string // annotations with the same meaning that other migrators write
 }
 
-// observes reports whether an annotation says that the CRD, as it is now, needs
+// isMarked reports whether an annotation says that this generation of the CRD needs
 // no more work.
-func (p *profile) observes(crd metav1.Object) bool {
+func (p *profile) isMarked(crd metav1.Object) bool {
 	generation := strconv.FormatInt(crd.GetGeneration(), 10)
 	return slices.ContainsFunc(append(p.alsoRead, p.observed), func(annotation string) bool {
 		return crd.GetAnnotations()[annotation] == generation
 	})
 }
 
-// mayHold spares reading CRDs that are out of scope by their metadata.
-func (s scope) mayHold(crd metav1.Object) bool {
+// mayContain reports whether a CRD may be in scope, by its metadata alone. Other CRDs are not
+// read.
+func (s scope) mayContain(crd metav1.Object) bool {
 	group := groupOf(crd.GetName())
 	for kind := range s.byKind {
 		if kind.Group == group {

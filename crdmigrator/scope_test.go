@@ -68,8 +68,8 @@ func TestScope(t *testing.T) {
 			if got := test.scope.profileOf(crd); got != test.want {
 				t.Errorf("profile %p, want %p", got, test.want)
 			}
-			if got := test.scope.mayHold(crd); got != test.reads {
-				t.Errorf("mayHold: %v, want %v", got, test.reads)
+			if got := test.scope.mayContain(crd); got != test.reads {
+				t.Errorf("mayContain: %v, want %v", got, test.reads)
 			}
 		})
 	}

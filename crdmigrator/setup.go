@@ -32,7 +32,7 @@ import (
 )
 
 const (
-	// concurrentCRDs is enough for some that wait and one or two that run.
+	// concurrentCRDs is enough for a few CRDs that wait and one or two that run.
 	concurrentCRDs = 4
 
 	defaultCacheGCInterval = 10 * time.Minute
@@ -63,9 +63,9 @@ func (r *CRDMigrator) SetupWithManager(ctx context.Context, mgr manager.Manager,
 		Complete(r)
 }
 
-// withDefaults lets CRDs wait and be migrated beside each other: their
-// servers are to be looked at every few seconds, also while another one's run
-// takes long. One limiter paces them all.
+// withDefaults has several CRDs reconciled at the same time. A CRD that waits for
+// API servers needs their leases read every few seconds, even while the run of another
+// CRD takes long. One limiter paces all of them.
 func withDefaults(o controller.Options) controller.Options {
 	if o.MaxConcurrentReconciles == 0 {
 		o.MaxConcurrentReconciles = concurrentCRDs
@@ -110,7 +110,7 @@ func (r *CRDMigrator) migrator(cfg *rest.Config, o storageversion.Options) (*sto
 	return storageversion.New(cfg, o)
 }
 
-// scopeOf makes what the fields of r ask for, or says what is wrong with them.
+// scopeOf makes the scope from Config and Selector. An error says what is wrong with them.
 func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, error) {
 	s := scope{byKind: map[schema.GroupKind]*profile{}, selector: r.Selector}
 	for object, by := range r.Config {
@@ -185,7 +185,7 @@ func listOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) (func() client
 	return func() client.ObjectList { return list.DeepCopyObject().(client.ObjectList) }, nil
 }
 
-// sweep runs beside the controller.
+// sweep drops old writes from memory, until the manager stops.
 func (r *CRDMigrator) sweep(ctx context.Context) error {
 	interval := r.CacheGCInterval
 	if interval <= 0 {
@@ -203,16 +203,19 @@ func (r *CRDMigrator) sweep(ctx context.Context) error {
 	}
 }
 
-// inScope lets a CRD through that lost its label: the migration of it ends then.
+// inScope lets CRDs through that may be in scope, and those that have just left it, so that
+// their migration ends.
 func (r *CRDMigrator) inScope() predicate.Predicate {
-	p := predicate.NewPredicateFuncs(func(o client.Object) bool { return r.scope.mayHold(o) })
-	p.UpdateFunc = func(e event.UpdateEvent) bool { return r.scope.mayHold(e.ObjectOld) || r.scope.mayHold(e.ObjectNew) }
+	p := predicate.NewPredicateFuncs(func(o client.Object) bool { return r.scope.mayContain(o) })
+	p.UpdateFunc = func(e event.UpdateEvent) bool {
+		return r.scope.mayContain(e.ObjectOld) || r.scope.mayContain(e.ObjectNew)
+	}
 	return p
 }
 
-// changed lets real changes through: neither a resync, nor the checkpoints that
-// a run saves, or each pass that left something behind would call for the next at
-// once. A change of status alone can't be seen in metadata and passes.
+// changed lets changes through, except resyncs and saved checkpoints: a checkpoint
+// that a pass saves at its end would start the next pass at once. Metadata do not show
+// a change of the status, so that any other change of the resourceVersion is let through.
 func changed() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {

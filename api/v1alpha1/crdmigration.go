@@ -67,13 +67,13 @@ type CRDMigrationSpec struct {
 	// for webhooks and conventions that require them.
 	// +optional
 	Write Write `json:"write,omitempty"`
-	// Settle is how long after a change of the storage version the first write is sent; 0s means as
-	// soon as every known API server uses it.
+	// Settle is the time between a change of the storage version and the first write. With 0s, the
+	// manager writes as soon as every known API server uses the storage version.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="settle is a duration from 0s to 24h, as in 75s"
 	Settle *metav1.Duration `json:"settle,omitempty"`
-	// Trim says whether the old versions are removed from status.storedVersions of the
-	// CustomResourceDefinition in the end.
+	// Trim says whether the manager removes the old versions from status.storedVersions of the
+	// CustomResourceDefinition once every object is at the storage version.
 	// +optional
 	Trim *bool `json:"trim,omitempty"`
 	// MaxInFlight bounds the concurrent requests of this migration.
@@ -81,8 +81,7 @@ type CRDMigrationSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	MaxInFlight *int32 `json:"maxInFlight,omitempty"`
-	// MaxWritesPerSecond bounds the writes of this migration that start within a
-	// second.
+	// MaxWritesPerSecond bounds the writes of this migration that start within a second.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
@@ -127,7 +126,7 @@ type CRDMigrationStatus struct {
 	// CompletionTime is when nothing was left to do.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// EstimatedCompletion is when nothing is left to do at the present pace.
+	// EstimatedCompletion is when the migration completes if it keeps its present pace.
 	// +optional
 	EstimatedCompletion *metav1.Time `json:"estimatedCompletion,omitempty"`
 	// Failures are the first objects that failed, with the answers of the API server.

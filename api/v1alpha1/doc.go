@@ -6,10 +6,10 @@
 //
 // # Reading order
 //
-// failure.go is an object that failed, and crdmigration.go the migration of a CRD. revisionpolicy.go, revisionupgrade.go and
-// revisiontrigger.go are the upgrade of ControllerRevisions. conditions.go gives access to the
-// conditions of all kinds, and register.go adds the kinds to a scheme. A file uses only files before
-// it.
+// failure.go has an object that failed, and crdmigration.go the migration of a CRD.
+// revisionpolicy.go, revisionupgrade.go and revisiontrigger.go have the upgrade of
+// ControllerRevisions. conditions.go gives access to the conditions of all kinds, and register.go
+// adds the kinds to a scheme. A file uses only files before it.
 //
 // +kubebuilder:object:generate=true
 // +groupName=godwit.dev

@@ -79,8 +79,8 @@ type Retention struct {
 // +kubebuilder:validation:MaxLength=63
 type LabelValue string
 
-// Selector is a label selector with bounds, within which the API server can compare it with its
-// former value.
+// Selector is a label selector of bounded size. Without the bounds, the API server refuses the rule
+// that compares the selector with its former value, because the rule could cost too much.
 type Selector struct {
 	// MatchLabels are labels that an object must have with these values.
 	// +optional

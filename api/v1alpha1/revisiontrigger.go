@@ -94,8 +94,9 @@ type ControllerRevisionUpgradeTriggerSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: create another trigger"
 	Run RunPolicy `json:"run,omitempty"`
-	// TTLSecondsAfterFinished deletes the trigger and its upgrades this long after it completed and
-	// the last source was deleted; never unless set. A continuous trigger never completes.
+	// TTLSecondsAfterFinished is the time after which the manager deletes the trigger and its
+	// upgrades. It starts when the trigger has completed and the last source is deleted. Unless set,
+	// the manager deletes neither. A continuous trigger never completes.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: create another trigger"
@@ -130,8 +131,8 @@ type ControllerRevisionUpgradeTriggerStatus struct {
 	// LastScanTime is when the trigger last scanned for revisions.
 	// +optional
 	LastScanTime *metav1.Time `json:"lastScanTime,omitempty"`
-	// CompletionTime is when nothing was left to do, and no source to delete. With the modes DryRun
-	// and Verify it is when the scan ended.
+	// CompletionTime is when no revision was left to upgrade, and no source to delete. With the modes
+	// DryRun and Verify it is when the scan ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// Conditions are Ready, Reconciling, Stalled, Discovered and VersionsDroppable.
@@ -147,7 +148,8 @@ type RevisionCounts struct {
 	Discovered int64 `json:"discovered"`
 	// UpToDate counts the revisions that needed no upgrade.
 	UpToDate int64 `json:"upToDate"`
-	// Relabelled counts the revisions that were at the target version, with labels that said otherwise.
+	// Relabelled counts the revisions that were at the target version already, and got the labels of
+	// that version.
 	Relabelled int64 `json:"relabelled"`
 	// Pending counts the revisions whose upgrade is not complete.
 	Pending int64 `json:"pending"`
@@ -165,9 +167,12 @@ type RevisionCounts struct {
 
 // RevisionVersionCount is the number of revisions with data at one version in one form.
 type RevisionVersionCount struct {
+	// Version at which the objects are stored.
 	Version string `json:"version"`
-	Form    string `json:"form"`
-	Count   int64  `json:"count"`
+	// Form of the data, as the family names it.
+	Form string `json:"form"`
+	// Count is the number of revisions.
+	Count int64 `json:"count"`
 }
 
 // ControllerRevisionUpgradeTriggerList is a list of triggers.

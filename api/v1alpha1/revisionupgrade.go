@@ -42,8 +42,8 @@ type ControllerRevisionUpgradeSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: create another upgrade"
 	TargetName string `json:"targetName"`
-	// TargetUID is the UID of this ControllerRevision; unless set, of the first one that the manager
-	// finds by the name.
+	// TargetUID is the UID of this ControllerRevision. Unless set, the manager upgrades the first
+	// ControllerRevision that it finds by the name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: create another upgrade"
@@ -118,8 +118,8 @@ type ControllerRevisionUpgradeStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	Losses []string `json:"losses,omitempty"`
-	// RetainedUntil is when the source may be deleted; after a rollback, when the replacement may
-	// be.
+	// RetainedUntil is the earliest time at which the manager deletes the source or, after a rollback,
+	// the replacement.
 	// +optional
 	RetainedUntil *metav1.Time `json:"retainedUntil,omitempty"`
 	// Conditions are Ready, Reconciling and Stalled.
@@ -167,13 +167,17 @@ type RevisionReplacement struct {
 
 // RevisionReference is a field that names a revision.
 type RevisionReference struct {
-	Kind      string `json:"kind"`
+	// Kind of the object that has the field.
+	Kind string `json:"kind"`
+	// Namespace of that object, empty if it has none.
 	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	Path      string `json:"path"`
+	// Name of that object.
+	Name string `json:"name"`
+	// Path is a JSON pointer to the field.
+	Path string `json:"path"`
 	// State is Old if the field names the source; New if it names the replacement or another revision
 	// at the target version; Fixed if it can't be written; Implied if it names the revision of a
-	// snapshot, for which a restore needs this one.
+	// snapshot, and a restore of that snapshot needs the revision of this upgrade.
 	State string `json:"state"`
 }
 

@@ -57,8 +57,7 @@ func distributeKey() godwit.Fix {
 	return godwit.Do("give every API server the key with which the object was written, which may be one that was removed too early").Then("plan again")
 }
 
-// bringUp is the fix for a webhook that does not answer. Only for the conversion webhook of a CRD it is known where it is
-// configured.
+// bringUp is the fix for a webhook that does not answer. The configuration is known only for the conversion webhook of a CRD.
 func bringUp(user string, by apierror.Origin, resource Resource) godwit.Fix {
 	if by.Kind == apierror.Conversion {
 		return decision.BringUpConversion(resource.Name())

@@ -111,8 +111,13 @@ var (
 	})
 	ReasonFieldsMayBeLost = Reasons.Declare(godwit.Reason{
 		Name:    "FieldsMayBeLost",
-		Meaning: "The schemas of the versions differ, and no webhook converts between them.",
-		Fix:     keepConversion().Or(keepFields(placeholder.Version, placeholder.Version)),
+		Meaning: "A schema of the next release lacks fields of a version at which objects may be stored, and no webhook converts. No object is known that has a value there.",
+		Fix:     serveFirst(placeholder.CRD(), placeholder.Version).Or(keepFields(), keepConversion()),
+	})
+	ReasonFieldsWouldBeLost = Reasons.Declare(godwit.Reason{
+		Name: "FieldsWouldBeLost", UserAction: true,
+		Meaning: "A schema of the next release lacks fields that objects have, and no webhook converts. The API server drops their values when the objects are written.",
+		Fix:     keepFields(),
 	})
 	ReasonReferencesUnread = Reasons.Declare(godwit.Reason{
 		Name: "ReferencesUnread", UserAction: true,
@@ -143,6 +148,9 @@ type Facts struct {
 	// StaleVersions are the removed versions that these objects name, in the order of
 	// spec.versions; nil means all that are removed.
 	StaleVersions []string
+	// Values has what a comparison of the objects with the schemas of the next release found; nil without one, because
+	// the schemas keep every value, or for the reason in Unread.
+	Values *Values
 	// Unread says why the objects, on which the result depends, could not be read; nil
 	// when they were read.
 	Unread *decision.UnlistedError
@@ -225,7 +233,7 @@ func (c Check) With(findings ...Finding) Check {
 // releaseChecks run in the order in which a user fixes what they find.
 var releaseChecks = []func(Facts) []Finding{
 	checkDenied, checkNames, checkVersionList, checkConversion, checkStored, checkLive,
-	checkObjects, checkNextServing, checkLosses, checkDryRun,
+	checkObjects, checkNextServing, checkValues, checkConversionEnds, checkDryRun,
 }
 
 func checkDenied(f Facts) []Finding {

@@ -16,6 +16,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 )
 
 // at is a version of a CRD: * stores, - is not served.
@@ -314,6 +315,35 @@ func TestFor(t *testing.T) {
 			reason: "what v2 does not know is pruned from what is written",
 			facts:  Facts{Live: live(has("v1*", "v2"), kubetest.Stored("v1"), fields("v1", "colour")), Next: next(has("v1", "v2*"), fields("v1", "colour"))},
 			want:   []string{"Safe removes ", "Safe FieldsMayBeLost"},
+		},
+		"dropped within a version": {
+			reason: "the next write drops the value of an object that is stored at the same version",
+			facts:  Facts{Live: live(fields("v2", "colour")), Next: next(has("v1", "v2*"))},
+			want:   []string{"Safe removes ", "Safe FieldsMayBeLost"},
+		},
+		"an object has a value": {
+			reason: "it is known which values are dropped",
+			facts: Facts{
+				Live: live(has("v1*", "v2"), kubetest.Stored("v1"), fields("v1", "colour")), Next: next(has("v1", "v2*"), fields("v1", "colour")),
+				Values: &Values{Compared: 3, Losses: []values.Loss{{Path: "spec.colour", Objects: 2, Examples: []string{"ns/a", "ns/b"}}}},
+			},
+			want: []string{"Unsafe removes ", "Unsafe FieldsWouldBeLost"},
+		},
+		"no object has a value": {
+			reason: "a client may write one before the release",
+			facts: Facts{
+				Live: live(has("v1*", "v2"), kubetest.Stored("v1"), fields("v1", "colour")), Next: next(has("v1", "v2*"), fields("v1", "colour")),
+				Values: &Values{Compared: 3},
+			},
+			want: []string{"Safe removes ", "Safe FieldsMayBeLost"},
+		},
+		"values that no client sees": {
+			reason: "an unserved version shows no object as it is stored",
+			facts: Facts{
+				Live: live(has("v1*", "v2"), kubetest.Stored("v1"), fields("v1", "colour")), Next: next(has("v1", "v2*"), fields("v1", "colour")),
+				Values: &Values{Uncompared: []string{"v1"}},
+			},
+			want: []string{"Unknown removes ", "Unknown FieldsMayBeLost"},
 		},
 		"the server knows more": {
 			reason: "schemas are its business",

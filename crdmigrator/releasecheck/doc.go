@@ -5,5 +5,5 @@
 // [Checker.Observe] reads the [Facts], and [For] decides on them, purely. The package changes
 // nothing: it sends the CRD as a dry run.
 //
-// Read fix.go, which has what a user can do, check.go and spec.go, which decide, then facts.go, which reads.
+// Read fix.go, which has what a user can do, values.go, spec.go and check.go, which decide, then facts.go, which reads.
 package releasecheck

@@ -13,6 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -22,6 +23,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quicklist"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -83,7 +85,10 @@ func (m *Checker) Observe(ctx context.Context, next *apiextensionsv1.CustomResou
 	if f.Live == nil || For(f).Result == Refused {
 		return f, nil
 	}
-	return f, m.readObjects(ctx, &f)
+	if err := m.readObjects(ctx, &f); err != nil || len(f.Denied) > 0 || f.Unread != nil {
+		return f, err
+	}
+	return f, m.readValues(ctx, &f)
 }
 
 // dryRun sends the CRD as a dry run, after an access review: a 403 alone does not
@@ -147,7 +152,7 @@ func dryRunOf(err error) (DryRun, error) {
 // version, if the result depends on them.
 func (m *Checker) readObjects(ctx context.Context, f *Facts) error {
 	removed := f.removed()
-	if len(removed) == 0 && len(kube.ServedVersions(f.Next)) > 0 {
+	if len(removed) == 0 && len(kube.ServedVersions(f.Next)) > 0 && len(f.unkept()) == 0 {
 		return nil
 	}
 	resource := kube.ResourceOf(f.Live)
@@ -207,6 +212,59 @@ func (m *Checker) scan(ctx context.Context, f *Facts, resource schema.GroupVersi
 	}
 	f.Objects, f.Stale, f.StaleExample = &objects, stale, example
 	f.StaleVersions = slices.DeleteFunc(removed, func(v string) bool { return !named[v] })
+	return nil
+}
+
+// comparedPage bounds the memory for a page of whole objects.
+const comparedPage = 100
+
+// readValues compares every object, as clients see it at the version at which it may be stored, with the same object without
+// the fields that the next release lacks.
+func (m *Checker) readValues(ctx context.Context, f *Facts) error {
+	all := f.unkept()
+	if len(all) == 0 || f.empty() {
+		return nil
+	}
+	f.Values = &Values{}
+	for _, u := range all {
+		if !kube.Serves(f.Live, u.version) {
+			f.Values.Uncompared = append(f.Values.Uncompared, u.version)
+			continue
+		}
+		resource := kube.ResourceOf(f.Live)
+		resource.Version = u.version
+		f.Values.Compared = 0
+		var losses values.Losses
+		err := m.eachObject(ctx, resource, func(o *unstructured.Unstructured) {
+			f.Values.Compared++
+			losses.Add(walk.Key(o), u.lost(o.Object))
+		})
+		if apierror.IsAnswer(err) || errors.Is(err, quicklist.ErrOver) {
+			f.Unread, f.Values = decision.Unlisted(f.Live, err), nil
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		lost, more := losses.List()
+		f.Values.Losses, f.Values.More = values.Merge(f.Values.Losses, lost), f.Values.More || more
+	}
+	return nil
+}
+
+// eachObject visits all whole objects, page by page.
+func (m *Checker) eachObject(ctx context.Context, resource schema.GroupVersionResource, visit func(*unstructured.Unstructured)) error {
+	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*unstructured.Unstructured], string, error) {
+		return m.client.WholePage(ctx, kube.Scope{Resource: resource}, limit, token)
+	}
+	for page, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: comparedPage, Attempts: quicklist.Attempts, Retry: quicklist.Transient}) {
+		if err != nil {
+			return err
+		}
+		for _, o := range page.Items {
+			visit(o)
+		}
+	}
 	return nil
 }
 

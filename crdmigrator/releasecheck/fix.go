@@ -2,6 +2,7 @@ package releasecheck
 
 import (
 	"fmt"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -83,12 +84,18 @@ func unserveInRelease() godwit.Fix {
 	return godwit.Do("let a release come first that has it with served: false")
 }
 
-func keepConversion() godwit.Fix {
-	return oneOf("keep spec.conversion", "see that each version has the fields of all")
+func keepFields() godwit.Fix {
+	return oneOf("keep the fields in the schemas of the release", "convert the objects by a webhook, which moves their values",
+		"copy the values to where the release reads them, before the release")
 }
 
-func keepFields(from, to string) godwit.Fix {
-	return oneOf(fmt.Sprintf("see that %s has all fields of %s", to, from), "convert by a webhook")
+func keepConversion() godwit.Fix {
+	return oneOf("keep spec.conversion", "see that the storage version has the fields of all versions")
+}
+
+// serveFirst is the fix for stored versions that the CRD of the cluster does not serve.
+func serveFirst(live *apiextensionsv1.CustomResourceDefinition, versions ...string) godwit.Fix {
+	return godwit.Do("serve "+strings.Join(versions, ", ")+" for the time of the check", kube.SetServed(live, true, versions...)).Then("check again")
 }
 
 func tryFile() godwit.Fix {

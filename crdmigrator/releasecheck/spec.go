@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/godwit-dev/godwit"
@@ -162,34 +161,6 @@ func checkNextServing(f Facts) []Finding {
 			unserveInRelease()))
 	}
 	return reasons
-}
-
-// checkLosses checks for lost fields. Without a webhook, the API server changes only the version of an object, and
-// prunes the fields that the schema of the new version lacks.
-func checkLosses(f Facts) []Finding {
-	if f.Live == nil || f.empty() || kube.Converts(f.Next) {
-		return nil
-	}
-	from, to := versionOf(f.Live, kube.StorageVersion(f.Live)), versionOf(f.Next, kube.StorageVersion(f.Next))
-	switch {
-	case to == nil || from == nil:
-		return nil
-	case kube.Converts(f.Live) && differ(f.Next.Spec.Versions):
-		return []Finding{finding(Safe, ReasonFieldsMayBeLost,
-			fmt.Sprintf("a webhook converts %s today, and with the next release nothing does, while schemas of its versions differ: fields that one of them lacks are pruned", f.Next.Name),
-			keepConversion())}
-	case from.Name != to.Name && !equality.Semantic.DeepEqual(from.Schema, to.Schema):
-		return []Finding{finding(Safe, ReasonFieldsMayBeLost,
-			fmt.Sprintf("the storage version of %s changes from %s to %s, their schemas differ, and nothing converts: fields that %s lacks are pruned from what is written", f.Next.Name, from.Name, to.Name, to.Name),
-			keepFields(from.Name, to.Name))}
-	}
-	return nil
-}
-
-func differ(versions []apiextensionsv1.CustomResourceDefinitionVersion) bool {
-	return slices.ContainsFunc(versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
-		return !equality.Semantic.DeepEqual(v.Schema, versions[0].Schema)
-	})
 }
 
 func versionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) *apiextensionsv1.CustomResourceDefinitionVersion {

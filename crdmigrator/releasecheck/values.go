@@ -1,0 +1,159 @@
+package releasecheck
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
+)
+
+// Values is the result of a comparison of all objects with the schemas of the next release.
+type Values struct {
+	// Compared is the number of objects.
+	Compared int64
+	// Losses are the values that the next release drops. If More is true, there are further paths.
+	Losses []values.Loss
+	More   bool
+	// Uncompared are the stored versions that the CRD of the cluster does not serve, so that no client sees the values
+	// of objects as they are stored.
+	Uncompared []string
+}
+
+// unkept is a version at which objects may be stored, and at which the next release may drop values of them.
+type unkept struct {
+	version string
+	paths   []string
+	// before is the schema at which the objects are stored. after are those of the next release that may drop values: of the
+	// same version, which clients may still write, and of the storage version.
+	before *apiextensionsv1.JSONSchemaProps
+	after  []*apiextensionsv1.JSONSchemaProps
+}
+
+// unkept compares the schemas. A conversion webhook of the next release may keep every value, which schemas do not show.
+func (f Facts) unkept() []unkept {
+	storage := kube.StorageVersion(f.Next)
+	if f.Live == nil || storage == "" || f.Next.Spec.PreserveUnknownFields || kube.Converts(f.Next) {
+		return nil
+	}
+	var all []unkept
+	for _, v := range f.Live.Spec.Versions {
+		if !v.Storage && !slices.Contains(f.Live.Status.StoredVersions, v.Name) {
+			continue
+		}
+		one := unkept{version: v.Name, before: schemaAt(f.Live, v.Name)}
+		for _, name := range slices.Compact([]string{v.Name, storage}) {
+			if !kube.HasVersion(f.Next, name) {
+				continue // another check reports that the release removes a stored version
+			}
+			after := schemaAt(f.Next, name)
+			if paths := values.Unkept(one.before, after); len(paths) > 0 {
+				one.paths, one.after = append(one.paths, paths...), append(one.after, after)
+			}
+		}
+		if len(one.paths) > 0 {
+			slices.Sort(one.paths)
+			one.paths = slices.Compact(one.paths)
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// lost returns the paths of the values of an object that one of the schemas drops.
+func (u unkept) lost(object map[string]any) []string {
+	var all []string
+	for _, after := range u.after {
+		all = append(all, values.Lost(u.before, object, values.Pruned(after, object))...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// schemaAt returns the schema of a version; nil if the CRD does not have the version.
+func schemaAt(crd *apiextensionsv1.CustomResourceDefinition, version string) *apiextensionsv1.JSONSchemaProps {
+	if crd.Spec.PreserveUnknownFields {
+		return &apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: new(true)}
+	}
+	if v := versionOf(crd, version); v != nil && v.Schema != nil {
+		return v.Schema.OpenAPIV3Schema
+	}
+	return nil
+}
+
+// checkValues reports values that the next release drops, because its schemas lack their fields and nothing converts.
+func checkValues(f Facts) []Finding {
+	all := f.unkept()
+	if len(all) == 0 || f.empty() {
+		return nil
+	}
+	var where []string
+	for _, u := range all {
+		where = append(where, u.version+": "+joinPaths(u.paths))
+	}
+	schemas := strings.Join(where, "; ")
+	switch v := f.Values; {
+	case v == nil:
+		return []Finding{finding(Safe, ReasonFieldsMayBeLost,
+			fmt.Sprintf("schemas of the next release of %s lack fields of versions at which objects may be stored, and nothing converts: the API server drops their values: %s", f.Next.Name, schemas),
+			keepFields())}
+	case len(v.Losses) > 0:
+		return []Finding{finding(Unsafe, ReasonFieldsWouldBeLost,
+			fmt.Sprintf("the next release of %s drops values of objects, because its schemas lack their fields and nothing converts: %s", f.Next.Name, v.text()),
+			keepFields())}
+	case len(v.Uncompared) > 0:
+		return []Finding{finding(Unknown, ReasonFieldsMayBeLost,
+			fmt.Sprintf("schemas of the next release of %s lack fields of versions at which objects may be stored, and nothing converts. The CRD of the cluster does not serve %s, so that it is not known whether objects have values there: %s",
+				f.Next.Name, strings.Join(v.Uncompared, ", "), schemas),
+			serveFirst(f.Live, v.Uncompared...).Or(keepFields()))}
+	}
+	return []Finding{finding(Safe, ReasonFieldsMayBeLost,
+		fmt.Sprintf("schemas of the next release of %s lack fields of versions at which objects may be stored. None of the %d objects has a value there now: %s", f.Next.Name, f.Values.Compared, schemas),
+		keepFields())}
+}
+
+// checkConversionEnds reports fields that clients can write today, because a webhook converts them, and that the API server
+// drops after the release.
+func checkConversionEnds(f Facts) []Finding {
+	if f.Live == nil || !kube.Converts(f.Live) || kube.Converts(f.Next) {
+		return nil
+	}
+	var where []string
+	for _, version := range kube.ServedVersions(f.Next) {
+		if paths := values.Unkept(schemaAt(f.Next, version), schemaAt(f.Next, kube.StorageVersion(f.Next))); len(paths) > 0 {
+			where = append(where, version+": "+joinPaths(paths))
+		}
+	}
+	if len(where) == 0 {
+		return nil
+	}
+	return []Finding{finding(Safe, ReasonFieldsMayBeLost,
+		fmt.Sprintf("a webhook converts %s today, and with the next release nothing does. What clients write to fields that the storage version lacks is dropped: %s", f.Next.Name, strings.Join(where, "; ")),
+		keepConversion())}
+}
+
+// maxPaths bounds the paths that a message names, since two schemas may differ at hundreds.
+const maxPaths = 5
+
+func joinPaths(paths []string) string {
+	if len(paths) > maxPaths {
+		return fmt.Sprintf("%s and %d more", strings.Join(paths[:maxPaths], ", "), len(paths)-maxPaths)
+	}
+	return strings.Join(paths, ", ")
+}
+
+// text names the paths, and objects with a value there.
+func (v Values) text() string {
+	var all []string
+	for _, l := range v.Losses[:min(len(v.Losses), maxPaths)] {
+		all = append(all, fmt.Sprintf("%s (%d objects, such as %s)", l.Path, l.Objects, strings.Join(l.Examples, ", ")))
+	}
+	text := strings.Join(all, ", ")
+	if more := len(v.Losses) - len(all); more > 0 || v.More {
+		text += " and others"
+	}
+	return text
+}

@@ -79,10 +79,9 @@ type Finding struct {
 	// Line is the line of the marker, or of the type if its marker is missing.
 	Line int
 	// Type is the name of the Go type.
-	Type   string
-	Reason *godwit.Reason
-	// Message says what is wrong and what to write.
-	Message string
+	Type string
+	// Finding has what is wrong and what to write.
+	godwit.Finding
 }
 
 // String is file:line: type: message.

@@ -188,5 +188,5 @@ func (r rules) checkOther(s subject) []Finding {
 }
 
 func (s subject) finding(line int, reason *godwit.Reason, format string, args ...any) Finding {
-	return Finding{File: s.file, Line: line, Type: s.name, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	return Finding{File: s.file, Line: line, Type: s.name, Finding: godwit.Finding{Reason: reason, Message: fmt.Sprintf(format, args...), Fix: reason.Fix}}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator/markers"
 	"github.com/godwit-dev/godwit/test/gomodule"
 )
@@ -82,7 +83,7 @@ func forgetEach(t *testing.T, dir, path string) (marked int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []markers.Finding{{File: path, Reason: markers.Missing}}
+		want := []markers.Finding{{File: path, Finding: godwit.Finding{Reason: markers.Missing, Fix: markers.Missing.Fix}}}
 		want[0].Type, want[0].Line = nextType(lines[i+1:], i+1)
 		for j := range findings {
 			findings[j].Message = ""

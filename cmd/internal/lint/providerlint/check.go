@@ -73,8 +73,8 @@ func checkManifests(ctx context.Context, folder string) ([]Finding, int, error) 
 			}
 			for range templates {
 				n++
-				all = append(all, Finding{File: name, Subject: "CustomResourceDefinition", Reason: SchemaUnreadable,
-					Message: "the CRD is part of a template. Render the template, and check the result"})
+				all = append(all, Finding{File: name, Subject: "CustomResourceDefinition"}.
+					with(SchemaUnreadable, "", "the CRD is part of a template. Render the template, and check the result"))
 			}
 			for _, crd := range crds {
 				if isManaged(crd) {

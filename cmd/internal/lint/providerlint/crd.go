@@ -52,7 +52,7 @@ func CheckCRD(ctx context.Context, file string, crd *apiextensionsv1.CustomResou
 }
 
 func (f Finding) with(reason *godwit.Reason, path, format string, args ...any) Finding {
-	f.Reason, f.Path, f.Message = reason, path, fmt.Sprintf(format, args...)
+	f.Path, f.Finding = path, godwit.Finding{Reason: reason, Message: fmt.Sprintf(format, args...), Fix: reason.Fix}
 	return f
 }
 

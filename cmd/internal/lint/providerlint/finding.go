@@ -66,9 +66,8 @@ type Finding struct {
 	// Subject is the CRD or the Go type.
 	Subject string
 	// Path is the field, empty for findings that are about no field.
-	Path    string
-	Reason  *godwit.Reason
-	Message string
+	Path string
+	godwit.Finding
 }
 
 // String returns the finding in the format of compilers.

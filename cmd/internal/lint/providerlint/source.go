@@ -61,7 +61,7 @@ func (p goPackage) check(name string) (findings []Finding, literals int) {
 		return nil, 0
 	}
 	report := func(at ast.Node, subject string, reason *godwit.Reason, message string) {
-		findings = append(findings, Finding{File: name, Line: p.positions.Position(at.Pos()).Line, Subject: subject, Reason: reason, Message: message})
+		findings = append(findings, Finding{File: name, Line: p.positions.Position(at.Pos()).Line, Subject: subject, Finding: godwit.Finding{Reason: reason, Message: message, Fix: reason.Fix}})
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		literal, ok := n.(*ast.CompositeLit)

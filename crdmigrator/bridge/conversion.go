@@ -11,10 +11,8 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 )
-
-// namedPaths bounds the paths that a message names, since two schemas may differ at hundreds.
-const namedPaths = 5
 
 // checkConversions finds out who converts the objects to the target, from each version at which they may be stored.
 func (b *Bridge) checkConversions(f Facts) error {
@@ -70,12 +68,12 @@ func (b *Bridge) checkSchemas(f Facts, from []string) error {
 		if len(lost) > 0 {
 			b.add(blocker(ReasonFieldsLost,
 				fmt.Sprintf("no webhook converts %s, and %s lacks fields of %s, whose values a migration would lose: %s",
-					f.Live.Name, b.Target, name, paths(lost)),
+					f.Live.Name, b.Target, name, values.JoinPaths(lost)),
 				f.installBetween([]string{name}).Or(needNoValue())))
 		}
 		if len(strict) > 0 {
 			b.add(note(ReasonObjectsMayBeInvalid,
-				fmt.Sprintf("%s of %s is stricter than %s, so that the API server may refuse to write objects: %s", b.Target, f.Live.Name, name, paths(strict)),
+				fmt.Sprintf("%s of %s is stricter than %s, so that the API server may refuse to write objects: %s", b.Target, f.Live.Name, name, values.JoinPaths(strict)),
 				tryEveryObject(f.Live.Name)))
 		}
 	}
@@ -165,11 +163,4 @@ func webhookName(crd *apiextensionsv1.CustomResourceDefinition) string {
 		return *c.URL
 	}
 	return "without an address"
-}
-
-func paths(all []string) string {
-	if len(all) <= namedPaths {
-		return strings.Join(all, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(all[:namedPaths], ", "), len(all)-namedPaths)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 )
 
 // For decides on the steps between a live CRD and the next one. It is pure. An error means that an answer in the
@@ -104,7 +105,7 @@ func (b *Bridge) checkNext(f Facts) error {
 		}
 		if len(lost) > 0 {
 			b.add(note(ReasonNextDropsFields,
-				fmt.Sprintf("%s of the next release of %s drops fields, whose values the API server then drops: %s", name, f.Next.Name, paths(lost)),
+				fmt.Sprintf("%s of the next release of %s drops fields, whose values the API server then drops: %s", name, f.Next.Name, values.JoinPaths(lost)),
 				readReleaseNotes().Or(needNoValue())))
 		}
 	}

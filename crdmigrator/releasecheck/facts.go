@@ -85,10 +85,11 @@ func (m *Checker) Observe(ctx context.Context, next *apiextensionsv1.CustomResou
 	if f.Live == nil || For(f).Result == Refused {
 		return f, nil
 	}
-	if err := m.readObjects(ctx, &f); err != nil || len(f.Denied) > 0 || f.Unread != nil {
+	unkept := f.unkept()
+	if err := m.readObjects(ctx, &f, len(unkept) > 0); err != nil || len(f.Denied) > 0 || f.Unread != nil {
 		return f, err
 	}
-	return f, m.readValues(ctx, &f)
+	return f, m.readValues(ctx, &f, unkept)
 }
 
 // dryRun sends the CRD as a dry run, after an access review: a 403 alone does not
@@ -149,10 +150,11 @@ func dryRunOf(err error) (DryRun, error) {
 }
 
 // readObjects counts the objects, and the objects whose managedFields name a removed
-// version, if the result depends on them.
-func (m *Checker) readObjects(ctx context.Context, f *Facts) error {
+// version, if the result depends on them. If only their values are read later, it finds out whether they can be listed.
+func (m *Checker) readObjects(ctx context.Context, f *Facts, values bool) error {
 	removed := f.removed()
-	if len(removed) == 0 && len(kube.ServedVersions(f.Next)) > 0 && len(f.unkept()) == 0 {
+	counts := len(removed) > 0 || len(kube.ServedVersions(f.Next)) == 0
+	if !counts && !values {
 		return nil
 	}
 	resource := kube.ResourceOf(f.Live)
@@ -178,7 +180,7 @@ func (m *Checker) readObjects(ctx context.Context, f *Facts) error {
 		_, err := m.client.FirstObject(ctx, resource, quicklist.Limit)
 		return err
 	})
-	if err == nil {
+	if err == nil && counts {
 		err = m.scan(ctx, f, resource, removed)
 	}
 	if apierror.IsAnswer(err) || errors.Is(err, quicklist.ErrOver) {
@@ -220,13 +222,12 @@ const comparedPage = 100
 
 // readValues compares every object, as clients see it at the version at which it may be stored, with the same object without
 // the fields that the next release lacks.
-func (m *Checker) readValues(ctx context.Context, f *Facts) error {
-	all := f.unkept()
-	if len(all) == 0 || f.empty() {
+func (m *Checker) readValues(ctx context.Context, f *Facts, unkept []unkept) error {
+	if len(unkept) == 0 || f.empty() {
 		return nil
 	}
 	f.Values = &Values{}
-	for _, u := range all {
+	for _, u := range unkept {
 		if !kube.Serves(f.Live, u.version) {
 			f.Values.Uncompared = append(f.Values.Uncompared, u.version)
 			continue
@@ -248,6 +249,9 @@ func (m *Checker) readValues(ctx context.Context, f *Facts) error {
 		}
 		lost, more := losses.List()
 		f.Values.Losses, f.Values.More = values.Merge(f.Values.Losses, lost), f.Values.More || more
+	}
+	if f.Objects == nil && len(f.Values.Uncompared) == 0 {
+		f.Objects = &f.Values.Compared
 	}
 	return nil
 }

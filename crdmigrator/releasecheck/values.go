@@ -92,7 +92,7 @@ func checkValues(f Facts) []Finding {
 	}
 	var where []string
 	for _, u := range all {
-		where = append(where, u.version+": "+joinPaths(u.paths))
+		where = append(where, u.version+": "+values.JoinPaths(u.paths))
 	}
 	schemas := strings.Join(where, "; ")
 	switch v := f.Values; {
@@ -124,7 +124,7 @@ func checkConversionEnds(f Facts) []Finding {
 	var where []string
 	for _, version := range kube.ServedVersions(f.Next) {
 		if paths := values.Unkept(schemaAt(f.Next, version), schemaAt(f.Next, kube.StorageVersion(f.Next))); len(paths) > 0 {
-			where = append(where, version+": "+joinPaths(paths))
+			where = append(where, version+": "+values.JoinPaths(paths))
 		}
 	}
 	if len(where) == 0 {
@@ -135,20 +135,10 @@ func checkConversionEnds(f Facts) []Finding {
 		keepConversion())}
 }
 
-// maxPaths bounds the paths that a message names, since two schemas may differ at hundreds.
-const maxPaths = 5
-
-func joinPaths(paths []string) string {
-	if len(paths) > maxPaths {
-		return fmt.Sprintf("%s and %d more", strings.Join(paths[:maxPaths], ", "), len(paths)-maxPaths)
-	}
-	return strings.Join(paths, ", ")
-}
-
 // text names the paths, and objects with a value there.
 func (v Values) text() string {
 	var all []string
-	for _, l := range v.Losses[:min(len(v.Losses), maxPaths)] {
+	for _, l := range v.Losses[:min(len(v.Losses), values.NamedPaths)] {
 		all = append(all, fmt.Sprintf("%s (%d objects, such as %s)", l.Path, l.Objects, strings.Join(l.Examples, ", ")))
 	}
 	text := strings.Join(all, ", ")

@@ -1,9 +1,11 @@
 package values
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Lost returns the paths of the values of an object that a round trip drops or changes, in order and without duplicates.
@@ -89,4 +91,15 @@ func number(v any) (float64, bool) {
 		return v, true
 	}
 	return 0, false
+}
+
+// NamedPaths bounds the paths that a message names, since two schemas may differ at hundreds.
+const NamedPaths = 5
+
+// JoinPaths names paths in a message.
+func JoinPaths(paths []string) string {
+	if len(paths) <= NamedPaths {
+		return strings.Join(paths, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(paths[:NamedPaths], ", "), len(paths)-NamedPaths)
 }

@@ -36,9 +36,9 @@ func (n node) prune(value any) any {
 		}
 		return kept
 	case []any:
-		kept := make([]any, len(value))
+		kept, items := make([]any, len(value)), n.items()
 		for i, v := range value {
-			kept[i] = n.items().prune(v)
+			kept[i] = items.prune(v)
 		}
 		return kept
 	}

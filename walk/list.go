@@ -25,6 +25,9 @@ type Page[T any] struct {
 	// Remaining counts the objects after this page; -1 when the server does
 	// not report it. The server leaves it out on the last page; List sets 0 there.
 	Remaining int64
+	// Bytes is about the size of the page in memory or on the wire; 0 when it is not known. With
+	// [ListOptions].PageBytes, the next page follows it.
+	Bytes int64
 }
 
 // Source yields pages in key order. After an error it ends; the page with the error is invalid.
@@ -38,6 +41,9 @@ type Fetch[T any] func(ctx context.Context, limit int64, token string) (page Pag
 type ListOptions struct {
 	// PageObjects is the size of a page; 0 means DefaultPageObjects.
 	PageObjects int64
+	// PageBytes bounds the memory where objects are large: the first page has few objects, and each next one as many as fit
+	// into PageBytes by the size of the page before. 0 means that each page has PageObjects.
+	PageBytes int64
 	// Attempts bounds the attempts for one page; 0 means DefaultAttempts.
 	Attempts int
 	// Retry decides whether a failed list call is retried; nil means [Transient].
@@ -103,6 +109,37 @@ func (o ListOptions) withDefaults() ListOptions {
 }
 
 const (
+	// DefaultPageBytes keeps two pages, which are in memory several times while they are decoded, below 100 MiB.
+	DefaultPageBytes = 8 << 20
+
+	// firstPageObjects are 70 MB at most, if each has the 1.4 MB that etcd accepts.
+	firstPageObjects = 50
+
+	// pageGrowth bounds how much larger a page is than the one before, whose objects may have been small by chance.
+	pageGrowth = 4
+)
+
+// firstLimit is the number of objects to ask for in the first page.
+func (o ListOptions) firstLimit() int64 {
+	if o.PageBytes <= 0 {
+		return o.PageObjects
+	}
+	return min(o.PageObjects, firstPageObjects)
+}
+
+// nextLimit is the number of objects to ask for after a page.
+func (o ListOptions) nextLimit(limit int64, items int, bytes int64) int64 {
+	if o.PageBytes <= 0 || items == 0 {
+		return limit
+	}
+	next := min(o.PageObjects, pageGrowth*limit)
+	if bytes > 0 {
+		next = min(next, o.PageBytes*int64(items)/bytes)
+	}
+	return max(1, next)
+}
+
+const (
 	// maxExpired bounds the consecutive expired tokens. More requests do not help if a server expires every token at
 	// once.
 	maxExpired = 3
@@ -114,8 +151,9 @@ const (
 
 func (l lister[T]) produce(ctx context.Context, out chan<- fetched[T]) {
 	token, expiries, restarts := "", 0, 0
+	limit := l.options.firstLimit()
 	for {
-		page, next, err := l.page(ctx, token)
+		page, next, err := l.page(ctx, limit, token)
 		if resume, ok := expired(err); ok && token != "" {
 			expiries++
 			if resume == "" {
@@ -134,16 +172,17 @@ func (l lister[T]) produce(ctx context.Context, out chan<- fetched[T]) {
 			return
 		}
 		token, expiries = next, 0
+		limit = l.options.nextLimit(limit, len(page.Items), page.Bytes)
 	}
 }
 
 // page fetches one page. It retries transient errors until the attempts are used up.
-func (l lister[T]) page(ctx context.Context, token string) (Page[T], string, error) {
+func (l lister[T]) page(ctx context.Context, limit int64, token string) (Page[T], string, error) {
 	for attempt := 1; ; attempt++ {
 		if ctx.Err() != nil {
 			return Page[T]{}, "", context.Cause(ctx)
 		}
-		page, next, err := l.fetch(ctx, l.options.PageObjects, token)
+		page, next, err := l.fetch(ctx, limit, token)
 		if err == nil {
 			return page, next, nil
 		}

@@ -217,9 +217,6 @@ func (m *Checker) scan(ctx context.Context, f *Facts, resource schema.GroupVersi
 	return nil
 }
 
-// comparedPage bounds the memory for a page of whole objects.
-const comparedPage = 100
-
 // readValues compares every object, as clients see it at the version at which it may be stored, with the same object without
 // the fields that the next release lacks.
 func (m *Checker) readValues(ctx context.Context, f *Facts, unkept []unkept) error {
@@ -258,10 +255,7 @@ func (m *Checker) readValues(ctx context.Context, f *Facts, unkept []unkept) err
 
 // eachObject visits all whole objects, page by page.
 func (m *Checker) eachObject(ctx context.Context, resource schema.GroupVersionResource, visit func(*unstructured.Unstructured)) error {
-	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*unstructured.Unstructured], string, error) {
-		return m.client.WholePage(ctx, kube.Scope{Resource: resource}, limit, token)
-	}
-	for page, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: comparedPage, Attempts: quicklist.Attempts, Retry: quicklist.Transient}) {
+	for page, err := range m.client.WholeObjects(ctx, kube.Scope{Resource: resource}, walk.ListOptions{Attempts: quicklist.Attempts, Retry: quicklist.Transient}) {
 		if err != nil {
 			return err
 		}

@@ -13,9 +13,6 @@ import (
 	"github.com/godwit-dev/godwit/walk"
 )
 
-// measurePage bounds the memory of two pages of whole objects.
-const measurePage = 100
-
 // measure compares each object at the probe version, which shows it as it is stored, with the storage version, at which a
 // rewrite would store it.
 func (r *Rescuer) measure(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) ([]Change, error) {
@@ -45,11 +42,8 @@ func (r *Rescuer) measure(ctx context.Context, crd *apiextensionsv1.CustomResour
 
 // objects are whole objects in the order of their keys.
 func (r *Rescuer) objects(ctx context.Context, resource schema.GroupVersionResource) iter.Seq2[*unstructured.Unstructured, error] {
-	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*unstructured.Unstructured], string, error) {
-		return r.client.WholePage(ctx, kube.Scope{Resource: resource}, limit, token)
-	}
 	return func(yield func(*unstructured.Unstructured, error) bool) {
-		for page, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: measurePage}) {
+		for page, err := range r.client.WholeObjects(ctx, kube.Scope{Resource: resource}, walk.ListOptions{}) {
 			if err != nil {
 				yield(nil, err)
 				return

@@ -180,8 +180,11 @@ func (c *Client) FindWhole(ctx context.Context, r schema.GroupVersionResource, o
 
 func (c *Client) find(r schema.GroupVersionResource, o walk.Object) *rest.Request {
 	path := ObjectPath(r, o)
-	return c.Get().AbsPath(path[:len(path)-1]...).Param("fieldSelector", "metadata.name="+o.GetName())
+	return Quiet(c.Get().AbsPath(path[:len(path)-1]...).Param("fieldSelector", "metadata.name="+o.GetName()))
 }
+
+// Quiet drops the warnings in the answer to a request, such as that a version is deprecated: the user has not chosen the version.
+func Quiet(r *rest.Request) *rest.Request { return r.WarningHandler(rest.NoWarnings{}) }
 
 // Decode decodes the JSON of an object of any kind.
 func Decode(text []byte) (*unstructured.Unstructured, error) {

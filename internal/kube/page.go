@@ -22,9 +22,20 @@ type Scope struct {
 	Selector  labels.Selector
 }
 
+// wholePage bounds the pages of whole objects, which are larger than their metadata.
+const wholePage = 100
+
+// WholeObjects lists whole objects in the order of their keys, in pages whose size follows that of the objects.
+func (c *Client) WholeObjects(ctx context.Context, s Scope, o walk.ListOptions) walk.Source[*unstructured.Unstructured] {
+	o.PageObjects, o.PageBytes = wholePage, walk.DefaultPageBytes
+	return walk.List(ctx, func(ctx context.Context, limit int64, token string) (walk.Page[*unstructured.Unstructured], string, error) {
+		return c.WholePage(ctx, s, limit, token)
+	}, o)
+}
+
 // WholePage lists one page of whole objects. It has the signature of a [walk.Fetch].
 func (c *Client) WholePage(ctx context.Context, s Scope, limit int64, token string) (walk.Page[*unstructured.Unstructured], string, error) {
-	req := c.Get().AbsPath(CollectionPath(s.Resource, s.Namespace)...).Param("limit", strconv.FormatInt(limit, 10)).SetHeader("Accept", runtime.ContentTypeJSON)
+	req := Quiet(c.Get().AbsPath(CollectionPath(s.Resource, s.Namespace)...).Param("limit", strconv.FormatInt(limit, 10)).SetHeader("Accept", runtime.ContentTypeJSON))
 	if token != "" {
 		req.Param("continue", token)
 	}
@@ -44,7 +55,7 @@ func (c *Client) WholePage(ctx context.Context, s Scope, limit int64, token stri
 	if err := json.Unmarshal(text, &list); err != nil {
 		return page, "", fmt.Errorf("list %s: %w", s.Resource.GroupResource(), err)
 	}
-	page.ResourceVersion, page.Remaining = list.ResourceVersion, UnknownCount
+	page.ResourceVersion, page.Remaining, page.Bytes = list.ResourceVersion, UnknownCount, int64(len(text))
 	for _, item := range list.Items {
 		o, err := Decode(item)
 		if err != nil {

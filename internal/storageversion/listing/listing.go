@@ -25,6 +25,7 @@ func (l Lister) Objects(ctx context.Context, resource schema.GroupVersionResourc
 	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
 		return l.Page(ctx, resource, limit, token)
 	}
+	o.PageBytes = walk.DefaultPageBytes
 	return walk.List(ctx, fetch, o)
 }
 
@@ -33,7 +34,7 @@ func (l Lister) Page(ctx context.Context, resource schema.GroupVersionResource, 
 	list, err := l(ctx, resource, limit, token)
 	switch {
 	case err != nil:
-		return walk.Page[*metav1.PartialObjectMetadata]{}, "", &Error{fmt.Errorf("list %s: %w", resource.GroupResource(), apierror.RetryForbidden(err))}
+		return walk.Page[*metav1.PartialObjectMetadata]{}, "", Failed(fmt.Errorf("list %s: %w", resource.GroupResource(), err))
 	case list.ResourceVersion == "" || list.ResourceVersion == "0":
 		return walk.Page[*metav1.PartialObjectMetadata]{}, "", &IncompleteError{Resource: resource.GroupResource(), Reader: true}
 	}
@@ -45,12 +46,33 @@ func (l Lister) Page(ctx context.Context, resource schema.GroupVersionResource, 
 	for i := range list.Items {
 		item := list.Items[i] // a copy: an object that waits for another attempt must not keep the whole page in memory
 		page.Items[i] = &item
+		page.Bytes += sizeOf(&item)
 	}
 	return page, list.Continue, nil
 }
 
+// sizeOf is about the size of an object's metadata: of the parts that can be large.
+func sizeOf(o *metav1.PartialObjectMetadata) int64 {
+	const names = 500
+	size := names
+	for _, texts := range []map[string]string{o.Annotations, o.Labels} {
+		for key, value := range texts {
+			size += len(key) + len(value)
+		}
+	}
+	for _, e := range o.ManagedFields {
+		if size += names; e.FieldsV1 != nil {
+			size += len(e.FieldsV1.GetRawBytes())
+		}
+	}
+	return int64(size)
+}
+
 // Error marks the failure of a list among the errors that end a pass.
 type Error struct{ err error }
+
+// Failed marks an error as the failure of a list.
+func Failed(err error) *Error { return &Error{apierror.RetryForbidden(err)} }
 
 func (e *Error) Error() string { return e.err.Error() }
 

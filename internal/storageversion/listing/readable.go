@@ -34,7 +34,7 @@ func (l Lister) CheckReadable(ctx context.Context, resource schema.GroupVersionR
 		return page, next, err
 	}
 	asked := time.Now()
-	for _, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: pageObjects, Attempts: quicklist.Attempts, Retry: quicklist.Transient}) {
+	for _, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: pageObjects, PageBytes: walk.DefaultPageBytes, Attempts: quicklist.Attempts, Retry: quicklist.Transient}) {
 		if err != nil {
 			return err
 		}

@@ -9,17 +9,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/internal/storageversion/listing"
 	"github.com/godwit-dev/godwit/walk"
 )
 
 const (
 	// sampledPages of metadata are read in search of namespaces: most resources have fewer
 	// objects than these hold, and then every namespace is known.
-	sampledPages = 4
+	sampledPages = 6
 
 	// visitedNamespaces bounds the namespaces whose first object is listed, with one small
 	// request each, if the pages ended within a big namespace.
@@ -53,20 +53,8 @@ func sample(ctx context.Context, t storageversion.PreflightTarget) (*samples, er
 }
 
 func (s *samples) readPages(ctx context.Context, t storageversion.PreflightTarget) error {
-	resource := kube.ResourceOf(t.Facts.CRD)
-	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*metav1.PartialObjectMetadata], string, error) {
-		list, err := t.Client.Objects(ctx, resource, limit, token)
-		if err != nil {
-			return walk.Page[*metav1.PartialObjectMetadata]{}, "", apierror.RetryForbidden(err)
-		}
-		page := walk.Page[*metav1.PartialObjectMetadata]{ResourceVersion: list.ResourceVersion, Remaining: kube.Remaining(list)}
-		for i := range list.Items {
-			page.Items = append(page.Items, &list.Items[i])
-		}
-		return page, list.Continue, nil
-	}
 	pages := 0
-	for page, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: t.PageObjects, Attempts: sampleAttempts}) {
+	for page, err := range listing.Lister(t.Client.Objects).Objects(ctx, kube.ResourceOf(t.Facts.CRD), walk.ListOptions{PageObjects: t.PageObjects, Attempts: sampleAttempts}) {
 		if err != nil {
 			return err
 		}

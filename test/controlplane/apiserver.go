@@ -113,6 +113,11 @@ func (cp *ControlPlane) Identity(ctx context.Context) (string, error) {
 // it runs under another host name, and the name of a lease is a hash of the host name. StartSecond may be called again with
 // another host name. It needs Linux, and the permission to make a UTS namespace: root, or unprivileged user namespaces.
 func (cp *ControlPlane) StartSecond(ctx context.Context, hostname string) (*APIServer, error) {
+	return cp.StartSecondOn(ctx, hostname, cp.EtcdEndpoint())
+}
+
+// StartSecondOn is like StartSecond, with another way to the same etcd.
+func (cp *ControlPlane) StartSecondOn(ctx context.Context, hostname, etcd string) (*APIServer, error) {
 	own, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("start a second kube-apiserver: %w", err)
@@ -124,7 +129,7 @@ func (cp *ControlPlane) StartSecond(ctx context.Context, hostname string) (*APIS
 	if err != nil {
 		return nil, err
 	}
-	command := exec.Command(filepath.Join(cp.binaries, firstServer), cp.secondServerArgs(port)...)
+	command := exec.Command(filepath.Join(cp.binaries, firstServer), cp.secondServerArgs(port, etcd)...)
 	if err := onHost(hostname, command); err != nil {
 		return nil, fmt.Errorf("start a second kube-apiserver: %w", err)
 	}
@@ -201,9 +206,9 @@ func (cp *ControlPlane) commonFlags() map[string][]string {
 	}
 }
 
-func (cp *ControlPlane) secondServerArgs(port int) []string {
+func (cp *ControlPlane) secondServerArgs(port int, etcd string) []string {
 	flags := cp.commonFlags()
-	flags["etcd-servers"] = []string{cp.EtcdEndpoint()}
+	flags["etcd-servers"] = []string{etcd}
 	flags["bind-address"] = []string{loopback}
 	flags["secure-port"] = []string{strconv.Itoa(port)}
 	flags["cert-dir"] = []string{filepath.Join(cp.dir, firstServer)} // the certificate is for the loopback address, on any port

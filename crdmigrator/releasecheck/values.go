@@ -44,12 +44,12 @@ func (f Facts) unkept() []unkept {
 		if !v.Storage && !slices.Contains(f.Live.Status.StoredVersions, v.Name) {
 			continue
 		}
-		one := unkept{version: v.Name, before: schemaAt(f.Live, v.Name)}
+		one := unkept{version: v.Name, before: kube.SchemaOf(f.Live, v.Name)}
 		for _, name := range slices.Compact([]string{v.Name, storage}) {
 			if !kube.HasVersion(f.Next, name) {
 				continue // another check reports that the release removes a stored version
 			}
-			after := schemaAt(f.Next, name)
+			after := kube.SchemaOf(f.Next, name)
 			if paths := values.Unkept(one.before, after); len(paths) > 0 {
 				one.paths, one.after = append(one.paths, paths...), append(one.after, after)
 			}
@@ -67,21 +67,10 @@ func (f Facts) unkept() []unkept {
 func (u unkept) lost(object map[string]any) []string {
 	var all []string
 	for _, after := range u.after {
-		all = append(all, values.Lost(u.before, object, values.Pruned(after, object))...)
+		all = append(all, values.Paths(values.Lost(u.before, object, values.Pruned(after, object)))...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// schemaAt returns the schema of a version; nil if the CRD does not have the version.
-func schemaAt(crd *apiextensionsv1.CustomResourceDefinition, version string) *apiextensionsv1.JSONSchemaProps {
-	if crd.Spec.PreserveUnknownFields {
-		return &apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: new(true)}
-	}
-	if v := versionOf(crd, version); v != nil && v.Schema != nil {
-		return v.Schema.OpenAPIV3Schema
-	}
-	return nil
 }
 
 // checkValues reports values that the next release drops, because its schemas lack their fields and nothing converts.
@@ -102,7 +91,7 @@ func checkValues(f Facts) []Finding {
 			keepFields())}
 	case len(v.Losses) > 0:
 		return []Finding{finding(Unsafe, ReasonFieldsWouldBeLost,
-			fmt.Sprintf("the next release of %s drops values of objects, because its schemas lack their fields and nothing converts: %s", f.Next.Name, v.text()),
+			fmt.Sprintf("the next release of %s drops values of objects, because its schemas lack their fields and nothing converts: %s", f.Next.Name, values.Describe(v.Losses, v.More)),
 			keepFields())}
 	case len(v.Uncompared) > 0:
 		return []Finding{finding(Unknown, ReasonFieldsMayBeLost,
@@ -123,7 +112,7 @@ func checkConversionEnds(f Facts) []Finding {
 	}
 	var where []string
 	for _, version := range kube.ServedVersions(f.Next) {
-		if paths := values.Unkept(schemaAt(f.Next, version), schemaAt(f.Next, kube.StorageVersion(f.Next))); len(paths) > 0 {
+		if paths := values.Unkept(kube.SchemaOf(f.Next, version), kube.SchemaOf(f.Next, kube.StorageVersion(f.Next))); len(paths) > 0 {
 			where = append(where, version+": "+values.JoinPaths(paths))
 		}
 	}
@@ -133,17 +122,4 @@ func checkConversionEnds(f Facts) []Finding {
 	return []Finding{finding(Safe, ReasonFieldsMayBeLost,
 		fmt.Sprintf("a webhook converts %s today, and with the next release nothing does. What clients write to fields that the storage version lacks is dropped: %s", f.Next.Name, strings.Join(where, "; ")),
 		keepConversion())}
-}
-
-// text names the paths, and objects with a value there.
-func (v Values) text() string {
-	var all []string
-	for _, l := range v.Losses[:min(len(v.Losses), values.NamedPaths)] {
-		all = append(all, fmt.Sprintf("%s (%d objects, such as %s)", l.Path, l.Objects, strings.Join(l.Examples, ", ")))
-	}
-	text := strings.Join(all, ", ")
-	if more := len(v.Losses) - len(all); more > 0 || v.More {
-		text += " and others"
-	}
-	return text
 }

@@ -2,9 +2,10 @@ package rescue
 
 import (
 	"cmp"
-	"maps"
-	"reflect"
 	"slices"
+	"strings"
+
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 )
 
 // Change is what a conversion does to one path of the objects.
@@ -21,20 +22,50 @@ type Change struct {
 // changes collects the changes of all objects.
 type changes map[Change]*Change
 
-// compare adds the differences between an object as it is stored and as a rewrite would store it.
+// compare adds the differences between an object as it is stored and as a rewrite would store it. A null counts as no value, since
+// the API server drops it.
 func (c changes) compare(key string, before, after map[string]any) {
-	found := map[Change]bool{}
-	for _, field := range fields(before, after) {
-		if field != "apiVersion" && field != "metadata" {
-			differences(field, before[field], after[field], found)
+	lost := pathsOf(before, after)
+	for _, path := range lost {
+		c.add(Change{Path: path, Lost: true}, key)
+	}
+	for _, path := range pathsOf(after, before) {
+		if !slices.Contains(lost, path) {
+			c.add(Change{Path: path}, key)
 		}
 	}
-	for one := range found {
-		if c[one] == nil {
-			c[one] = &Change{Path: one.Path, Lost: one.Lost, Example: key}
-		}
-		c[one].Objects++
+}
+
+func (c changes) add(one Change, key string) {
+	if c[one] == nil {
+		c[one] = &Change{Path: one.Path, Lost: one.Lost, Example: key}
 	}
+	c[one].Objects++
+}
+
+// pathsOf are the paths outside metadata of the values that the second object lacks or has changed.
+func pathsOf(before, after map[string]any) []string {
+	var paths []string
+	for _, v := range values.Lost(nil, before, after) {
+		if !strings.HasPrefix(v.Path, "metadata") {
+			paths = append(paths, leaves(v.Path, v.Value)...)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// leaves are the paths of the values in a value. A map by itself is none, and neither is a null.
+func leaves(path string, value any) []string {
+	fields, ok := value.(map[string]any)
+	if !ok && value != nil {
+		return []string{path}
+	}
+	var paths []string
+	for name, v := range fields {
+		paths = append(paths, leaves(path+"."+name, v)...)
+	}
+	return paths
 }
 
 // list returns the changes in the order of their paths.
@@ -49,34 +80,4 @@ func (c changes) list() []Change {
 
 func anyLost(all []Change) bool {
 	return slices.ContainsFunc(all, func(c Change) bool { return c.Lost })
-}
-
-// differences finds the paths at which two values differ. A null counts as no value, since the API server drops it.
-func differences(path string, before, after any, found map[Change]bool) {
-	old, isMap := before.(map[string]any)
-	now, stays := after.(map[string]any)
-	oldList, isList := before.([]any)
-	nowList, staysList := after.([]any)
-	switch {
-	case isMap && (stays || after == nil):
-		for _, field := range fields(old, now) {
-			differences(path+"."+field, old[field], now[field], found)
-		}
-	case isList && staysList && len(oldList) == len(nowList):
-		for i := range oldList {
-			differences(path+"[]", oldList[i], nowList[i], found)
-		}
-	case before == nil && after == nil, reflect.DeepEqual(before, after):
-	case before == nil:
-		found[Change{Path: path}] = true
-	default:
-		found[Change{Path: path, Lost: true}] = true
-	}
-}
-
-// fields are the keys of both maps, in order.
-func fields(a, b map[string]any) []string {
-	all := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
-	slices.Sort(all)
-	return slices.Compact(all)
 }

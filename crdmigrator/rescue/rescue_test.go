@@ -30,7 +30,7 @@ func TestCompare(t *testing.T) {
 		"all of the spec":    {"each of its fields is", `{"spec":{"a":1}}`, `{}`, lost("spec.a")},
 		"empty object":       {"it has no value", `{"spec":{}}`, `{}`, nil},
 		"value":              {"another one is no better than none", `{"spec":{"a":1}}`, `{"spec":{"a":2}}`, lost("spec.a")},
-		"type":               {"so is another type", `{"spec":{"a":{"b":1}}}`, `{"spec":{"a":"b"}}`, lost("spec.a")},
+		"type":               {"so is another type", `{"spec":{"a":{"b":1}}}`, `{"spec":{"a":"b"}}`, []Change{{Path: "spec.a", Objects: 1, Example: "ns/a"}, {Path: "spec.a.b", Lost: true, Objects: 1, Example: "ns/a"}}},
 		"in a list":          {"the items are compared", `{"spec":{"l":[{"a":1},{"a":1,"b":2}]}}`, `{"spec":{"l":[{"a":1},{"a":1}]}}`, lost("spec.l[].b")},
 		"item":               {"the list is shorter", `{"spec":{"l":[1,2]}}`, `{"spec":{"l":[1]}}`, lost("spec.l")},
 		"null":               {"the API server drops it", `{"spec":{"a":null}}`, `{"spec":{}}`, nil},

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -68,14 +69,29 @@ func HasVersion(crd *apiextensionsv1.CustomResourceDefinition, version string) b
 	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
 }
 
-// HasStatus reports whether the storage version of a CRD has the status subresource.
-func HasStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
+// SchemaOf returns the schema of a version; nil if the version has none, or if the CRD does not have the version.
+func SchemaOf(crd *apiextensionsv1.CustomResourceDefinition, version string) *apiextensionsv1.JSONSchemaProps {
+	if crd.Spec.PreserveUnknownFields {
+		return &apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: new(true)}
+	}
 	for _, v := range crd.Spec.Versions {
-		if v.Storage {
-			return v.Subresources != nil && v.Subresources.Status != nil
+		if v.Name == version && v.Schema != nil {
+			return v.Schema.OpenAPIV3Schema
 		}
 	}
-	return false
+	return nil
+}
+
+// HasStatusAt reports whether a version of a CRD has the status subresource.
+func HasStatusAt(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Name == version && v.Subresources != nil && v.Subresources.Status != nil
+	})
+}
+
+// HasStatus reports whether the storage version of a CRD has the status subresource.
+func HasStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return HasStatusAt(crd, StorageVersion(crd))
 }
 
 // Established reports whether the API server has begun to serve a CRD.
@@ -104,6 +120,21 @@ func ConversionWebhook(crd *apiextensionsv1.CustomResourceDefinition) *apiextens
 		return nil
 	}
 	return crd.Spec.Conversion.Webhook.ClientConfig
+}
+
+// SameConverter reports whether the same server converts the objects of two states of a CRD. A new certificate does not change the
+// server.
+func SameConverter(a, b *apiextensionsv1.CustomResourceDefinition) bool {
+	return equality.Semantic.DeepEqual(converter(a), converter(b))
+}
+
+// converter is what converts the objects; nil for the API server itself.
+func converter(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.WebhookClientConfig {
+	where := ConversionWebhook(crd).DeepCopy()
+	if where != nil {
+		where.CABundle = nil
+	}
+	return where
 }
 
 // Trimmed reports whether status.storedVersions has only the storage version: according to the API server, no object is

@@ -43,9 +43,9 @@ func TestChangedPaths(t *testing.T) {
 			want: []string{"metadata.labels[example.com/x]"},
 		},
 		"in a list": {
-			reason: "by its index, while the length is the same",
+			reason: "as any item, so that a user who accepts the change accepts it for each",
 			before: object{"list": []any{object{"a": "1"}, "b"}}, after: object{"list": []any{object{"a": "2"}, "b"}},
-			want: []string{"list[0].a"},
+			want: []string{"list[].a"},
 		},
 		"a list of another length": {
 			reason: "what moved can't be told",

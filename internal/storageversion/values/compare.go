@@ -1,38 +1,65 @@
 package values
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// Lost returns the paths of the values of an object that a round trip drops or changes, in order and without duplicates.
-// The schema, which may be nil, tells maps from objects, so that the paths of all objects are as few as those of the schema.
-// A value that is new is not lost.
-func Lost(s *schema, before, after map[string]any) []string {
-	found := map[string]bool{}
-	differ("", s, before, after, found)
-	return slices.Sorted(maps.Keys(found))
+// Value is a value that a round trip drops or changes.
+type Value struct {
+	// Path is that of [Loss].
+	Path string `json:"path"`
+	// Pointer is where the value is in the object, as in RFC 6901.
+	Pointer string `json:"pointer"`
+	Value   any    `json:"value"`
+}
+
+// Lost returns the values of an object that a round trip drops or changes, in the order of their pointers. The schema, which may
+// be nil, tells maps from objects, so that the paths of all objects are as few as those of the schema. A value that is new is not
+// lost.
+func Lost(s *schema, before, after map[string]any) []Value {
+	var found []Value
+	differ(place{schema: s}, before, after, &found)
+	slices.SortFunc(found, func(a, b Value) int { return cmp.Compare(a.Pointer, b.Pointer) })
+	return found
+}
+
+// Paths returns the paths of values, in order and without duplicates.
+func Paths(lost []Value) []string {
+	paths := make([]string, len(lost))
+	for i, v := range lost {
+		paths[i] = v.Path
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // ownFields are the fields that the API server writes by itself, or that name the version of a request.
 var ownFields = []string{"apiVersion", "metadata.generation", "metadata.managedFields", "metadata.resourceVersion"}
 
-func differ(path string, s *schema, before, after any, found map[string]bool) {
+// place is where a value is.
+type place struct {
+	path, pointer string
+	schema        *schema
+}
+
+func differ(at place, before, after any, found *[]Value) {
 	switch before := before.(type) {
 	case map[string]any:
 		if now, ok := after.(map[string]any); ok {
 			for key, value := range before {
-				here, inner := below(path, s, key)
-				if slices.Contains(ownFields, here) {
+				inner := at.key(key)
+				if slices.Contains(ownFields, inner.path) {
 					continue
 				}
 				if kept, ok := now[key]; ok {
-					differ(here, inner, value, kept, found)
+					differ(inner, value, kept, found)
 				} else {
-					found[here] = true
+					*found = append(*found, Value{inner.path, inner.pointer, value})
 				}
 			}
 			return
@@ -40,14 +67,27 @@ func differ(path string, s *schema, before, after any, found map[string]bool) {
 	case []any:
 		if now, ok := after.([]any); ok && len(now) == len(before) {
 			for i := range before {
-				differ(path+"[]", itemsOf(s), before[i], now[i], found)
+				differ(at.item(i), before[i], now[i], found)
 			}
 			return
 		}
 	}
 	if !equal(before, after) {
-		found[path] = true
+		*found = append(*found, Value{at.path, at.pointer, before})
 	}
+}
+
+// escapes are those of RFC 6901.
+var escapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// key is the place of a key of a map.
+func (p place) key(key string) place {
+	path, inner := below(p.path, p.schema, key)
+	return place{path, p.pointer + "/" + escapes.Replace(key), inner}
+}
+
+func (p place) item(i int) place {
+	return place{p.path + "[]", p.pointer + "/" + strconv.Itoa(i), itemsOf(p.schema)}
 }
 
 // below is the path and the schema of a key of a map.

@@ -2,7 +2,9 @@ package values
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // Loss is a path at which objects have values that a rewrite would drop or change.
@@ -12,7 +14,7 @@ type Loss struct {
 	// Objects is the number of objects with such a value.
 	Objects int64 `json:"objects"`
 	// Examples are the first of these objects, with their namespaces.
-	Examples []string `json:"examples"`
+	Examples []string `json:"examples,omitempty"`
 }
 
 const (
@@ -44,10 +46,9 @@ func (l *Losses) Add(object string, paths []string) {
 			l.byPath[path] = one
 		}
 		one.Objects++
-		if len(one.Examples) < maxExamples {
-			one.Examples = append(one.Examples, object)
-			slices.Sort(one.Examples)
-		}
+		one.Examples = append(one.Examples, object)
+		slices.Sort(one.Examples)
+		one.Examples = one.Examples[:min(len(one.Examples), maxExamples)]
 	}
 }
 
@@ -60,6 +61,26 @@ func (l *Losses) List() (all []Loss, more bool) {
 	}
 	slices.SortFunc(all, func(a, b Loss) int { return cmp.Compare(a.Path, b.Path) })
 	return all, l.more
+}
+
+// Describe names the paths of losses in a message, and objects that have a value there.
+func Describe(losses []Loss, more bool) string {
+	var all []string
+	for _, l := range losses[:min(len(losses), NamedPaths)] {
+		all = append(all, fmt.Sprintf("%s (%s, such as %s)", l.Path, countObjects(l.Objects), strings.Join(l.Examples, ", ")))
+	}
+	text := strings.Join(all, ", ")
+	if len(losses) > len(all) || more {
+		text += " and others"
+	}
+	return text
+}
+
+func countObjects(n int64) string {
+	if n == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", n)
 }
 
 // Merge joins the losses of the same objects, as two versions show them. Of a path of both, it keeps the one with more

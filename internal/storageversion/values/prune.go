@@ -73,6 +73,3 @@ var objectMeta = func() map[string]bool {
 	}
 	return names
 }()
-
-// acceptsNull reports whether the API server keeps a null.
-func (n node) acceptsNull() bool { return n.schema == nil || n.schema.Nullable }

@@ -106,6 +106,9 @@ func (n node) mayBe(kind string) bool {
 	return all == nil || slices.Contains(all, kind)
 }
 
+// acceptsNull reports whether the API server keeps a null.
+func (n node) acceptsNull() bool { return n.schema == nil || n.schema.Nullable }
+
 // accepts reports whether each value that from accepts is accepted. A null of a path that is not nullable is dropped.
 func (n node) accepts(from node) bool {
 	if n.schema == nil {

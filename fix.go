@@ -87,6 +87,10 @@ type RunMigration struct {
 	DryRun bool
 	// AcceptDenials starts the run even if the API server refuses to write some objects.
 	AcceptDenials bool
+	// AcceptLosses are the paths of values that the run may drop, separated by commas.
+	AcceptLosses string
+	// AcceptChanges are the paths that admission may change, separated by commas.
+	AcceptChanges string
 	// OwnerReferences selects the ownerReferences to repair; empty means the default.
 	OwnerReferences string
 }

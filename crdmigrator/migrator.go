@@ -34,7 +34,8 @@ const (
 type Write = decision.Write
 
 const (
-	// WritePatch is an empty merge patch: the cheapest write, which cannot conflict. An object
+	// WritePatch is an empty merge patch: the cheapest write. An object that another
+	// client has written meanwhile is at the storage version and needs no write. An object
 	// whose managedFields a conversion webhook must convert gets a WriteApply instead.
 	WritePatch = decision.WritePatch
 	// WriteStatusPatch is an empty merge patch of /status, for which webhooks of the objects
@@ -88,6 +89,8 @@ type CRDMigrator struct {
 	// wrote over an hour ago; 0 means 10 minutes.
 	CacheGCInterval time.Duration
 
+	// AcceptLosses is ByObjectConfig.AcceptLosses of CRDs that Selector chose.
+	AcceptLosses []string
 	// Write is how objects are written; empty means WritePatch, and WriteUpdate for
 	// CRDs that Selector chose.
 	Write Write

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -22,6 +25,8 @@ const (
 	// EventFailed is the reason of the event when a pass failed, or did not
 	// converge.
 	EventFailed = "StorageVersionMigrationFailed"
+	// EventLosses is the reason of the event when a migration dropped values that AcceptLosses gives up.
+	EventLosses = "StorageVersionMigrationLostValues"
 	// eventWaiting is the reason of the event when an API server lease is stale: only a
 	// user knows whether the server is gone for good.
 	eventWaiting = "StorageVersionMigrationWaiting"
@@ -49,6 +54,10 @@ func (r *CRDMigrator) logProgress(ctx context.Context) (progress func(decision.R
 			if report == nil {
 				continue
 			}
+			if tried := report.RoundTrips.Counts.Total(); tried > 0 && report.Storage.Counts.Total() == 0 {
+				log.FromContext(ctx).Info("Proving that each value is kept", "tried", tried, "remaining", report.RoundTrips.Remaining)
+				continue
+			}
 			storage := report.Storage
 			if storage.Counts.Total() == 0 {
 				storage = report.Candidates
@@ -69,8 +78,25 @@ func (r *CRDMigrator) announceTrim(ctx context.Context, crd *apiextensionsv1.Cus
 	if report.Candidates.Counts.Total() > 0 { // among the objects, the candidates count as Skipped
 		what = append(what, "candidates", report.Candidates.Counts)
 	}
+	if proof := report.Checkpoint.Proof; proof != nil {
+		what = append(what, "valuesProvenBy", proof.By)
+		r.announceLosses(ctx, crd, proof)
+	}
 	log.FromContext(ctx).Info("Migrated", what...)
 	r.event(crd, corev1.EventTypeNormal, EventSucceeded, actionMigrate, "every object is stored at "+stored)
+}
+
+// announceLosses reports the values that objects have lost with the operator's consent.
+func (r *CRDMigrator) announceLosses(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, proof *evidence.Proof) {
+	if len(proof.Accepted) == 0 && len(proof.Unproven) == 0 {
+		return
+	}
+	lost := values.Describe(proof.Accepted, false)
+	if len(proof.Unproven) > 0 {
+		lost = strings.Join(append([]string{"what objects have only at " + strings.Join(proof.Unproven, ", ")}, lost), "; ")
+	}
+	log.FromContext(ctx).Info("Values were dropped, as AcceptLosses allows", "lost", lost)
+	r.event(crd, corev1.EventTypeWarning, EventLosses, actionMigrate, "the migration dropped values, as AcceptLosses allows: "+lost)
 }
 
 // logWaiting logs why the migration waits, unless this was logged last. If a lease is

@@ -47,6 +47,11 @@ type ByObjectConfig struct {
 	// webhooks of the objects themselves are usually not called for. The
 	// storage version must have the status subresource.
 	UseStatusForStorageVersionMigration bool
+	// AcceptLosses are the paths of values that the migration may drop, as in spec.retentionDays:
+	// each with all below it. "." is every path. A migration that would drop other values does not
+	// start: an event and the log name the paths and objects. Values that are dropped are logged,
+	// with a warning event.
+	AcceptLosses []string
 }
 
 // Selector chooses CRDs by their API group and by their labels. Its zero value chooses none.

@@ -125,7 +125,7 @@ func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, 
 		if err != nil {
 			return s, fmt.Errorf("configure %s: %w", kind.GroupKind(), err)
 		}
-		o := storageversion.Options{Policy: decision.Policy{Write: w}, PageObjects: r.PageSize}
+		o := storageversion.Options{Policy: decision.Policy{Write: w, AcceptLosses: by.AcceptLosses}, PageObjects: r.PageSize}
 		if by.UseCache {
 			newList, err := listOf(scheme, kind)
 			if err != nil {
@@ -145,7 +145,7 @@ func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, 
 	if r.Selector.isZero() {
 		return s, nil
 	}
-	o := storageversion.Options{Policy: decision.Policy{Write: r.Write}, PageObjects: r.PageSize}
+	o := storageversion.Options{Policy: decision.Policy{Write: r.Write, AcceptLosses: r.AcceptLosses}, PageObjects: r.PageSize}
 	if o.Write == "" {
 		o.Write = WriteUpdate
 	}

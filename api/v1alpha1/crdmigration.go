@@ -76,6 +76,14 @@ type CRDMigrationSpec struct {
 	// CustomResourceDefinition once every object is at the storage version.
 	// +optional
 	Trim *bool `json:"trim,omitempty"`
+	// AcceptLosses are the paths of values that the migration may drop, as in spec.retentionDays: each with all below
+	// it. "." is every path. A migration that would drop other values is blocked.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	AcceptLosses []string `json:"acceptLosses,omitempty"`
 	// MaxInFlight bounds the concurrent requests of this migration.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -113,6 +121,9 @@ type CRDMigrationStatus struct {
 	// Checkpoint is the evidence from which an interrupted run resumes.
 	// +optional
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
+	// Values says how the last run has proven, before its first write, that each value of the objects survives.
+	// +optional
+	Values *ValueProof `json:"values,omitempty"`
 	// Storage counts the outcomes of the rewrite. The trim depends on it alone.
 	// +optional
 	Storage *godwit.Counts `json:"storage,omitempty"`
@@ -182,10 +193,43 @@ type Checkpoint struct {
 	// AcceptedStaleLeases means that the run did not wait for API servers whose lease was stale.
 	// +optional
 	AcceptedStaleLeases bool `json:"acceptedStaleLeases,omitempty"`
+	// Values is the proof that the rewrite keeps each value. Without one for the generation of the
+	// CustomResourceDefinition, a run that resumes makes the proof again.
+	// +optional
+	Values *ValueProof `json:"values,omitempty"`
 	// Restarts are the times at which runs began again because the CustomResourceDefinition changed.
 	// +optional
 	// +listType=atomic
 	Restarts []metav1.Time `json:"restarts,omitempty"`
+}
+
+// ValueProof says how a run has proven that the rewrite keeps each value of the objects.
+type ValueProof struct {
+	// ProvenBy is Schemas (the storage version has each field of the old versions), RoundTrips (a dry run wrote each
+	// object through the old versions) or Consent (an old version is not served, and the user gives its values up).
+	ProvenBy string `json:"provenBy"`
+	// Generation is the generation of the CustomResourceDefinition whose schemas were compared.
+	Generation int64 `json:"generation"`
+	// Objects is the number of objects that a dry run wrote.
+	// +optional
+	Objects int64 `json:"objects,omitempty"`
+	// Accepted are the values that objects lose, as spec.acceptLosses allows.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Accepted []ValueLoss `json:"accepted,omitempty"`
+	// Unproven are old versions that are not served, so that no client sees what their objects have.
+	// +optional
+	// +listType=atomic
+	Unproven []string `json:"unproven,omitempty"`
+}
+
+// ValueLoss is a path at which objects lose values.
+type ValueLoss struct {
+	// Path is as in spec.tls[].issuer; [] is an item of a list, and {} a value of a map.
+	Path string `json:"path"`
+	// Objects is the number of objects with a value there.
+	Objects int64 `json:"objects"`
 }
 
 // Types of conditions.

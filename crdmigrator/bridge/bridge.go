@@ -69,7 +69,8 @@ var (
 type Kind string
 
 const (
-	// Serve adds the target version, served and not stored.
+	// Serve adds the target version, served and not stored. It also serves old versions through which the migration has to try the
+	// objects, to prove that each value is kept.
 	Serve Kind = "Serve"
 	// Store makes the target the storage version.
 	Store Kind = "Store"

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 )
 
 // steps are the steps between the live CRD and the next one, each with a whole spec.
@@ -14,10 +15,8 @@ func (b *Bridge) steps(f Facts) []Step {
 	crd := f.Live.DeepCopy()
 	var all []Step
 	add := func(k Kind) { all = append(all, Step{k, manifest(crd)}) }
-	if !kube.HasVersion(crd, b.Target) {
-		v := *versionOf(f.Next, b.Target).DeepCopy()
-		v.Storage, v.Served = false, true
-		crd.Spec.Versions = append(crd.Spec.Versions, v)
+	added, served := b.addTarget(crd, f.Next), b.serveOld(crd)
+	if added || served {
 		add(Serve)
 	}
 	if kube.StorageVersion(crd) != b.Target {
@@ -43,6 +42,33 @@ func (b *Bridge) steps(f Facts) []Step {
 	})
 	add(Remove)
 	return all
+}
+
+// addTarget adds the target to a CRD that does not have it.
+func (b *Bridge) addTarget(crd, next *apiextensionsv1.CustomResourceDefinition) bool {
+	if kube.HasVersion(crd, b.Target) {
+		return false
+	}
+	v := *versionOf(next, b.Target).DeepCopy()
+	v.Storage, v.Served = false, true
+	crd.Spec.Versions = append(crd.Spec.Versions, v)
+	return true
+}
+
+// serveOld serves the old versions of which the schemas do not show that the target keeps each value: the migration tries each
+// object through them.
+func (b *Bridge) serveOld(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	stored := crd.DeepCopy()
+	for i := range stored.Spec.Versions {
+		stored.Spec.Versions[i].Storage = stored.Spec.Versions[i].Name == b.Target
+	}
+	served := false
+	for _, old := range values.Unproven(stored) {
+		if v := versionOf(crd, old.Name); !v.Served {
+			v.Served, served = true, true
+		}
+	}
+	return served
 }
 
 // manifest is the CRD for a server-side apply of a step. It has no labels, annotations and spec.conversion, so that these stay

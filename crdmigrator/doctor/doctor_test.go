@@ -125,11 +125,11 @@ func TestFor(t *testing.T) {
 		"not looked at": {"what was not read is never good", of(served(), Facts{Unread: []ownerreference.Unread{{Resource: "secrets"}}}), []string{"Unknown"}},
 		"reference, version in spec.versions": {
 			"a run looks for references by itself", of(served(), Facts{References: []Reference{reference(ownerreference.Repair)}}),
-			[]string{"Stale", "✗ OwnerReferenceNotServed → repair them: RunMigration{CRD:widgets.example.com Write: DryRun:false AcceptDenials:false OwnerReferences:}"},
+			[]string{"Stale", "✗ OwnerReferenceNotServed → repair them: RunMigration{CRD:widgets.example.com Write: DryRun:false AcceptDenials:false AcceptLosses: AcceptChanges: OwnerReferences:}"},
 		},
 		"reference, version removed": {
 			"the CRD does not show that it had the version", of(removed(), Facts{References: []Reference{reference(ownerreference.Repair)}}),
-			[]string{"Stale", "✗ OwnerReferenceNotServed → repair them: RunMigration{CRD:widgets.example.com Write: DryRun:false AcceptDenials:false OwnerReferences:All}"},
+			[]string{"Stale", "✗ OwnerReferenceNotServed → repair them: RunMigration{CRD:widgets.example.com Write: DryRun:false AcceptDenials:false AcceptLosses: AcceptChanges: OwnerReferences:All}"},
 		},
 		"reference, owner gone": {
 			"a repair would delete the dependent", of(served(), Facts{References: []Reference{reference(ownerreference.OwnerGone)}}),
@@ -258,7 +258,7 @@ func TestRelease(t *testing.T) {
 	d := For(Facts{Subjects: []Subject{s}, References: []Reference{reference(ownerreference.Repair)}})[0]
 	checkFixes(t, d)
 	got := words(d)
-	want := []string{"Stale", "✗ OwnerReferenceNotServed → before this release, repair them: RunMigration{CRD:widgets.example.com Write: DryRun:false AcceptDenials:false OwnerReferences:All}"}
+	want := []string{"Stale", "✗ OwnerReferenceNotServed → before this release, repair them: RunMigration{CRD:widgets.example.com Write: DryRun:false AcceptDenials:false AcceptLosses: AcceptChanges: OwnerReferences:All}"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

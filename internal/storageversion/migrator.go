@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 	"github.com/godwit-dev/godwit/internal/storageversion/listing"
 	"github.com/godwit-dev/godwit/internal/storageversion/recent"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -32,6 +34,9 @@ type Options struct {
 	// Scan makes Observe read the objects' metadata until it finds stale
 	// managedFields. If there are none, Observe reads every object.
 	Scan bool
+	// OnLoss is called with the values of each object that a rewrite would drop, one call at a time, while Scan or a run tries all
+	// objects. An object may come twice. Its error makes the object one of which nothing is known. Nil for none.
+	OnLoss func(LostValues) error
 	// Preflight makes Observe try the policy's write, so that a plan says what
 	// admission would do with the writes of a run; nil means no preflight. Run of
 	// package preflight sends a dry run for one object of each namespace. A preflight
@@ -129,7 +134,16 @@ type PreflightTarget struct {
 	Client *kube.Client
 	// PageObjects is the size of a page; 0 means walk.DefaultPageObjects.
 	PageObjects int64
-	// DryRun sends a write of one object as a server-side dry run, and returns the whole
-	// object as the write would leave it.
-	DryRun func(context.Context, decision.Write, *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	// DryRun sends a write of one object at a version as a server-side dry run, and returns the
+	// whole object as the write would leave it.
+	DryRun func(ctx context.Context, version string, w decision.Write, o *unstructured.Unstructured) (*unstructured.Unstructured, error)
+}
+
+// LostValues are the values of one object that a rewrite drops or changes.
+type LostValues struct {
+	Namespace string         `json:"namespace,omitempty"`
+	Name      string         `json:"name"`
+	UID       types.UID      `json:"uid"`
+	Version   string         `json:"version"`
+	Values    []values.Value `json:"values"`
 }

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quicklist"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
@@ -63,10 +62,15 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (decision.Facts, err
 		}
 		return f, err
 	}
+	if err := m.observeAnswering(ctx, &f); err != nil {
+		return f, err
+	}
 	if f.Servers, f.ServersUnread, err = m.servers(ctx); err != nil {
 		return f, err
 	}
-	f.ServersRead = f.ServersUnread == ""
+	if f.ServersRead = f.ServersUnread == ""; f.ServersRead && m.options.Preflight != nil { // a user reads the plan, who may have the permission
+		f.Endpoints = m.endpoints(ctx)
+	}
 	m.observeLeases(f) // if a server with a stale lease is back when Run reads the leases, the history gives it the whole settle time
 	others, err := m.otherMigrations(ctx)
 	if err != nil {
@@ -147,9 +151,85 @@ func (m *Migrator) servers(ctx context.Context) (servers []decision.Server, unre
 	return settle.ServersOf(leases, m.client.Clock.Now()), "", nil
 }
 
+// discovery asks the server that answers for the objects of a CRD. It asks for the APIService only if the server has not adopted
+// the storage version.
+func (m *Migrator) discovery(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (d decision.Discovery, err error) {
+	resource := kube.ResourceOf(crd)
+	if d.Found, d.Hash, err = m.client.Discovery(ctx, resource); err != nil || d.Answering(crd) == decision.AnsweredByAdopted {
+		return d, err
+	}
+	if d.Service, err = m.client.ForwardsTo(ctx, resource.GroupVersion()); apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		err = nil
+	}
+	return d, err
+}
+
+// observeAnswering asks the server that answers, if it can.
+func (m *Migrator) observeAnswering(ctx context.Context, f *decision.Facts) error {
+	if f.CRD.DeletionTimestamp != nil || !kube.Serves(f.CRD, kube.StorageVersion(f.CRD)) {
+		return nil
+	}
+	d, err := m.discovery(ctx, f.CRD)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return nil //nolint:nilerr // the run asks again, and needs the answer
+	}
+	f.Discovery = &d
+	return nil
+}
+
+// checkAnswering returns a [decision.NotSettledError] if the server that answers has not adopted the storage version, and a
+// [decision.BlockedError] if it is not the CRD's.
+func (m *Migrator) checkAnswering(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	d, err := m.discovery(ctx, crd)
+	if err != nil {
+		return fmt.Errorf("ask which server answers for the objects of %s: %w", crd.Name, err)
+	}
+	switch d.Answering(crd) {
+	case decision.AnsweredByOther:
+		return &decision.BlockedError{CRD: crd.Name, Blockers: []godwit.Finding{decision.OtherServerAnswers(crd, d.Service)}}
+	case decision.AnsweredByLate:
+		now := m.client.Clock.Now()
+		m.sawLate(crd, now)
+		return &decision.NotSettledError{Until: now.Add(settle.Again), Wait: settle.Again, Late: true}
+	}
+	return nil
+}
+
+// sawLate adds to the history of the CRD that the server which answers has another storage version.
+func (m *Migrator) sawLate(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.historyOf(crd).SawLate(now)
+}
+
+// historyOf returns the history of the leases since the last change of a CRD. The caller holds the lock.
+func (m *Migrator) historyOf(crd *apiextensionsv1.CustomResourceDefinition) *settle.History {
+	history, spec := m.leases[crd.Name], kube.GenerationOf(crd)
+	if history == nil || history.Spec != spec {
+		history = &settle.History{Spec: spec}
+		m.leases[crd.Name] = history
+	}
+	return history
+}
+
+// endpoints counts the addresses of the service kubernetes; 0 if the user may not read them, which shows less and hides nothing.
+func (m *Migrator) endpoints(ctx context.Context) int {
+	n, err := m.client.Endpoints(ctx)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // checkSettled reads the API servers' leases, and returns a [decision.NotSettledError] until the change of
 // the CRD has settled.
 func (m *Migrator) checkSettled(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	if err := m.checkAnswering(ctx, crd); err != nil {
+		return err
+	}
 	servers, _, err := m.servers(ctx)
 	if err != nil {
 		return err
@@ -166,12 +246,7 @@ func (m *Migrator) checkSettled(ctx context.Context, crd *apiextensionsv1.Custom
 func (m *Migrator) observeLeases(f decision.Facts) settle.Settlement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	history, spec := m.leases[f.CRD.Name], kube.GenerationOf(f.CRD)
-	if history == nil || history.Spec != spec {
-		history = &settle.History{Spec: spec}
-		m.leases[f.CRD.Name] = history
-	}
-	return history.Observe(f.CRD, f.Servers, f.Now, m.options.Terms())
+	return m.historyOf(f.CRD).Observe(f.CRD, f.Servers, f.Now, m.options.Terms())
 }
 
 // otherMigrations are the StorageVersionMigrations of a cluster, by resource.
@@ -276,17 +351,29 @@ func (m *Migrator) scanManagedFields(ctx context.Context, crd *apiextensionsv1.C
 	return decision.ManagedFieldsClean, nil
 }
 
-// preflight tries the write, unless another blocker keeps it from being sent.
+// preflight tries the write, unless another blocker keeps it from being sent. A scan tries whether all objects keep their values,
+// and the preflight whether some do.
 func (m *Migrator) preflight(ctx context.Context, f *decision.Facts) error {
-	if m.options.Preflight == nil || !m.canTry(*f) {
+	if !m.canTry(*f) {
 		return nil
 	}
 	var err error
-	if f.Preflight, err = m.options.Preflight(ctx, m.target(*f)); err != nil {
-		return fmt.Errorf("preflight the write %s of %s: %w", m.options.Write.OrDefault(), f.CRD.Name, err)
+	if m.options.Preflight != nil {
+		if f.Preflight, err = m.options.Preflight(ctx, m.target(*f)); err != nil {
+			return fmt.Errorf("preflight the write %s of %s: %w", m.options.Write.OrDefault(), f.CRD.Name, err)
+		}
+		f.RoundTrips = f.Preflight.RoundTrips
 	}
-	return nil
+	few := f.Objects != nil && *f.Objects <= countedLosses
+	if m.options.Scan || f.RoundTrips.Loses() && few {
+		f.RoundTrips, err = m.RoundTrips(ctx, f.CRD, false, nil)
+	}
+	return err
 }
+
+// countedLosses are so few objects that a user waits a few seconds for a plan to try all of them, once it is known that some
+// lose values.
+const countedLosses = 1000
 
 // canTry reports whether the write can be sent. A dry run needs the permissions of the write
 // itself.
@@ -299,45 +386,4 @@ func (m *Migrator) canTry(f decision.Facts) bool {
 		return false
 	}
 	return m.options.Write.OrDefault().Subresource() == "" || kube.HasStatus(f.CRD)
-}
-
-// Target returns what a [Preflight] needs to try writes of the objects of one CRD.
-func (m *Migrator) Target(ctx context.Context, crd string) (PreflightTarget, error) {
-	c, err := m.client.CRD(ctx, crd)
-	if err != nil {
-		return PreflightTarget{}, crdReadError(crd, err)
-	}
-	return m.target(decision.Facts{CRD: c}), nil
-}
-
-func (m *Migrator) target(f decision.Facts) PreflightTarget {
-	t := PreflightTarget{Facts: f, Policy: m.options.Policy, Client: m.client.Client, PageObjects: m.options.PageObjects}
-	t.Policy.Write = t.Policy.Write.OrDefault()
-	t.DryRun = func(ctx context.Context, w decision.Write, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		r := kube.ResourceOf(f.CRD)
-		if w == decision.WriteUpdate {
-			body, err := o.MarshalJSON()
-			if err != nil {
-				return nil, err
-			}
-			return dryRun(ctx, m.client.PutRequest(r, o, body))
-		}
-		p, err := patchOf(w, r.GroupVersion().WithKind(f.CRD.Spec.Names.Kind), o)
-		if err != nil {
-			return nil, err
-		}
-		return dryRun(ctx, m.client.PatchRequest(r, o, p))
-	}
-	return t
-}
-
-// dryRun sends a write as a server-side dry run, and returns the object as the write would leave it.
-func dryRun(ctx context.Context, req *rest.Request) (*unstructured.Unstructured, error) {
-	text, err := kube.Body(kube.Do(ctx, req.SetHeader("Accept", runtime.ContentTypeJSON).
-		Param("fieldValidation", metav1.FieldValidationIgnore).
-		Param("dryRun", metav1.DryRunAll)))
-	if err != nil {
-		return nil, err
-	}
-	return kube.Decode(text)
 }

@@ -12,11 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
 	"github.com/godwit-dev/godwit/internal/storageversion/listing"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -63,7 +65,7 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 	var err error
 	r.progress.begin()
 	pages := walk.ListOptions{PageObjects: r.options.PageObjects, Attempts: r.options.Attempts, Retry: r.retry}
-	r.storage, err = walk.Run(ctx, r.source.list.Objects(ctx, r.epoch().gvr, pages), r.rewriter.visit, walk.Options{
+	r.storage, err = walk.Run(ctx, r.settledPages(ctx, r.source.list.Objects(ctx, r.epoch().gvr, pages)), r.rewriter.visit, walk.Options{
 		Limiter:  r.options.Limiter,
 		Attempts: r.options.Attempts,
 		Retry:    r.retry,
@@ -81,11 +83,41 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 	var list *listing.Error
 	switch {
 	case errors.As(err, &list) && ctx.Err() == nil:
-		return fmt.Errorf("migrate %s: %w", r.name, r.unlisted(list))
+		return fmt.Errorf("migrate %s: %w", r.name, r.unlisted(r.epoch().crd, list))
 	case err != nil:
 		return fmt.Errorf("migrate %s: %w", r.name, err)
 	}
 	return nil
+}
+
+// settle returns a [decision.NotSettledError] until the servers have settled. A checkpoint is evidence that they have, unless
+// the CRD has changed since: a server with an earlier schema would prune what users write to the fields of the next one.
+func (r *run) settle(ctx context.Context) error {
+	if p := r.evidence.Checkpoint().Proof; r.evidence.Since() != "" && p != nil && p.Generation == r.epoch().key.Generation {
+		return nil
+	}
+	return request.Retry(ctx, func(ctx context.Context) error { return r.checkSettled(ctx, r.epoch().crd) })
+}
+
+// settledPages are the pages of a list. A run that only cleans managedFields settles at the first page with an object to clean: most
+// of these runs find none, and need not wait.
+func (r *run) settledPages(ctx context.Context, pages walk.Source[*metav1.PartialObjectMetadata]) walk.Source[*metav1.PartialObjectMetadata] {
+	if !r.evidence.IsStored() || r.options.DryRun {
+		return pages
+	}
+	stale := func(o *metav1.PartialObjectMetadata) bool { return r.epoch().cleaner.Stale(o.ManagedFields) }
+	return func(yield func(walk.Page[*metav1.PartialObjectMetadata], error) bool) {
+		settled := false
+		for page, err := range pages {
+			if err == nil && !settled && slices.ContainsFunc(page.Items, stale) {
+				err = r.settle(ctx)
+				settled = err == nil
+			}
+			if !yield(page, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // retry is the retry of the package, and reports the answer for which the run waits.
@@ -95,14 +127,6 @@ func (r *run) retry(err error) (time.Duration, bool) {
 		r.progress.report(func(now *decision.Report) { now.Waiting = quote.Line(apierror.Message(err)) })
 	}
 	return wait, again
-}
-
-// unlisted classifies the answer to a list.
-func (r *run) unlisted(err error) *decision.UnlistedError {
-	crd := r.epoch().crd
-	e := decision.Unlisted(crd, err)
-	e.Starting = e.ServedSoon(crd, r.client.Clock.Now())
-	return e
 }
 
 // beforePage checks that the list and the CRD are still those of the evidence, and saves
@@ -132,15 +156,15 @@ func (r *run) checkCoverage(ctx context.Context, w walk.Report) error {
 		return nil
 	}
 	c.ResourceVersion, c.Promised, c.Counted = w.ResourceVersion, w.Remaining, w.Remaining
-	if !r.source.borrowed {
-		return nil // the list is the API server's own
-	}
 	err := request.Retry(ctx, func(ctx context.Context) (err error) {
 		c.Counted, err = r.client.CountAt(ctx, r.epoch().gvr, w.ResourceVersion)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("count %s: %w", r.epoch().gvr.GroupResource(), err)
+	}
+	if c.Counted == kube.UnknownCount && !r.source.borrowed {
+		c.Counted = c.Promised
 	}
 	if c.Begun() == listing.Refuted {
 		return r.incomplete(c.Promised, r.source.borrowed)
@@ -232,7 +256,7 @@ func (r *run) recheck(ctx context.Context) error {
 		}
 	}
 	if m.Generation == now.key.Generation {
-		return nil
+		return r.recheckAnswering(ctx)
 	}
 	crd, err := r.client.CRD(ctx, r.name)
 	if err != nil {
@@ -242,9 +266,32 @@ func (r *run) recheck(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !values.KeepAlike(now.crd, crd) {
+		r.evidence.Resume(resumed)
+		return fmt.Errorf("%w: a schema or the conversion of %s changed at generation %d; writes wait until each API server uses it", decision.ErrChanged, r.name, crd.Generation)
+	}
+	if resumed.Proof != nil {
+		proof := *resumed.Proof
+		proof.Generation, resumed.Proof = crd.Generation, &proof
+	}
 	r.setCRD(crd)
 	r.evidence.Resume(resumed)
-	return nil
+	return r.recheckAnswering(ctx)
+}
+
+// recheckAnswering checks that the server which answers has the storage version. If it does not, then writes since the last check
+// may have been at the old version: the evidence proves nothing any more.
+func (r *run) recheckAnswering(ctx context.Context) error {
+	if r.evidence.IsStored() {
+		return nil
+	}
+	err := r.checkAnswering(ctx, r.epoch().crd)
+	if late := (*decision.NotSettledError)(nil); !errors.As(err, &late) {
+		return err
+	}
+	r.evidence.Void()
+	r.options.Recent.Forget(r.epoch().key.UID)
+	return fmt.Errorf("%w: %w", decision.ErrChanged, err)
 }
 
 // source is the list that a pass visits, and how many objects it has shown.
@@ -263,7 +310,7 @@ func (r *run) latest(ctx context.Context) (resourceVersion string, err error) {
 		return err
 	})
 	if list := (*listing.Error)(nil); errors.As(err, &list) && ctx.Err() == nil {
-		err = r.unlisted(list)
+		err = r.unlisted(r.epoch().crd, list)
 	}
 	return resourceVersion, err
 }

@@ -3,9 +3,7 @@ package storageversion
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
 )
@@ -14,10 +12,12 @@ import (
 // the object had no managedFields at all.
 const applyManager = "crdmigrator"
 
-// patchOf is the patch of an object for a write, which must not be [decision.WriteUpdate].
+// patchOf is the patch of an object for a write, which must not be [decision.WriteUpdate]. It fails once the object has another
+// resourceVersion: what another client has written since the list, through an API server with a newer schema, may have fields that
+// the server of the patch does not know yet, and would prune.
 func patchOf(w decision.Write, kind schema.GroupVersionKind, o metav1.Object) (request.Patch, error) {
 	if w != decision.WriteApply && w != decision.WriteStatusApply {
-		return request.Patch{Kind: types.MergePatchType, Body: []byte("{}"), Subresource: w.Subresource(), Manager: kube.FieldManager}, nil
+		return request.EmptyPatch(o, w.Subresource())
 	}
 	p, err := request.EmptyApply(kind, o)
 	p.Subresource, p.Manager = w.Subresource(), applyManager

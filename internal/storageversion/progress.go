@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 // progress reports to the caller of Run how far the pass is, one call at a time.
@@ -23,6 +24,11 @@ func (p *progress) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.Storage.Remaining = -1
+}
+
+// tried reports how many objects were tried before the first write.
+func (p *progress) tried(w walk.Report) {
+	p.report(func(now *decision.Report) { now.RoundTrips, now.Storage.Remaining, now.Waiting = w, -1, "" })
 }
 
 func (p *progress) report(update func(*decision.Report)) {

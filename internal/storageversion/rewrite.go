@@ -2,6 +2,7 @@ package storageversion
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -136,16 +137,11 @@ func (r *rewriter) update(ctx context.Context, o *metav1.PartialObjectMetadata) 
 	return r.client.UpdateObject(ctx, e.gvr, o, false)
 }
 
-// conflict decides what a 409 means. An empty patch, which carries no resourceVersion, is
-// tried again. After an update, this pass leaves the object alone, as users of an update
-// expect. After an apply, another client wrote the object. If the resourceVersion of the live
-// object proves that this was a write at the storage version, the object needs no other write.
-// The listed resourceVersion proves nothing, because it is of before the conflict.
+// conflict decides what a 409 means: another client wrote the object since it was listed. If the resourceVersion of the live object
+// proves that this was a write at the storage version, the object needs no other write. The listed resourceVersion proves nothing,
+// because it is of before the conflict. After an update, this pass leaves the object alone, as users of an update expect.
 func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata, w decision.Write, err error) (godwit.Outcome, error) {
-	switch w {
-	case decision.WritePatch, decision.WriteStatusPatch:
-		return godwit.Failed, err // retried
-	case decision.WriteUpdate:
+	if w == decision.WriteUpdate && !errors.Is(err, request.ErrWritten) {
 		return godwit.Deferred, err
 	}
 	live, findErr := r.client.Find(ctx, r.epoch.Load().gvr, o)
@@ -158,9 +154,9 @@ func (r *rewriter) conflict(ctx context.Context, o *metav1.PartialObjectMetadata
 	if fresh, err := r.baseline.Load().Fresh(live.ResourceVersion); err != nil || fresh {
 		return godwit.Skipped, err
 	}
-	if w != r.options.Write.OrDefault() {
+	if policy := r.options.Write.OrDefault(); w != policy || policy == decision.WritePatch || policy == decision.WriteStatusPatch {
 		o.ResourceVersion, o.ManagedFields = live.ResourceVersion, live.ManagedFields
-		return godwit.Failed, err // retried, as a patch would be
+		return godwit.Failed, err // retried
 	}
 	return godwit.Deferred, err
 }

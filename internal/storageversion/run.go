@@ -4,11 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quicklist"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/request"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 )
 
 // Run carries a plan out: settle, rewrite, trim. It returns a true report in
@@ -46,6 +53,9 @@ func (r *run) run(ctx context.Context, p decision.Plan) error {
 		return err
 	}
 	if r.options.DryRun {
+		if err := r.proveValues(ctx, false); err != nil {
+			return err
+		}
 		return r.pass(ctx, nil)
 	}
 	if kube.Trimmed(r.epoch().crd) || r.options.Skips(decision.StorageVersionMigrationPhase) {
@@ -53,6 +63,9 @@ func (r *run) run(ctx context.Context, p decision.Plan) error {
 		return r.cleanFields(ctx)
 	}
 	if err := r.settle(ctx); err != nil {
+		return err
+	}
+	if err := r.proveValues(ctx, true); err != nil {
 		return err
 	}
 	if err := r.passes(ctx); err != nil {
@@ -90,8 +103,9 @@ func (r *run) begin(ctx context.Context, p decision.Plan) error {
 	if crd.UID != p.UID || crd.Generation != p.Generation {
 		return fmt.Errorf("%w: %s is not what was planned for", decision.ErrChanged, r.name)
 	}
-	if kube.Trimmed(crd) && !p.Trimmed {
-		return fmt.Errorf("%w: another client has trimmed status.storedVersions of %s", decision.ErrChanged, r.name)
+	if !slices.Equal(crd.Status.StoredVersions, p.StoredVersions) || kube.Trimmed(crd) != p.Trimmed {
+		return fmt.Errorf("%w: another client has changed status.storedVersions of %s from %s to %s", decision.ErrChanged, r.name,
+			strings.Join(p.StoredVersions, ", "), strings.Join(crd.Status.StoredVersions, ", "))
 	}
 	r.setCRD(crd)
 	return r.evidence.Load(ctx, crd, r.options.Terms())
@@ -115,13 +129,38 @@ func (r *run) cleanFields(ctx context.Context) error {
 	return r.evidence.Remove(ctx)
 }
 
-// settle returns a [decision.NotSettledError] until the servers have settled. A checkpoint is evidence
-// that they have.
-func (r *run) settle(ctx context.Context) error {
-	if r.evidence.Since() != "" {
+// proveValues proves that the rewrite keeps each value of the objects, before the first write. It returns a
+// [decision.BlockedError] if it does not, unless the user gives the values up. It sends no request if the schemas prove it.
+func (r *run) proveValues(ctx context.Context, settled bool) error {
+	crd, accepted := r.epoch().crd, r.options.AcceptLosses
+	if kube.Trimmed(crd) || r.options.InRescue || r.options.Skips(decision.StorageVersionMigrationPhase) || r.evidence.Since() != "" && r.evidence.Proven(crd.Generation, accepted) {
 		return nil
 	}
-	return request.Retry(ctx, func(ctx context.Context) error { return r.checkSettled(ctx, r.epoch().crd) })
+	f := decision.Facts{CRD: crd}
+	if len(values.Unproven(crd)) > 0 {
+		var err error
+		if f.Objects, err = r.countNow(ctx, crd); err == nil { // anew: a server that was late may have stored objects since the plan
+			f.RoundTrips, err = r.RoundTrips(ctx, crd, settled, r.progress.tried)
+		}
+		if err != nil && (ctx.Err() != nil || !values.Covers(accepted, values.EveryPath)) {
+			return err
+		}
+	}
+	if blockers := decision.CheckValues(f, r.options.Policy); len(blockers) > 0 {
+		return &decision.BlockedError{CRD: r.name, Blockers: blockers}
+	}
+	r.evidence.Prove(decision.ProofOf(f))
+	return nil
+}
+
+// countNow counts the objects. An answer that says why they can't be listed is a [decision.UnlistedError].
+func (r *run) countNow(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (*int64, error) {
+	n, err := r.count(ctx, crd)
+	var answered apierrors.APIStatus
+	if ctx.Err() == nil && (errors.As(err, &answered) || errors.Is(err, quicklist.ErrOver)) {
+		return nil, r.unlisted(crd, err)
+	}
+	return n, err
 }
 
 // passes visits the candidates, if there are any, and then every object. Only the second pass
@@ -150,11 +189,21 @@ func (r *run) saveLast(ctx context.Context, why error) {
 	}
 }
 
-// recheckBeforeTrim asks once more whether the CRD is in scope: much time may have passed since
-// the last page.
+// recheckBeforeTrim asks once more whether the CRD is in scope and which server answers: much time may have passed since the last
+// page. If no object had to be rewritten, a server that writes the old version may have answered, so that it asks several times:
+// a load balancer may choose another server for each request.
 func (r *run) recheckBeforeTrim(ctx context.Context) error {
-	if r.options.BeforePage == nil {
-		return nil
+	asks := 1
+	if r.storage.Counts.Migrated == 0 && r.storage.Counts.Unchanged > 0 {
+		asks = unchangedAsks
 	}
-	return request.Retry(ctx, r.recheck)
+	for range asks {
+		if err := request.Retry(ctx, r.recheck); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// unchangedAsks finds one late server of three with a probability of 98 %.
+const unchangedAsks = 10

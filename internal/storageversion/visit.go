@@ -131,8 +131,10 @@ func (r *rewriter) cleanup(ctx context.Context, cleaner *managedfields.Cleaner, 
 		case attempt == cleanupConflicts:
 			return o, godwit.Deferred, fmt.Errorf("clean managedFields, %d conflicts: %w", attempt, err)
 		}
-		current, err := r.client.Find(ctx, r.epoch.Load().gvr, o)
+		current, err := r.readAfterConflict(ctx, o)
 		switch {
+		case errors.Is(err, decision.ErrChanged):
+			return o, godwit.Deferred, err
 		case err != nil:
 			return o, r.cleanupOutcome(ctx, err), fmt.Errorf("clean managedFields, read the object again after a conflict: %w", err)
 		case current == nil:
@@ -140,6 +142,21 @@ func (r *rewriter) cleanup(ctx context.Context, cleaner *managedfields.Cleaner, 
 		}
 		o = current
 	}
+}
+
+// readAfterConflict reads an object that another client has written. Then it checks that the CRD has not changed: the client may
+// have written a new field that the API server of the cleanup does not know yet, and would prune.
+func (r *rewriter) readAfterConflict(ctx context.Context, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	e := r.epoch.Load()
+	current, err := r.client.Find(ctx, e.gvr, o)
+	if err != nil || current == nil || e.crd == nil {
+		return current, err
+	}
+	crd, err := r.client.CRDMetadata(ctx, e.crd.Name)
+	if err == nil && crd.Generation != e.key.Generation {
+		err = fmt.Errorf("%w: %s has generation %d instead of %d", decision.ErrChanged, e.crd.Name, crd.Generation, e.key.Generation)
+	}
+	return current, err
 }
 
 // stopCleanups ends the cleanups of this run, since the permission is missing for good.

@@ -58,7 +58,7 @@ var upgrades = map[string]upgrade{
 		nextFiles: []string{"config/crd/bases/cluster.x-k8s.io_clusters.yaml", "config/crd/bases/cluster.x-k8s.io_machines.yaml"},
 		stored:    "v1alpha4", converted: true,
 		objects: []string{"{apiVersion: cluster.x-k8s.io/v1alpha4, kind: Cluster, metadata: {name: edge, namespace: default}, spec: {paused: true}}"},
-		steps:   "Migrate, Remove, with objects stored at v1beta1",
+		steps:   "Serve, Migrate, Unserve, Remove, with objects stored at v1beta1",
 	},
 	"ToolHive": {
 		live: "github.com/stacklok/toolhive@v0.47.0", next: "github.com/stacklok/toolhive@v0.47.0",

@@ -202,7 +202,7 @@ func TestConversionWebhookThatIsDown(t *testing.T) {
 			other.flip()
 			user, config := w.user(w.migrationPermissions()...)
 			w.grant(config, user, other.migrationPermissions()...)
-			m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, Attempts: 3, PageObjects: 20})
+			m := newMigrator(t, config, storageversion.Options{Policy: decision.Policy{Settle: -1, AcceptLosses: []string{"."}}, Attempts: 3, PageObjects: 20})
 			values, fields := w.values(), w.fields()
 			c.down()
 			if tc.cold {
@@ -345,7 +345,7 @@ func TestManagedFieldsOutliveTheConverter(t *testing.T) {
 			fields := w.fields()
 			c.down()
 			_, config := w.user(w.permissionsOf(write)...)
-			m := newMigrator(t, config, storageversion.Options{Attempts: 2, Policy: decision.Policy{Settle: -1, Write: write}})
+			m := newMigrator(t, config, storageversion.Options{Attempts: 2, Policy: decision.Policy{Settle: -1, Write: write, AcceptLosses: []string{"."}}})
 			report, err := w.migrate(t.Context(), m, nil)
 			want := godwit.Counts{Failed: 10}
 			switch {

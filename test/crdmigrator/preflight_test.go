@@ -234,27 +234,26 @@ func TestPlanReportsMutations(t *testing.T) {
 	})
 
 	plan := w.mustPlan(w.config, withPreflight(decision.Policy{}))
-	if plan.State != decision.Ready || len(plan.Warnings) != 1 {
-		t.Fatalf("plan: %s, warnings %+v, want Ready and one warning", plan.State, plan.Warnings)
-	}
-	warning := plan.Warnings[0]
-	if warning.Reason != decision.ReasonAdmissionMutates {
-		t.Errorf("warning %+v, want %s", warning, decision.ReasonAdmissionMutates)
-	}
-	mustSay(t, warning.Message, "metadata.annotations, spec.color on default/w-0000 (1 of 1 object tried)",
+	mustBeBlocked(t, plan, decision.ReasonAdmissionMutates, 1)
+	blocker := plan.Blockers[0]
+	mustSay(t, blocker.Message, "metadata.annotations, spec.color on default/w-0000 (1 of 1 object tried)",
 		"by webhook "+webhook+" of MutatingWebhookConfiguration painters-of-"+w.group)
-	mustSay(t, kubetest.Words(warning.Fix), "tried and passes: RunMigration{CRD:"+w.name+" Write:StatusPatch",
+	mustSay(t, kubetest.Words(blocker.Fix), "tried and passes: RunMigration{CRD:"+w.name+" Write:StatusPatch",
 		"Edit{Object:{Resource:mutatingwebhookconfiguration Namespace: Name:painters-of-"+w.group)
 	w.mustHaveBeenWritten("a preflight writes nothing", 3, 1)
 
 	// The plan of a user who may neither list webhooks nor write the status.
 	_, config := w.user(w.migrationPermissions()...)
 	plan = w.mustPlan(config, withPreflight(decision.Policy{}))
-	if len(plan.Warnings) != 1 {
-		t.Fatalf("warnings %+v, want one", plan.Warnings)
+	mustBeBlocked(t, plan, decision.ReasonAdmissionMutates, 1)
+	mustSay(t, plan.Blockers[0].Message, "spec.color", "the origin is unknown: ", "mutatingwebhookconfigurations")
+	mustSay(t, plan.Blockers[0].Fix.String(), "with the permission to patch widgets."+w.group+"/status")
+
+	// A user who accepts the change.
+	plan = w.mustPlan(w.config, withPreflight(decision.Policy{AcceptChanges: []string{"spec.color", "metadata.annotations"}}))
+	if plan.State != decision.Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != decision.ReasonAdmissionMutates {
+		t.Errorf("accepted: %s, warnings %+v, want Ready with one warning", plan.State, plan.Warnings)
 	}
-	mustSay(t, plan.Warnings[0].Message, "spec.color", "the origin is unknown: ", "mutatingwebhookconfigurations")
-	mustSay(t, plan.Warnings[0].Fix.String(), "with the permission to patch widgets."+w.group+"/status")
 
 	past := withPreflight(decision.Policy{Write: decision.WriteStatusPatch})
 	if plan = w.mustPlan(w.config, past); plan.State != decision.Ready || len(plan.Warnings) > 0 {
@@ -282,13 +281,13 @@ func TestPreflightTriesTheConfiguredWrite(t *testing.T) {
 			w.awaitStoring("v2")
 			_, config := w.user(w.permissionsOf(write)...)
 			config, wire := tap(config)
-			plan := w.mustPlan(config, withPreflight(decision.Policy{Write: write}))
+			plan := w.mustPlan(config, withPreflight(decision.Policy{Write: write, AcceptLosses: []string{"spec.of"}}))
 			want := &decision.PreflightSummary{Write: write, Tried: 1, Accepted: 1, AllSeen: true}
 			if diff := cmp.Diff(want, plan.Preflight); diff != "" || plan.State != decision.Ready {
 				t.Errorf("%s, preflight (-want +got):\n%s\n%+v", plan.State, diff, plan.Warnings)
 			}
-			if n := wire.writesTo(w.group); n != 1 {
-				t.Errorf("%d dry runs, want 1", n)
+			if n := wire.writesTo(w.group); n != 1+1+2 {
+				t.Errorf("%d dry runs, want that of the write, one through v1, which loses spec.of, and then one of both objects", n)
 			}
 			w.mustHaveBeenWritten("a preflight writes nothing", 2, 1)
 		})

@@ -44,8 +44,9 @@ func watches(requests []string) []string {
 	return selected(requests, func(_, uri string) bool { return strings.Contains(uri, "watch=true") })
 }
 
+// passes are the first pages of passes over all objects.
 func passes(requests []string) []string {
-	return selected(requests, func(_, uri string) bool { return strings.Contains(uri, "limit=500") })
+	return selected(requests, func(_, uri string) bool { return strings.Contains(uri+"&", "limit=50&") })
 }
 
 // TestUseCache_FalseStartsNoInformer: an informer keeps every object in memory.
@@ -60,7 +61,7 @@ func TestUseCache_FalseStartsNoInformer(t *testing.T) {
 	w.mustLeave("after the migration", cleaned(5))
 	reads := w.readsIn(c.sent())
 	if len(passes(reads)) == 0 {
-		t.Errorf("reads %q, want a list in pages of 500", reads)
+		t.Errorf("reads %q, want a list in pages", reads)
 	}
 	for _, read := range reads {
 		uri, err := url.Parse(strings.TrimPrefix(read, "GET "))
@@ -68,7 +69,7 @@ func TestUseCache_FalseStartsNoInformer(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A list of one object has the number of all.
-		if limit := uri.Query().Get("limit"); uri.Query().Has("watch") || limit != "500" && limit != "1" {
+		if limit := uri.Query().Get("limit"); uri.Query().Has("watch") || limit != "50" && limit != "1" {
 			t.Errorf("%q is no list in pages", read)
 		}
 	}

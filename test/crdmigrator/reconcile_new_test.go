@@ -59,7 +59,9 @@ func TestNewCRDIsNoErrorOfARunningOperator(t *testing.T) {
 	}
 	await(t, "a list of the objects of each CRD", func() bool {
 		listed := map[string]bool{}
-		for _, r := range o.requests.matching(func(r string) bool { return strings.HasPrefix(r, http.MethodGet) && strings.Contains(r, "limit=100") }) {
+		for _, r := range o.requests.matching(func(r string) bool {
+			return strings.HasPrefix(r, http.MethodGet) && strings.Contains(r+"&", "limit=50&")
+		}) {
 			path, _, _ := strings.Cut(r, "?")
 			listed[path] = true
 		}

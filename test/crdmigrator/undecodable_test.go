@@ -29,21 +29,21 @@ func TestUndecodableObject(t *testing.T) {
 		"mid-run": {
 			reason: "the list succeeded before, and one write fails",
 			run: func(w *widgets, m *storageversion.Migrator, spoil func()) (decision.Report, error) {
-				run := w.pauseAfter(w.t.Context(), m, 30)
+				run := w.pauseAfter(w.t.Context(), m, 10)
 				spoil()
 				return run.resume()
 			},
-			counts: godwit.Counts{Migrated: 99, Failed: 1},
+			counts: godwit.Counts{Migrated: 49, Failed: 1},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)
-			w.fill("v1", 100)
+			w.fill("v1", 50) // one page
 			w.flip()
 			_, config := w.user(w.migrationPermissions()...)
-			key := w.key("w-0095")
+			key := w.key("w-0045")
 			readable := w.values()[key]
 
 			m := newMigrator(t, config, storageversion.Options{Policy: quickSettle, Attempts: 2})
@@ -52,7 +52,7 @@ func TestUndecodableObject(t *testing.T) {
 				t.Errorf("%s: %+v, trimmed %v, want %+v and not trimmed", tc.reason, report.Storage, report.Trimmed, tc.counts)
 			}
 			why := messages(report, err)
-			if len(why) != 1 || !strings.Contains(why[0], "w-0095") || !strings.Contains(why[0], "not decodable") {
+			if len(why) != 1 || !strings.Contains(why[0], "w-0045") || !strings.Contains(why[0], "not decodable") {
 				t.Errorf("messages = %q, want one with the object and the cause", why)
 			}
 			if after := w.values()[key]; after != garbage {
@@ -65,7 +65,7 @@ func TestUndecodableObject(t *testing.T) {
 			w.put(key, readable)
 			w.annotate(nil)
 			// With all attempts, because the server notices the change after a while.
-			w.mustBeMigrated(w.mustMigrate(newMigrator(t, config, storageversion.Options{Policy: quickSettle})), 100)
+			w.mustBeMigrated(w.mustMigrate(newMigrator(t, config, storageversion.Options{Policy: quickSettle})), 50)
 		})
 	}
 }

@@ -47,7 +47,7 @@ var ordered = []string{
 	"externalname/fieldmigration", "externalname/fleet",
 	"cmd/hub", "cmd/hub/agent", "cmd/hub/cluster", "cmd/hub/manager", "cmd/hub/message", "cmd/hub/preflight", "cmd/hub/source", "cmd/hub/target",
 	"internal/kube",
-	"internal/storageversion", "internal/storageversion/decision", "internal/storageversion/ownerreference", "internal/storageversion/preflight", "internal/storageversion/resource",
+	"internal/storageversion", "internal/storageversion/decision", "internal/storageversion/values", "internal/storageversion/ownerreference", "internal/storageversion/preflight", "internal/storageversion/resource",
 	"revision", "revision/decision", "revision/kubevirt",
 	"test/controlplane", "test/docs/recording",
 	"test/hub/ocm",

@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -21,6 +22,8 @@ type planOptions struct {
 	Selection
 	scan      bool
 	preflight bool
+	save      string // the file for values that a run would drop
+	saved     *savedValues
 	write     frame.WriteFlag
 	output    frame.Output
 }
@@ -33,8 +36,9 @@ func planCommand(a *frame.App) *cobra.Command {
 		Long: "Show for each CRD, by default for all CRDs, whether objects may still be stored at an old\n" +
 			"version, how many objects there are, and what blocks a run, with its remedy.\n\n" +
 			"The command changes nothing. It reads, and it sends the write of a run as a dry run: for one\n" +
-			"object of each namespace, for at most 20 objects and at most 20 s. A denied write blocks a\n" +
-			"run. An object that admission changes is a warning, marked with !.\n\n" +
+			"object of each namespace, for at most 20 objects and at most 20 s. A denied write, or an\n" +
+			"object that admission changes, blocks a run. So do values that the run would drop: the plan writes\n" +
+			"the same objects through their old versions as a dry run, and all objects with --scan.\n\n" +
 			"Clean CRDs are only counted, unless you name them or use -o wide. Missing permissions are\n" +
 			"shown once for all CRDs, with the command that grants them.\n\n" +
 			"States: Clean (nothing to do), Ready (a run migrates objects), Blocked (a run is refused),\n" +
@@ -46,25 +50,51 @@ func planCommand(a *frame.App) *cobra.Command {
 			"  # Plan one CRD, for a script\n" +
 			"  " + a.Program + " crd plan httproutes.gateway.networking.k8s.io -o json\n\n" +
 			"  # Plan all CRDs of one project\n" +
-			"  " + a.Program + " crd plan -l app.kubernetes.io/part-of=example",
+			"  " + a.Program + " crd plan -l app.kubernetes.io/part-of=example\n\n" +
+			"  # Save the values that a run would drop, to put them back under another name\n" +
+			"  " + a.Program + " crd plan widgets.example.com --save-values=values.jsonl",
 		ValidArgsFunction: CompleteNames(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.Parse(c, args, true); err != nil {
 				return err
 			}
-			return o.run(c.Context())
+			if o.save == "" {
+				return o.run(c.Context())
+			}
+			return o.runAndSave(c.Context())
 		},
 	}
 	o.AddTo(c)
-	c.Flags().BoolVar(&o.scan, "scan", false, "read the metadata of all objects, and report managedFields that name versions which are not served")
+	c.Flags().BoolVar(&o.scan, "scan", false, "read all objects: report managedFields that name versions which are not served, and each value that a run would drop")
 	c.Flags().BoolVar(&o.preflight, "preflight", true, "send the write of one object of each namespace as a dry run")
+	c.Flags().StringVar(&o.save, "save-values", "", "new `FILE` for the values that a run would drop, a line of JSON for each object; tries all objects, as --scan does; for one CRD")
+	_ = c.MarkFlagFilename("save-values")
 	o.write.AddTo(c)
 	o.output.AddTo(c, crdreport.PlanList(nil))
 	return c
 }
 
+// runAndSave plans one CRD, and saves the values that a run would drop.
+func (o *planOptions) runAndSave(ctx context.Context) (err error) {
+	if len(o.Names) != 1 {
+		return frame.Usagef("--save-values is for one CRD: name the CRD")
+	}
+	if o.saved, err = saveValues(o.save); err != nil {
+		return err
+	}
+	o.scan = true
+	err = o.run(ctx)
+	if !frame.Complete(err) {
+		return o.saved.close(o.Console, err)
+	}
+	return cmp.Or(o.saved.close(o.Console, nil), err)
+}
+
 func (o *planOptions) migratorOptions() storageversion.Options {
 	options := storageversion.Options{Policy: decision.Policy{Write: o.write.Write()}, Scan: o.scan}
+	if o.saved != nil {
+		options.OnLoss = o.saved.add
+	}
 	if o.preflight {
 		options.Preflight = preflight.Run
 	}

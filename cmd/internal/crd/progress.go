@@ -17,7 +17,7 @@ type pace interface{ WaitsForBytes() time.Duration }
 
 // endText returns the last line for a CRD.
 func endText(r crdreport.Run, dryRun bool) string {
-	if dryRun {
+	if dryRun && r.Result != crdreport.Blocked {
 		return fmt.Sprintf("%s: dry run, nothing was written: %s accepted, %s refused", r.Name,
 			render.Count(r.Objects.Skipped, "object", "objects"), render.Number(r.Objects.Failed))
 	}
@@ -54,7 +54,7 @@ func (v *view) update(r decision.Report, now time.Time) {
 	defer v.mu.Unlock()
 	v.unsettled, v.report = nil, r
 	counts := r.Storage.Counts
-	if v.first.IsZero() && (!v.plan.Resumes || counts.Total() > counts.Skipped) {
+	if v.first.IsZero() && counts.Total() > 0 && (!v.plan.Resumes || counts.Total() > counts.Skipped) {
 		v.first, v.before = now, counts.Total()-1
 	}
 }
@@ -74,13 +74,19 @@ func (v *view) counts() (done, total int64) {
 
 func (v *view) total() (done, total int64) {
 	done = v.report.Storage.Counts.Total()
-	if v.plan.Objects != nil {
-		total = *v.plan.Objects
-	}
+	total = v.planned()
 	if done > 0 && v.report.Storage.Remaining >= 0 { // neither number has the objects in flight
 		total = max(total, done+v.report.Storage.Remaining)
 	}
 	return done, total
+}
+
+// planned is the number of objects in the plan; 0 if it is unknown.
+func (v *view) planned() int64 {
+	if v.plan.Objects == nil {
+		return 0
+	}
+	return *v.plan.Objects
 }
 
 // text returns the progress in a few words.
@@ -89,6 +95,9 @@ func (v *view) text(now time.Time) string {
 	defer v.mu.Unlock()
 	if v.unsettled != nil {
 		return waitingText(v.unsettled, now.Sub(v.seen))
+	}
+	if tried := v.report.RoundTrips; v.report.Storage.Counts.Total() == 0 && tried.Counts.Total() > 0 {
+		return render.Number(tried.Counts.Total()) + " of " + render.Number(max(tried.Counts.Total(), v.planned())) + " objects tried through their old versions, to prove that each value is kept"
 	}
 	done, total := v.total()
 	text := render.Number(done) + " objects"
@@ -129,6 +138,8 @@ func speedText(done, left int64, first, now time.Time, p pace) []string {
 // waitingText returns a short reason to wait, for the bar. waitingSentence returns the whole reason.
 func waitingText(e *decision.NotSettledError, since time.Duration) string {
 	switch {
+	case e.Late:
+		return "waiting for the API server that answers to adopt the storage version"
 	case len(e.Stale) > 0:
 		return "waiting for an API server with a stale lease"
 	case len(e.Servers) > 0:
@@ -148,7 +159,7 @@ func waitingSentence(e *decision.NotSettledError) string {
 
 // waitingKind returns a key of the reason to wait. The board prints each reason once.
 func waitingKind(e *decision.NotSettledError) string {
-	return fmt.Sprint(e.Servers == nil, names(e.Servers), names(e.Stale))
+	return fmt.Sprint(e.Late, e.Servers == nil, names(e.Servers), names(e.Stale))
 }
 
 func names(servers []decision.Server) []string {

@@ -26,6 +26,8 @@ type runOptions struct {
 	references referencesFlag
 	limits     frame.LimitFlags
 	noTrim     bool
+	// acceptLosses are the paths of values that the run may drop, and acceptChanges those that admission may change.
+	acceptLosses, acceptChanges []string
 }
 
 func runCommand(a *frame.App) *cobra.Command {
@@ -41,7 +43,11 @@ func runCommand(a *frame.App) *cobra.Command {
 			"served: the garbage collector does not follow them. The run reads the metadata of all objects of\n" +
 			"the cluster for that, once, if a CRD has a version that is not served; see --owner-references.\n\n" +
 			"Before the first write, the run sends the write of one object of each namespace as a dry run.\n" +
-			"If admission denies it, the run is refused; see --accept-denials.\n\n" +
+			"If admission denies it, or changes the object, the run is refused; see --accept-denials and\n" +
+			"--accept-change.\n\n" +
+			"The run proves that each value of the objects survives: by the schemas of the CRD or, where they do\n" +
+			"not show it and for each conversion webhook, by a dry run of each object through its old versions. If\n" +
+			"a value would be lost, the run is refused and names the fields and objects; see --accept-loss.\n\n" +
 			"The run writes nothing until every API server uses the storage version; see --settle. An\n" +
 			"interrupted run keeps a checkpoint. Run the same command to resume.\n\n" +
 			"Results: Succeeded, NoChange (no object had to be written), Partial (some objects are not\n" +
@@ -62,6 +68,9 @@ func runCommand(a *frame.App) *cobra.Command {
 			if err := o.Parse(c, args, false); err != nil {
 				return err
 			}
+			if len(o.acceptLosses) > 0 && len(o.Names) != 1 {
+				return frame.Usagef("--accept-loss is for one CRD: name the CRD whose values are lost")
+			}
 			return o.Change(c.Context(), &o.change, o.plan)
 		},
 	}
@@ -78,6 +87,10 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	o.write.AddTo(c)
 	o.policy.AddTo(flags)
 	o.references.addTo(c)
+	flags.StringSliceVar(&o.acceptLosses, "accept-loss", nil, "`PATH` of values that the run may drop, as in spec.retentionDays, with all below it; may be repeated; "+
+		". is every path; for one CRD")
+	flags.StringSliceVar(&o.acceptChanges, "accept-change", nil, "`PATH` that admission may change while the run writes objects as they are, as in metadata.labels, with all below it; "+
+		"may be repeated; . is every path")
 	flags.BoolVar(&o.noTrim, "no-trim", false, "keep the old versions in status.storedVersions")
 	o.limits.AddTo(flags)
 	o.change.AddTimeoutTo(c)
@@ -86,7 +99,7 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 
 func (o *runOptions) migratorOptions() storageversion.Options {
 	policy := o.policy.Policy()
-	policy.Write = o.write.Write()
+	policy.Write, policy.AcceptLosses, policy.AcceptChanges = o.write.Write(), o.acceptLosses, o.acceptChanges
 	options := storageversion.Options{
 		Policy:  policy,
 		Limiter: o.limits.Limiter(),

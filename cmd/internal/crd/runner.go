@@ -115,6 +115,7 @@ func (r *runner) runOne(ctx context.Context, f finding, p *crdRun) ending {
 		Requests:        f.requests.Load(),
 		DurationSeconds: time.Since(began).Round(time.Millisecond).Seconds(),
 		Trimmed:         p.report.Trimmed,
+		Values:          crdreport.ValuesOf(p.report.Checkpoint.Proof),
 		Unlisted:        crdreport.UnlistedOf(p.unlisted(), r.remedies),
 		Failures:        r.failures(ctx, *p),
 	}
@@ -148,6 +149,9 @@ func (r *runner) carryOut(ctx context.Context, m *storageversion.Migrator, p *cr
 			replans++
 			r.board.note(fmt.Sprintf("%s: %s; planning again", p.plan.Name, frame.OneLine(p.err)))
 		case errors.As(p.err, &unsettled):
+			if p.view == nil { // a clean CRD, with managedFields to clean
+				p.view = r.board.begin(p.plan)
+			}
 			r.board.settling(p.view, unsettled)
 		}
 		if cause := r.slots.pause(ctx, p.step.After); cause != nil {

@@ -57,6 +57,11 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// Complete reports whether a command has done all its work, whatever its exit code.
+func Complete(err error) bool {
+	return err == nil || isPrinted(err)
+}
+
 // Exit returns an error with the code, and nil for OK.
 func Exit(code Code) error {
 	if code == OK {

@@ -57,7 +57,7 @@ func (p *PolicyFlags) AddTo(flags *pflag.FlagSet) {
 	flags.Var(&p.settle, "settle", "time to wait after a change of the storage version or of an encryption key before the first write; "+
 		"0s: do not wait; an API server may then write objects back in their old form")
 	flags.BoolVar(&p.acceptStaleLeases, "accept-stale-leases", false,
-		"do not wait for API servers whose lease is stale; use it only if these API servers are gone for good")
+		"do not wait for API servers whose lease is stale or that have none; use it only if these API servers are gone for good")
 	flags.BoolVar(&p.acceptDenials, "accept-denials", false,
 		"continue when admission denies the write of an object; the object keeps its old form, and crd run does not trim")
 }

@@ -20,10 +20,10 @@ type performed struct {
 // placeholder is what the reader of a guide replaces: a word in capitals.
 var placeholder = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(-[A-Z0-9]+)*\b`)
 
-// testedElsewhere are guides that a test runs itself: of this package, one needs two clusters and one restarts API servers; test/externalname
+// testedElsewhere are guides that a test runs itself: of this package, one needs two clusters, one restarts API servers, and one has a CRD of its own; test/externalname
 // needs a provider and a directory server, test/hub/e2e two hubs and their clusters, test/crdmigrator unreadable objects and released CRDs, and cmd/internal/chart
 // Prometheus and releases of the chart.
-var testedElsewhere = []string{"fleet.md", "import-external-resources.md", "monitor.md", "move-clusters.md", "rescue-a-crd.md", "rotate-an-encryption-key.md", "skip-releases.md", "uninstall.md", "upgrade-godwit.md"}
+var testedElsewhere = []string{"fleet.md", "import-external-resources.md", "keep-values.md", "monitor.md", "move-clusters.md", "rescue-a-crd.md", "rotate-an-encryption-key.md", "skip-releases.md", "uninstall.md", "upgrade-godwit.md"}
 
 // TestGuides compares the guides, and the README, with the tutorials. A guide is for the reader's own cluster, so a test cannot
 // run it. Instead, each of its commands, lines of output and lines of YAML must be one that a tutorial shows.

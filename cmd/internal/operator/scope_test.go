@@ -71,7 +71,7 @@ func (c *cluster) scopeLoop(answer fault.Answer) *crdscope.Reconciler {
 func TestFailedScanIsNotRemembered(t *testing.T) {
 	for name, broken := range map[string]func(*http.Request) bool{
 		"every list":      func(*http.Request) bool { return true },
-		"pages of a scan": func(req *http.Request) bool { return req.URL.Query().Get("limit") == "500" },
+		"pages of a scan": func(req *http.Request) bool { return req.URL.Query().Get("limit") == "50" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t)

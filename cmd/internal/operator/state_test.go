@@ -32,7 +32,7 @@ import (
 // migrates others; it is migrated when the newer state is gone.
 func TestManagerAndOtherReleases(t *testing.T) {
 	frozen := formattest.Frozen(t, "checkpoint.json")
-	formattest.Same[v1alpha1.Checkpoint](t, frozen)
+	formattest.Same[v1alpha1.Checkpoint](t, frozen, ".Values")
 	c := newCluster(t)
 	group := "storageVersionMigrator: {scopes: [{group: formats.example.com, labelSelector: {matchLabels: {migrate: never}}}], defaults: {settle: 0s}}"
 	const objects = 5

@@ -58,8 +58,8 @@ func TestStatusIsLeftAloneForFiveSeconds(t *testing.T) {
 func TestProgressIsAboutTheSpecThatItWasMadeFor(t *testing.T) {
 	t.Parallel()
 	c := newClusterOn(t, ownPlane(t))
-	geese := c.define("geese", 150, optedIn) // the second page comes after 12 s
-	c.manage(c.slowly(8))
+	geese := c.define("geese", 150, optedIn) // the second page comes after 12 s, since the first has 50 objects
+	c.manage(c.slowly(4))
 	c.flip(geese)
 	c.awaitReason(geese, crdmigration.ReasonMigrating.Name)
 	c.suspend(geese, true)

@@ -1,6 +1,7 @@
 package remedy
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -125,9 +126,18 @@ func (w Writer) kubectl(words string) string { return "kubectl " + words + w.Clu
 func (w Writer) administrator(words string) string { return "kubectl " + words + w.Administrator }
 
 func (w Writer) run(a godwit.RunMigration) string {
+	if w.Spec && a.AcceptLosses != "" {
+		return w.acceptLosses(a)
+	}
 	words := "crd run " + a.CRD
 	if a.AcceptDenials {
 		words += " --accept-denials"
+	}
+	if a.AcceptLosses != "" {
+		words += " --accept-loss=" + quote.Shell(a.AcceptLosses)
+	}
+	if a.AcceptChanges != "" {
+		words += " --accept-change=" + quote.Shell(a.AcceptChanges)
 	}
 	if a.Write != "" {
 		words += " --write=" + a.Write
@@ -139,6 +149,15 @@ func (w Writer) run(a godwit.RunMigration) string {
 		words += " --dry-run=server"
 	}
 	return w.godwit(words)
+}
+
+// acceptLosses is the command for a user of the manager, which runs the migration by itself.
+func (w Writer) acceptLosses(a godwit.RunMigration) string {
+	paths, err := json.Marshal(strings.Split(a.AcceptLosses, ","))
+	if err != nil {
+		return err.Error() // of strings, it does not occur
+	}
+	return w.administrator(fmt.Sprintf("patch crdmigration %s --type=merge -p %s", a.CRD, quote.Shell(fmt.Sprintf(`{"spec": {"acceptLosses": %s}}`, paths))))
 }
 
 // target returns the kubectl arguments of an object.

@@ -3,6 +3,7 @@ package decision
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -128,4 +129,13 @@ func LeaseStale(s Server, now time.Time) godwit.Finding {
 			s, now.Sub(s.Renewed).Round(time.Second)),
 		Fix: replaceServer(s.Name, ""),
 	}
+}
+
+// first names the first of some objects that failed, after a comma.
+func first(failures []godwit.Failure) string {
+	if len(failures) == 0 {
+		return ""
+	}
+	f := failures[0]
+	return fmt.Sprintf(", the first: %s: %s", strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), f.Message)
 }

@@ -55,10 +55,14 @@ type NotSettledError struct {
 	Servers []Server
 	// Stale are those of Servers whose lease is stale.
 	Stale []Server
+	// Late means that the server which answers has another storage version in discovery.
+	Late bool
 }
 
 func (e *NotSettledError) Error() string {
 	switch {
+	case e.Late:
+		return "not settled: " + lateServer
 	case len(e.Stale) > 0:
 		return fmt.Sprintf("not settled: API server %s has a stale lease and may still write the old version", join(e.Stale))
 	case len(e.Servers) > 0:
@@ -67,6 +71,8 @@ func (e *NotSettledError) Error() string {
 	return fmt.Sprintf("not settled: requests begun before the storage version changed may still be under way for %s",
 		max(e.Wait.Round(time.Second), time.Second))
 }
+
+const lateServer = "the API server that answers has another storage version in discovery (storageVersionHash), and would write the old version"
 
 func join(servers []Server) string {
 	names := make([]string, len(servers))

@@ -30,9 +30,13 @@ type Facts struct {
 	Servers []Server
 	// ServersRead means that the leases were read, so that Servers has every API server with a lease.
 	ServersRead bool
+	// Endpoints is the number of addresses of the service kubernetes; 0 if they could not be read.
+	Endpoints int
 	// ServersUnread says why the leases could not be read. Then only the settle
 	// time decides when writing may begin.
 	ServersUnread string
+	// Discovery is what the server that answers says about the resource; nil if it was not asked.
+	Discovery *Discovery
 	// Denied are the permissions that a migration needs and the caller lacks.
 	Denied []Grant
 	// CleanupDenied is the permission that only the cleanup of managedFields needs,
@@ -51,6 +55,8 @@ type Facts struct {
 	Newer *format.NewerError
 	// Preflight is what a preflight of the write has found; nil without one.
 	Preflight *PreflightReport
+	// RoundTrips are what dry runs through old versions have shown; nil without one.
+	RoundTrips *RoundTrips
 }
 
 // OtherMigration is a StorageVersionMigration of the resource: Kubernetes' own, or one of
@@ -95,9 +101,13 @@ type PreflightReport struct {
 	// Denials keep a run from starting, unless the policy accepts them: the API server will
 	// refuse the write of these objects in a run as well.
 	Denials []godwit.Finding
+	// Changes keep a run from starting: admission changes objects at paths that the policy does not accept.
+	Changes []godwit.Finding
 	// Warnings do not keep a run from starting.
 	Warnings []godwit.Finding
 	Summary  *PreflightSummary
+	// RoundTrips are those of the same objects; nil if the schemas prove that no value is lost.
+	RoundTrips *RoundTrips
 }
 
 // PreflightSummary counts what a preflight has tried.

@@ -87,6 +87,14 @@ func replaceServer(lease, settle string) godwit.Fix {
 		godwit.Delete{Object: godwit.Object{Resource: "lease", Namespace: metav1.NamespaceSystem, Name: lease}}))
 }
 
+// giveOwnLeases is the fix for API servers that share a lease, or have none.
+func giveOwnLeases() godwit.Fix {
+	return godwit.Do("see the endpoints and the leases", godwit.Show{Object: godwit.Object{Resource: "endpointslice", Namespace: metav1.NamespaceDefault, Name: "kubernetes"}, Output: "yaml"},
+		godwit.Show{Object: godwit.Object{Resource: "lease", Namespace: metav1.NamespaceSystem}}).
+		Then("give each API server a host name of its own, and restart it").
+		Or(godwit.Do("if no other API server runs, use --accept-stale-leases"))
+}
+
 func removeCheckpoint(crd, annotation string) godwit.Fix {
 	return godwit.Do("if that release is gone for good, remove the checkpoint: the next run starts from the beginning",
 		kube.RemoveAnnotation(kube.CRDObject(crd), annotation))
@@ -158,9 +166,35 @@ func LeaveBehind(crd, write string) godwit.Fix {
 	return godwit.Do("migrate what is not refused, without the trim", godwit.RunMigration{CRD: crd, Write: write, AcceptDenials: true})
 }
 
-// AcceptMutation lets a run store what admission changes.
-func AcceptMutation() godwit.Fix {
-	return godwit.Do("if any update may do so, migrate: the run stores these changes")
+// AcceptMutation lets a run store what admission changes at some paths.
+func AcceptMutation(crd, write string, paths ...string) godwit.Fix {
+	return godwit.Do("if any update may do so, migrate: the run stores these changes", godwit.RunMigration{CRD: crd, Write: write, AcceptChanges: strings.Join(paths, ",")})
+}
+
+// keepValues is the fix for values that a rewrite drops. paths are those that a run with consent gives up.
+func keepValues(crd string, paths ...string) godwit.Fix {
+	return godwit.Do("keep the values: add the fields to the schema of the storage version, or convert them by a webhook", godwit.Edit{Object: kube.CRDObject(crd)}).
+		Or(giveUp(crd, paths...))
+}
+
+// giveUp is a run that drops the values at some paths.
+func giveUp(crd string, paths ...string) godwit.Fix {
+	return godwit.Do("if these values are needed no more, give them up", godwit.RunMigration{CRD: crd, AcceptLosses: strings.Join(paths, ",")})
+}
+
+// serveToTry serves old versions, so that a plan can try their objects.
+func serveToTry(crd *apiextensionsv1.CustomResourceDefinition, versions ...string) godwit.Fix {
+	return godwit.Do("serve these versions for the time of the run, so that it can try each object", kube.SetServed(crd, true, versions...)).
+		Then(planAgain, godwit.PlanMigration{CRD: crd.Name})
+}
+
+// tryAgain is a dry run, which tries each object again.
+func tryAgain(crd string) godwit.Fix {
+	return godwit.Do("remove the cause that the message names, and try again", godwit.RunMigration{CRD: crd, DryRun: true})
+}
+
+func correctPaths(crd string) godwit.Fix {
+	return godwit.Do("correct the path, or leave it out; the fields of each version", godwit.Show{Object: kube.CRDObject(crd), Output: "yaml"})
 }
 
 // TryEveryObject is a run that writes nothing.
@@ -198,6 +232,11 @@ var readiness = godwit.Request{Path: "/readyz?verbose"}
 
 func seeAPIService(apiservice string) godwit.Fix {
 	return godwit.Do("see whether another API server serves the group", godwit.Show{Object: godwit.Object{Resource: "apiservice", Name: apiservice}})
+}
+
+func removeAPIService(apiservice string) godwit.Fix {
+	return godwit.Do("if the CRD is the one in use, delete the APIService: the API server then makes one for the CRD", godwit.Delete{Object: godwit.Object{Resource: "apiservice", Name: apiservice}}).
+		Or(godwit.Do("if the other server is the one in use, migrate nothing: the CRD and its objects are leftovers"))
 }
 
 func awaitLessLoad() godwit.Fix { return godwit.Do("wait until the API server has less load") }

@@ -150,7 +150,7 @@ func (plan Plan) HardBlockers() []godwit.Finding {
 
 // checks run in the order in which a user would fix what they find.
 var checks = []func(Facts, Policy) []godwit.Finding{
-	checkServing, checkVersions, checkObjectsRead, checkPermissions, checkPreflight, checkOthers, checkChanges, checkServers,
+	checkServing, checkVersions, checkAnswering, checkObjectsRead, checkPermissions, checkPreflight, CheckValues, checkOthers, checkChanges, checkServers, checkEndpoints,
 }
 
 // checkFormat blocks a run that would overwrite the checkpoint of a newer release.
@@ -235,13 +235,16 @@ func checkPermissions(f Facts, _ Policy) []godwit.Finding {
 	return blockers
 }
 
-// checkPreflight blocks if the API server refused the dry run of a write, because it will
-// refuse that write in a run as well.
+// checkPreflight blocks if the API server refused the dry run of a write, because it will refuse that write in a run as well, and if
+// it stored other objects than those that it was sent.
 func checkPreflight(f Facts, p Policy) []godwit.Finding {
-	if f.Preflight == nil || f.DenialsAccepted(p) {
+	switch {
+	case f.Preflight == nil:
 		return nil
+	case f.DenialsAccepted(p):
+		return f.Preflight.Changes
 	}
-	return f.Preflight.Denials
+	return slices.Concat(f.Preflight.Denials, f.Preflight.Changes)
 }
 
 func checkOthers(f Facts, _ Policy) []godwit.Finding {
@@ -276,18 +279,6 @@ func checkChanges(f Facts, _ Policy) []godwit.Finding {
 		fmt.Sprintf("%s changed under %d runs within an hour; its spec is written by %s",
 			f.CRD.Name, recent, orElse(strings.Join(settle.SpecManagers(f.CRD), ", "), "managers that managedFields do not name")),
 		agree(f.CRD.Name, annotation))
-}
-
-func checkServers(f Facts, p Policy) []godwit.Finding {
-	if f.Checkpoint.Holds(f.CRD, p.Terms()) {
-		return nil
-	}
-	var blockers []godwit.Finding
-	for _, s := range new(settle.History).Observe(f.CRD, f.Servers, f.Now, p.Terms()).Stale {
-		blockers = append(blockers, LeaseStale(s, f.Now))
-		blockers[len(blockers)-1].Fix = replaceServer(s.Name, p.Terms().Time().String())
-	}
-	return blockers
 }
 
 // warnings are findings that do not keep a run from starting.
@@ -373,21 +364,6 @@ func trimmedEarly(f Facts, p Policy) []godwit.Finding {
 	}}
 }
 
-// leaseless warns if the API servers have no identity leases. Without leases, a run does not know an API
-// server that has not adopted the storage version, and can't wait for it.
-func leaseless(f Facts, p Policy) []godwit.Finding {
-	if !f.ServersRead || len(f.Servers) > 0 || kube.Trimmed(f.CRD) || p.Skips(StorageVersionMigrationPhase) {
-		return nil
-	}
-	return []godwit.Finding{{
-		Severity: godwit.Warns,
-		Reason:   ReasonNoIdentityLeases,
-		Message: fmt.Sprintf("no API server has an identity lease in kube-system: only the settle time, %s, keeps a run from writing before each API server stores %s",
-			p.Terms().Time(), kube.StorageVersion(f.CRD)),
-		Fix: seeServersHealthy(),
-	}}
-}
-
 // requireBlockersFixed adds to the fix of an incomplete preflight, which is a run that tries
 // every object, that the blockers have to be fixed first: they keep this run from starting, too.
 // The blockers of a preflight do not, since a dry run makes no preflight.
@@ -395,7 +371,7 @@ func requireBlockersFixed(list []godwit.Finding, blockers []godwit.Finding) []go
 	var first []string
 	for _, b := range blockers {
 		switch b.Reason {
-		case ReasonAdmissionDenied, ReasonWebhookUnavailable, ReasonObjectInvalid, ReasonServerLeaseStale:
+		case ReasonAdmissionDenied, ReasonAdmissionMutates, ReasonWebhookUnavailable, ReasonObjectInvalid, ReasonServerLeaseStale:
 		default:
 			first = append(first, b.Reason.Name)
 		}

@@ -171,7 +171,7 @@ func (d *dice) preflight(crd string) *PreflightReport {
 	}
 	warning := func(d *dice) godwit.Finding {
 		return pick(d,
-			godwit.Finding{Severity: godwit.Warns, Reason: ReasonAdmissionMutates, Message: crd + " is changed", Fix: AcceptMutation()},
+			godwit.Finding{Severity: godwit.Warns, Reason: ReasonAdmissionMutates, Message: crd + " is changed", Fix: AcceptMutation(crd, "", "spec")},
 			godwit.Finding{Severity: godwit.Warns, Reason: ReasonPreflightIncomplete, Message: crd + " is tried in part", Fix: TryEveryObject(crd, "")})
 	}
 	return &PreflightReport{

@@ -29,7 +29,8 @@ var Phases = []Phase{StorageVersionMigrationPhase, CleanupManagedFieldsPhase}
 type Write string
 
 const (
-	// WritePatch is an empty merge patch. It is the default: it costs least, and it can't conflict. If
+	// WritePatch is an empty merge patch. It is the default, and costs least. It has the
+	// resourceVersion of the list: an object that another client has written since is at the storage version, and is Skipped. If
 	// a conversion webhook must convert managedFields, a [WriteApply] is sent instead.
 	WritePatch Write = "Patch"
 	// WriteStatusPatch is an empty merge patch of /status. Webhooks for the main
@@ -126,7 +127,13 @@ type Policy struct {
 	// server refuses to write some object. The run leaves such objects at the old
 	// version, and then does not trim. A run that resumes starts in any case.
 	AcceptDenials bool
-	// InRescue means that a rescue of the CRD makes the run, so that the rescue does not block it.
+	// AcceptLosses are the paths of values that the user gives up, as in spec.retentionDays: the path itself and all below it.
+	// "." is every path. A run that would drop other values is blocked.
+	AcceptLosses []string
+	// AcceptChanges are the paths that admission may change while a run writes the objects as they are, as in metadata.labels: the
+	// path itself and all below it. "." is every path. A run whose preflight finds other changes is blocked.
+	AcceptChanges []string
+	// InRescue means that a rescue of the CRD makes the run: the rescue does not block it, and has proven that each value is kept.
 	InRescue bool
 }
 

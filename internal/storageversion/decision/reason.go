@@ -5,6 +5,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 )
 
 // Reasons are those of a plan, of objects that fail, and of an [UnlistedError].
@@ -62,6 +63,11 @@ var (
 		Meaning: "An API server lease is stale. The server may still write the old version.",
 		Fix:     replaceServer("SERVER", "DURATION"),
 	})
+	ReasonServersWithoutLease = Reasons.Declare(godwit.Reason{
+		Name: "ServersWithoutLease", UserAction: true,
+		Meaning: "The service kubernetes has more endpoints than API servers have identity leases. Whether each API server uses the storage version is not known.",
+		Fix:     giveOwnLeases(),
+	})
 	ReasonAdmissionDenied = Reasons.Declare(godwit.Reason{
 		Name: "AdmissionDenied", UserAction: true,
 		Meaning: "A webhook or a policy denies the write of some object, as the preflight shows.",
@@ -90,6 +96,26 @@ var (
 	})
 	ReasonNewerFormat = format.DeclareNewer(&Reasons, "has stored how far a migration of the CRD is",
 		"Nothing is written.", format.UseNewerRelease().Or(removeCheckpoint(placeholder.Name, evidence.CheckpointAnnotation)))
+	ReasonFieldsWouldBeLost = Reasons.Declare(godwit.Reason{
+		Name: "FieldsWouldBeLost", UserAction: true,
+		Meaning: "The storage version drops values that objects have at an old version: its schema lacks their fields, or the conversion webhook loses them. The run is refused, and nothing is written.",
+		Fix:     keepValues(placeholder.Name, "PATH"),
+	})
+	ReasonFieldsMayBeLost = Reasons.Declare(godwit.Reason{
+		Name: "FieldsMayBeLost", UserAction: true,
+		Meaning: "The schemas do not show that the storage version keeps each value of the objects, and the objects could not be tried: their version is not served, or the API server did not answer for some of them. Nothing is written.",
+		Fix:     serveToTry(placeholder.CRD(), placeholder.Version).Or(ProveFromEtcd(placeholder.Name), tryAgain(placeholder.Name), giveUp(placeholder.Name, values.EveryPath)),
+	})
+	ReasonAcceptedPathUnknown = Reasons.Declare(godwit.Reason{
+		Name: "AcceptedPathUnknown", UserAction: true,
+		Meaning: "The user gives up values at a path at which no value can be lost. Nothing is written, since the path may be misspelled.",
+		Fix:     correctPaths(placeholder.Name),
+	})
+	ReasonOtherServerAnswers = Reasons.Declare(godwit.Reason{
+		Name: "OtherServerAnswers", UserAction: true,
+		Meaning: "An APIService forwards requests for the objects of the CRD to another server. What that server lists proves nothing about the objects of the CRD in etcd.",
+		Fix:     removeAPIService("VERSION.GROUP"),
+	})
 	ReasonRescueInterrupted = Reasons.Declare(godwit.Reason{
 		Name: "RescueInterrupted", UserAction: true,
 		Meaning: "A rescue of the CRD is under way or was interrupted. Until it ends, the CRD has versions that only the rescue needs, and no other run writes its objects.",
@@ -120,9 +146,9 @@ var (
 		Fix:     seeServersHealthy(),
 	})
 	ReasonAdmissionMutates = Reasons.Declare(godwit.Reason{
-		Name:    "AdmissionMutates",
-		Meaning: "Admission changes objects that are written as they are. A run would store the change.",
-		Fix:     WriteStatus(placeholder.Name).Or(TryStatus(placeholder.Name, placeholder.Resource), FindAndExempt(placeholder.User, "ORIGIN", godwit.Edit{Object: godwit.Object{Resource: placeholder.Resource, Name: placeholder.Name}}), AcceptMutation()),
+		Name: "AdmissionMutates", UserAction: true,
+		Meaning: "Admission changes objects that are written as they are. A run would store the change, and is refused unless the user accepts it.",
+		Fix:     WriteStatus(placeholder.Name).Or(TryStatus(placeholder.Name, placeholder.Resource), FindAndExempt(placeholder.User, "ORIGIN", godwit.Edit{Object: godwit.Object{Resource: placeholder.Resource, Name: placeholder.Name}}), AcceptMutation(placeholder.Name, "", "PATH")),
 	})
 	ReasonCleanupForbidden = Reasons.Declare(godwit.Reason{
 		Name:    "CleanupForbidden",

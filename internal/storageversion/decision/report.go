@@ -2,7 +2,6 @@ package decision
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
@@ -26,6 +25,8 @@ type Report struct {
 	// ManagedFields is the tally of the cleanup, of objects that needed one.
 	// Migrated means cleaned.
 	ManagedFields Tally
+	// RoundTrips is the tally of the objects that were tried before the first write, to prove that a rewrite keeps each value.
+	RoundTrips walk.Report
 	// Waiting is the answer, in the API server's words, after which the pass tries
 	// again; empty while it continues.
 	Waiting string
@@ -51,12 +52,4 @@ func (r Report) Err() error {
 		return fmt.Errorf("managedFields of %d objects were not cleaned%s", fields.Failed+fields.Deferred, first(r.ManagedFields.Failures))
 	}
 	return nil
-}
-
-func first(failures []godwit.Failure) string {
-	if len(failures) == 0 {
-		return ""
-	}
-	f := failures[0]
-	return fmt.Sprintf(", the first: %s: %s", strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), f.Message)
 }

@@ -46,6 +46,9 @@ type Checkpoint struct {
 	// AcceptedStaleLeases means that the run did not wait for servers with a
 	// stale lease. A run that waits for them does not rely on the checkpoint.
 	AcceptedStaleLeases bool `json:"acceptedStaleLeases,omitempty"`
+	// Proof says how the run has proven that the rewrite keeps each value. Without a proof for its generation, a run that
+	// resumes waits for the API servers and makes the proof again, since a schema may have changed.
+	Proof *Proof `json:"proof,omitempty"`
 	// Restarts are the times at which runs began again because the CRD
 	// changed under them.
 	Restarts []metav1.Time `json:"restarts,omitempty"`

@@ -20,7 +20,7 @@ func TestCheckpointOfOtherReleases(t *testing.T) {
 		}))
 	}
 	oldest := formattest.Frozen(t, "checkpoint.json")
-	want := formattest.Same[stored](t, oldest).Checkpoint
+	want := formattest.Same[stored](t, oldest, ".Proof").Checkpoint
 	got, err := load(oldest)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v: (-want +got):\n%s", err, diff)

@@ -124,6 +124,21 @@ func (e *Run) Begin(ctx context.Context, listed string, terms settle.Terms) erro
 	return e.Save(ctx)
 }
 
+// Prove adds a proof to the checkpoint. The next save stores it.
+func (e *Run) Prove(p Proof) { e.checkpoint.Proof = &p }
+
+// Proven reports whether the checkpoint has a proof for a generation of the CRD, under the user's consent.
+func (e *Run) Proven(generation int64, accepted []string) bool {
+	return e.checkpoint.Proof.Holds(generation, accepted)
+}
+
+// short is the checkpoint as the journal stores it.
+func (e *Run) short() Checkpoint {
+	c := e.checkpoint
+	c.Proof = c.Proof.short()
+	return c
+}
+
 // Void drops the resourceVersion and the cursor, which prove nothing any more.
 func (e *Run) Void() { e.checkpoint.ResourceVersion, e.checkpoint.Cursor = "", "" }
 
@@ -140,7 +155,7 @@ func (e *Run) SaveNowAndThen(ctx context.Context) error {
 
 // Save writes the checkpoint to the journal.
 func (e *Run) Save(ctx context.Context) error {
-	err := request.Retry(ctx, func(ctx context.Context) error { return e.journal.Save(ctx, e.crd, e.checkpoint) })
+	err := request.Retry(ctx, func(ctx context.Context) error { return e.journal.Save(ctx, e.crd, e.short()) })
 	if err != nil {
 		return err
 	}
@@ -154,7 +169,7 @@ func (e *Run) SaveLast(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	if e.journaled || e.checkpoint.ResourceVersion != "" || len(e.checkpoint.Restarts) > 0 {
-		_ = e.journal.Save(ctx, e.crd, e.checkpoint)
+		_ = e.journal.Save(ctx, e.crd, e.short())
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 )
 
 const (
@@ -24,12 +25,16 @@ const (
 
 // reportFor decides what a result means for a run of the policy, and what to do about it.
 func reportFor(r *result, f decision.Facts, p decision.Policy, user string) *decision.PreflightReport {
-	a := advisor{result: r, crd: f.CRD, user: user, accepted: f.DenialsAccepted(p)}
+	a := advisor{result: r, crd: f.CRD, user: user, accepted: f.DenialsAccepted(p), acceptedChanges: p.AcceptChanges}
 	report := &decision.PreflightReport{Denials: a.denials(), Summary: r.summary()}
 	for _, t := range r.problems() {
 		switch t.effect {
 		case changes:
-			report.Warnings = append(report.Warnings, a.mutation(t))
+			if f := a.mutation(t); f.Severity == godwit.Warns {
+				report.Warnings = append(report.Warnings, f)
+			} else {
+				report.Changes = append(report.Changes, f)
+			}
 		case inconclusive:
 			report.Warnings = append(report.Warnings, a.unknown(t))
 		}
@@ -45,6 +50,8 @@ type advisor struct {
 	user string
 	// accepted means that denials do not keep a run from starting.
 	accepted bool
+	// acceptedChanges are the paths that admission may change.
+	acceptedChanges []string
 }
 
 func (a advisor) denials() []godwit.Finding {
@@ -97,6 +104,7 @@ func (a advisor) unavailable(t problem) godwit.Finding {
 	}
 }
 
+// mutation is the finding of objects that are changed while they are written: a warning if the user accepts each of the paths.
 func (a advisor) mutation(t problem) godwit.Finding {
 	by, origins := a.suspects()
 	var paths []string
@@ -114,12 +122,20 @@ func (a advisor) mutation(t problem) godwit.Finding {
 	for _, origin := range origins {
 		fix = fix.Or(a.exempt(origin))
 	}
-	return godwit.Finding{Severity: godwit.Warns,
+	finding := godwit.Finding{
 		Reason: decision.ReasonAdmissionMutates,
 		Message: fmt.Sprintf("objects of %s are changed while they are written as they are: %s on %s; %s",
 			a.crd.Name, joinFirst(paths, namedPaths, more), a.where(t), by),
-		Fix: fix.Or(decision.AcceptMutation()),
 	}
+	consent := slices.Compact(append(slices.Clone(a.acceptedChanges), paths...))
+	if more > 0 {
+		consent = []string{values.EveryPath}
+	}
+	if more == 0 && len(values.Uncovered(a.acceptedChanges, paths)) == 0 || values.Covers(a.acceptedChanges, values.EveryPath) {
+		finding.Severity = godwit.Warns
+	}
+	finding.Fix = fix.Or(decision.AcceptMutation(a.crd.Name, a.chosenWrite(), consent...))
+	return finding
 }
 
 // suspects are the webhooks and policies that may have changed an object, since the API server does

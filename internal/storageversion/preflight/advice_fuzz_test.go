@@ -2,10 +2,11 @@ package preflight
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/fixtest"
@@ -34,17 +35,17 @@ func FuzzReportFor(f *testing.F) {
 		}
 		facts := decision.Facts{CRD: kubetest.Widgets(kubetest.WithStatus)}
 		report := reportFor(r, facts, decision.Policy{AcceptDenials: more}, "jane")
-		if again := reportFor(r, facts, decision.Policy{AcceptDenials: more}, "jane"); !reflect.DeepEqual(report, again) {
+		if again := reportFor(r, facts, decision.Policy{AcceptDenials: more}, "jane"); !equality.Semantic.DeepEqual(report, again) {
 			t.Error("one result has two reports")
 		}
 		s := report.Summary
-		if s.Refused > 0 && len(report.Denials) == 0 || s.Changed+s.Inconclusive > 0 && len(report.Warnings) == 0 {
+		if s.Refused > 0 && len(report.Denials) == 0 || s.Inconclusive > 0 && len(report.Warnings) == 0 || s.Changed > 0 && len(report.Changes) == 0 {
 			t.Errorf("a problem is not reported: %+v", report)
 		}
 		if s.Tried != s.Accepted+s.Changed+s.Refused+s.Inconclusive {
 			t.Errorf("%+v does not add up", s)
 		}
-		for _, f := range slices.Concat(report.Denials, report.Warnings) {
+		for _, f := range slices.Concat(report.Denials, report.Changes, report.Warnings) {
 			checkFinding(t, f, more)
 			if err := fixtest.Check(f); err != nil {
 				t.Error(err)

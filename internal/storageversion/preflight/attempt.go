@@ -88,7 +88,7 @@ func try(ctx context.Context, t storageversion.PreflightTarget, w decision.Write
 			a.inconclusive = "the object is gone"
 			return a
 		}
-		after, err := t.DryRun(ctx, w, before)
+		after, err := t.DryRun(ctx, kube.StorageVersion(t.Facts.CRD), w, before)
 		switch {
 		case apierrors.IsConflict(err):
 			continue

@@ -29,7 +29,9 @@ func Run(ctx context.Context, t storageversion.PreflightTarget) (*decision.Prefl
 	if user == "" && r.hasProblems() {
 		user = kube.UserName(ctx, t.Client)
 	}
-	return reportFor(r, t.Facts, t.Policy, user), nil
+	report := reportFor(r, t.Facts, t.Policy, user)
+	report.RoundTrips = r.roundTrips
+	return report, nil
 }
 
 // observe reads what [reportFor] decides on.
@@ -42,6 +44,7 @@ func observe(ctx context.Context, t storageversion.PreflightTarget) (*result, er
 		r.namespaces, r.allSeen = samples.namespaces(t.Facts.CRD), samples.allSeen
 		r.attempts = tryAll(limited, t, r.write, samples.objects)
 		r.statusAttempts = tryStatus(limited, t, r)
+		r.roundTrips = t.RoundTrips(limited, samples.objects)
 		if r.hasProblems() {
 			r.configs, r.configsUnread = admissionConfigs(limited, t.Client, kube.ResourceOf(t.Facts.CRD), r.write)
 		}

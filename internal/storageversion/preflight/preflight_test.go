@@ -264,9 +264,9 @@ func TestPlanForRefusals(t *testing.T) {
 	}
 }
 
-func TestPlanForWarnings(t *testing.T) {
+func TestPlanForChangesAndWarnings(t *testing.T) {
 	painted := attempt{namespace: "prod", name: "a", changed: []string{"metadata.labels", "spec.color"}, more: 1}
-	welcome := godwit.Do("if any update may do so, migrate: the run stores these changes")
+	welcome := godwit.Do("if any update may do so, migrate: the run stores these changes", godwit.RunMigration{CRD: "widgets.example.com", AcceptChanges: "."})
 	tryEvery := godwit.Do("try every object", godwit.RunMigration{CRD: "widgets.example.com", DryRun: true})
 	cases := map[string]struct {
 		reason string
@@ -279,8 +279,7 @@ func TestPlanForWarnings(t *testing.T) {
 				r.configs = []admissionConfig{painter, {"ValidatingWebhookConfiguration", "checks", "x.example.com"}}
 			}),
 			want: []godwit.Finding{{
-				Severity: godwit.Warns,
-				Reason:   decision.ReasonAdmissionMutates,
+				Reason: decision.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color, spec.size and 1 more " +
 					"on prod/a, test/b (2 of 2 objects tried); by webhook paint.example.com of MutatingWebhookConfiguration painters",
 				Fix: godwit.Do("for the time of the run, exempt its user by an entry of matchConditions of webhook paint.example.com, "+
@@ -295,8 +294,7 @@ func TestPlanForWarnings(t *testing.T) {
 				r.statusAttempts = []attempt{{namespace: "prod", name: "a"}}
 			}),
 			want: []godwit.Finding{{
-				Severity: godwit.Warns,
-				Reason:   decision.ReasonAdmissionMutates,
+				Reason: decision.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color and 1 more " +
 					"on prod/a (1 of 1 object tried); by one or more of webhook paint.example.com of MutatingWebhookConfiguration painters, MutatingAdmissionPolicy label",
 				Fix: writeStatus.Or(welcome),
@@ -306,8 +304,7 @@ func TestPlanForWarnings(t *testing.T) {
 			reason: "a conversion that is not stable looks like that",
 			facts:  met(painted),
 			want: []godwit.Finding{{
-				Severity: godwit.Warns,
-				Reason:   decision.ReasonAdmissionMutates,
+				Reason: decision.ReasonAdmissionMutates,
 				Message: "objects of widgets.example.com are changed while they are written as they are: metadata.labels, spec.color and 1 more " +
 					"on prod/a (1 of 1 object tried); no mutating webhook or policy covers the write: does the conversion webhook convert one object differently each time?",
 				Fix: welcome,
@@ -361,8 +358,12 @@ func TestPlanForWarnings(t *testing.T) {
 			if err := fixtest.All(slices.Concat(plan.Blockers, plan.Warnings)); err != nil {
 				t.Error(err)
 			}
-			if diff := cmp.Diff(tc.want, plan.Warnings); diff != "" || plan.State != decision.Ready {
-				t.Errorf("%s: %s (-want +got):\n%s", tc.reason, plan.State, diff)
+			got, state := plan.Warnings, decision.Ready
+			if tc.want[0].Reason == decision.ReasonAdmissionMutates {
+				got, state = plan.Blockers, decision.Blocked
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || plan.State != state {
+				t.Errorf("%s: %s, want %s (-want +got):\n%s", tc.reason, plan.State, state, diff)
 			}
 		})
 	}
@@ -389,8 +390,30 @@ func TestDenialsDoNotStopARunHalfWay(t *testing.T) {
 func TestProblemsOfTwoKindsAreTwo(t *testing.T) {
 	plan := met(attempt{name: "a", changed: []string{"spec.color"}}, refused(422, "spec.color: Required value")).plan(decision.Policy{})
 	want := &decision.PreflightSummary{Write: decision.WritePatch, Tried: 2, Changed: 1, Refused: 1, AllSeen: true}
-	if diff := cmp.Diff(want, plan.Preflight); diff != "" || len(plan.Blockers) != 1 || len(plan.Warnings) != 1 {
-		t.Errorf("blockers %+v, warnings %+v, want one of each; preflight (-want +got):\n%s", plan.Blockers, plan.Warnings, diff)
+	if diff := cmp.Diff(want, plan.Preflight); diff != "" || len(plan.Blockers) != 2 || len(plan.Warnings) != 0 {
+		t.Errorf("blockers %+v, warnings %+v, want two blockers; preflight (-want +got):\n%s", plan.Blockers, plan.Warnings, diff)
+	}
+}
+
+// TestAcceptedChangesAreWarnings: the user names the paths that admission may change. Another path blocks.
+func TestAcceptedChangesAreWarnings(t *testing.T) {
+	changed := met(attempt{name: "a", changed: []string{"metadata.labels", "spec.ports[].name"}})
+	many := met(attempt{name: "a", changed: []string{"metadata.labels"}, more: 1})
+	for _, c := range []struct {
+		facts    observed
+		accepted []string
+		want     decision.State
+	}{
+		{changed, []string{"metadata.labels", "spec.ports"}, decision.Ready},
+		{changed, []string{"metadata.labels"}, decision.Blocked},
+		{changed, []string{"."}, decision.Ready},
+		{many, []string{"metadata.labels"}, decision.Blocked},
+		{many, []string{"."}, decision.Ready},
+	} {
+		plan := c.facts.plan(decision.Policy{AcceptChanges: c.accepted})
+		if plan.State != c.want || len(plan.Warnings)+len(plan.Blockers) != 1 {
+			t.Errorf("accepting %q: %s, blockers %+v, warnings %+v, want %s", c.accepted, plan.State, plan.Blockers, plan.Warnings, c.want)
+		}
 	}
 }
 

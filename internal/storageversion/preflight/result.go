@@ -25,6 +25,8 @@ type result struct {
 	attempts []attempt
 	// statusAttempts are dry runs of WriteStatusPatch, on the first object of each problem.
 	statusAttempts []attempt
+	// roundTrips are those of the same objects; nil if the schemas prove that no value is lost.
+	roundTrips *decision.RoundTrips
 	// namespaces is how many have objects that are still to be written; 0 for a
 	// cluster-scoped resource.
 	namespaces int

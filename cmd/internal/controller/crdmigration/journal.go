@@ -40,6 +40,7 @@ func checkpointOf(c *v1alpha1.Checkpoint) evidence.Checkpoint {
 	return evidence.Checkpoint{
 		CRDUID: c.CRDUID, Generation: c.Generation, StorageVersion: c.StorageVersion, ResourceVersion: c.ResourceVersion,
 		Cursor: c.Cursor, Settled: c.Settled, AcceptedStaleLeases: c.AcceptedStaleLeases, Restarts: c.Restarts,
+		Proof: proofOf(c.Values),
 	}
 }
 
@@ -48,6 +49,7 @@ func stored(c evidence.Checkpoint) *v1alpha1.Checkpoint {
 	return &v1alpha1.Checkpoint{
 		Format: format.Current, CRDUID: c.CRDUID, Generation: c.Generation, StorageVersion: c.StorageVersion, ResourceVersion: c.ResourceVersion,
 		Cursor: c.Cursor, Settled: c.Settled, AcceptedStaleLeases: c.AcceptedStaleLeases, Restarts: c.Restarts,
+		Values: storedProof(c.Proof),
 	}
 }
 

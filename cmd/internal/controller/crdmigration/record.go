@@ -36,6 +36,9 @@ func record(m *v1alpha1.CRDMigration, report decision.Report, began, now time.Ti
 	if storage.Counts.Total() == 0 && !storage.Complete {
 		return // it ended before the first object: the numbers of the pass before still hold
 	}
+	if proof := storedProof(report.Checkpoint.Proof); proof != nil {
+		m.Status.Values = proof
+	}
 	m.Status.Storage, m.Status.ManagedFields = &storage.Counts, &report.ManagedFields.Counts
 	m.Status.Failures = samples(storage.Failures, report.ManagedFields.Failures)
 	m.Status.Progress = progressText(storage.Counts.Total(), storage.Remaining)

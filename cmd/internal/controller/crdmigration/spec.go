@@ -24,6 +24,9 @@ func withDefaults(spec, defaults v1alpha1.CRDMigrationSpec) v1alpha1.CRDMigratio
 	if spec.Trim == nil {
 		spec.Trim = defaults.Trim
 	}
+	if len(spec.AcceptLosses) == 0 {
+		spec.AcceptLosses = defaults.AcceptLosses
+	}
 	if spec.MaxInFlight == nil {
 		spec.MaxInFlight = defaults.MaxInFlight
 	}
@@ -41,6 +44,7 @@ func options(spec v1alpha1.CRDMigrationSpec) storageversion.Options {
 			o.Settle = -time.Nanosecond // none, where zero means the default
 		}
 	}
+	o.AcceptLosses = spec.AcceptLosses
 	o.NoTrim = !trimsStoredVersions(spec)
 	for _, phase := range decision.Phases {
 		if !includesPhase(spec, phase) {

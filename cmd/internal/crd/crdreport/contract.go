@@ -9,6 +9,8 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/bridge"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 )
 
 // Plan says what a run would migrate for one CRD. A CRD that could not be read is Blocked,
@@ -101,6 +103,9 @@ type Run struct {
 	Requests        int64   `json:"requests"`
 	DurationSeconds float64 `json:"durationSeconds"`
 	Trimmed         bool    `json:"trimmed"`
+	// Values says how the run has proven, before its first write, that each value of the objects survives. It is null if the
+	// run had no object to write, or was refused before the proof.
+	Values *Values `json:"values"`
 	// OwnerReferences are those of other objects to the objects of the CRD.
 	OwnerReferences OwnerReferences `json:"ownerReferences"`
 	// Unlisted says why the API server did not list the objects, where that ended
@@ -109,6 +114,27 @@ type Run struct {
 	// Failures names objects, at most 20 of each tally, or the CRD for a failure of the
 	// whole run.
 	Failures []godwit.Failure `json:"failures"`
+}
+
+// Values says how a run has proven that each value of the objects survives.
+type Values struct {
+	// ProvenBy is Schemas (the storage version has each field of the old versions), RoundTrips (a dry run wrote each object through
+	// the old versions) or Consent (an old version is not served, and the user gave its values up).
+	ProvenBy evidence.ProvenBy `json:"provenBy"`
+	// Objects is the number of objects that a dry run wrote.
+	Objects int64 `json:"objects"`
+	// Accepted are the values that objects lost, as --accept-loss allows.
+	Accepted []values.Loss `json:"accepted"`
+	// Unproven are old versions that are not served, so that no client sees what their objects have.
+	Unproven []string `json:"unproven"`
+}
+
+// ValuesOf returns nil if there is no proof.
+func ValuesOf(p *evidence.Proof) *Values {
+	if p == nil {
+		return nil
+	}
+	return &Values{p.By, p.Objects, render.Present(p.Accepted), render.Present(p.Unproven)}
 }
 
 // States of [OwnerReferences].

@@ -9,6 +9,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render/rendertest"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
 	"github.com/godwit-dev/godwit/crdmigrator/rescue"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 )
 
 // Items whose fields are all set.
@@ -24,6 +26,7 @@ var (
 		Objects:  render.ObjectsOf(godwit.Counts{Migrated: 1, Unchanged: 2, Skipped: 3, Gone: 4, Deferred: 5, Failed: 6}),
 		Unlisted: fullPlan.Unlisted, Failures: []godwit.Failure{{Namespace: "shop", Name: "a", Finding: godwit.Finding{Reason: &godwit.Reason{Name: "Denied"}, Message: "a policy denies it"}}},
 		OwnerReferences: OwnerReferences{State: ReferencesStale, Found: 2, Left: 1},
+		Values:          &Values{evidence.ByRoundTrips, 7, []values.Loss{{Path: "spec.a", Objects: 2, Examples: []string{"shop/a", "shop/b"}}}, []string{"v0"}},
 	}
 	fullVerification = Verification{Name: "widgets.example.com", StorageVersion: "v2", Objects: 3, ByVersion: map[string]int64{"v1": 1, "v2": 1}, Unreadable: 1, UnreadableWhy: "a", Remedy: "run"}
 	fullRescue       = Rescue{

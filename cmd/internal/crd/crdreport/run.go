@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 )
 
 var results = map[Result]render.Cell{
@@ -51,6 +53,11 @@ func WriteRuns(w io.Writer, s render.Style, runs []Run, folded Folded) error {
 	for _, r := range runs {
 		text.WriteString(render.FailureLines(s, r.Name, r.Failures, r.Objects.Counts))
 	}
+	for _, r := range runs {
+		if r.Values != nil && r.Values.ProvenBy != evidence.BySchemas {
+			fmt.Fprintf(&text, "\n%s: %s\n", r.Name, r.Values)
+		}
+	}
 	if err := WriteOwnerReferences(&text, runs); err != nil {
 		return err
 	}
@@ -62,6 +69,27 @@ func WriteRuns(w io.Writer, s render.Style, runs []Run, folded Folded) error {
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// String says how it was proven that each value survives.
+func (v *Values) String() string {
+	if v.ProvenBy == evidence.BySchemas {
+		return "each value is kept, as the schemas show"
+	}
+	var parts []string
+	if v.ProvenBy == evidence.ByRoundTrips {
+		parts = append(parts, render.Count(v.Objects, "object", "objects")+" tried through their old versions before the first write")
+	}
+	switch {
+	case len(v.Accepted) > 0:
+		parts = append(parts, "values dropped, as --accept-loss allows: "+values.Describe(v.Accepted, false))
+	case v.ProvenBy == evidence.ByRoundTrips:
+		parts = append(parts, "each value is kept")
+	}
+	if len(v.Unproven) > 0 {
+		parts = append(parts, "not known what objects had only at "+strings.Join(v.Unproven, ", ")+", as --accept-loss allows")
+	}
+	return strings.Join(parts, "; ")
 }
 
 // WriteOwnerReferences writes a line for each CRD with ownerReferences that the run repaired, or would repair, or left.

@@ -25,7 +25,11 @@ var runStates = map[crdreport.Result]planreport.State{
 
 func (b *builder) crdRun(r crdreport.Run) {
 	after := stateIn(runStates, r.Result, planreport.Unknown)
-	b.object(planreport.CRDs, r.Name).setRun(string(r.Result), crdreport.Summary(r), after, failures(r.Failures))
+	summary := crdreport.Summary(r)
+	if r.Values != nil {
+		summary += "; " + r.Values.String()
+	}
+	b.object(planreport.CRDs, r.Name).setRun(string(r.Result), summary, after, failures(r.Failures))
 }
 
 func failures(list []godwit.Failure) []render.ObjectProblem {

@@ -3,11 +3,13 @@ package request
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -140,6 +142,12 @@ type Patch struct {
 	DryRun      bool
 }
 
+// EmptyPatch is a merge patch of no field of an object, which fails once the object has another resourceVersion.
+func EmptyPatch(o metav1.Object, subresource string) (Patch, error) {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": o.GetResourceVersion()}})
+	return Patch{Kind: types.MergePatchType, Body: body, Subresource: subresource, Manager: kube.FieldManager}, err
+}
+
 // EmptyApply is the server-side apply of no field of an object, which fails once the object has another
 // UID or resourceVersion.
 func EmptyApply(kind schema.GroupVersionKind, o metav1.Object) (Patch, error) {
@@ -174,13 +182,24 @@ func (c *Client) PatchRequest(r schema.GroupVersionResource, o walk.Object, p Pa
 	return c.Patch(p.Kind).AbsPath(path...).Body(p.Body).Param("fieldManager", p.Manager)
 }
 
+// ErrWritten means that another client has written an object since it was listed, so that it was not updated.
+var ErrWritten = errors.New("another client wrote it since it was listed")
+
 // UpdateObject reads an object and writes back the same bytes. A decoded object would lack
-// the fields that this client does not know.
+// the fields that this client does not know. The error is a conflict if another client has written the object since it was
+// listed.
 func (c *Client) UpdateObject(ctx context.Context, r schema.GroupVersionResource, o *metav1.PartialObjectMetadata, dryRun bool) (*metav1.PartialObjectMetadata, error) {
 	path := kube.ObjectPath(r, o)
 	body, err := kube.Body(kube.Do(ctx, c.Get().AbsPath(path...).SetHeader("Accept", runtime.ContentTypeJSON)))
 	if err != nil {
 		return nil, err
+	}
+	var now metav1.PartialObjectMetadata
+	if err := json.Unmarshal(body, &now); err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", r.GroupResource(), walk.Key(o), err)
+	}
+	if now.ResourceVersion != o.ResourceVersion {
+		return nil, fmt.Errorf("%w: %w", ErrWritten, apierrors.NewConflict(r.GroupResource(), o.Name, ErrWritten))
 	}
 	return c.write(ctx, c.PutRequest(r, o, body), o, dryRun)
 }
@@ -213,6 +232,65 @@ func (c *Client) IdentityLeases(ctx context.Context) ([]coordinationv1.Lease, er
 		AbsPath("apis", "coordination.k8s.io", "v1", "namespaces", metav1.NamespaceSystem, "leases").
 		Param("labelSelector", "apiserver.kubernetes.io/identity=kube-apiserver")).Into(list)
 	return list.Items, err
+}
+
+// Discovery asks the server that answers for a resource what it says about it.
+func (c *Client) Discovery(ctx context.Context, r schema.GroupVersionResource) (found bool, hash string, err error) {
+	body, err := kube.Body(kube.Do(ctx, c.Get().AbsPath(kube.GroupVersionPath(r.GroupVersion())...).SetHeader("Accept", runtime.ContentTypeJSON)))
+	if apierrors.IsNotFound(err) {
+		return false, "", nil
+	}
+	if err != nil {
+		return false, "", err
+	}
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(body, &list); err != nil {
+		return false, "", fmt.Errorf("read discovery of %s: %w", r.GroupVersion(), err)
+	}
+	for _, resource := range list.APIResources {
+		if resource.Name == r.Resource {
+			return true, resource.StorageVersionHash, nil
+		}
+	}
+	return false, "", nil
+}
+
+// ForwardsTo returns namespace/name of the service to which the API server forwards requests of a group and version; empty if it
+// serves them itself.
+func (c *Client) ForwardsTo(ctx context.Context, gv schema.GroupVersion) (string, error) {
+	body, err := kube.Body(kube.Do(ctx, c.Get().AbsPath("apis", "apiregistration.k8s.io", "v1", "apiservices", gv.Version+"."+gv.Group).SetHeader("Accept", runtime.ContentTypeJSON)))
+	if err != nil {
+		return "", err
+	}
+	var apiservice struct {
+		Spec struct {
+			Service *struct{ Namespace, Name string } `json:"service"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(body, &apiservice); err != nil {
+		return "", fmt.Errorf("read apiservice %s.%s: %w", gv.Version, gv.Group, err)
+	}
+	if s := apiservice.Spec.Service; s != nil {
+		return s.Namespace + "/" + s.Name, nil
+	}
+	return "", nil
+}
+
+// Endpoints counts the addresses of the service kubernetes: one for each API server, or that of a load balancer.
+func (c *Client) Endpoints(ctx context.Context) (int, error) {
+	var list discoveryv1.EndpointSliceList
+	err := kube.Do(ctx, c.Get().
+		AbsPath("apis", discoveryv1.GroupName, "v1", "namespaces", metav1.NamespaceDefault, "endpointslices").
+		Param("labelSelector", discoveryv1.LabelServiceName+"=kubernetes")).Into(&list)
+	addresses := map[string]bool{}
+	for _, slice := range list.Items {
+		for _, endpoint := range slice.Endpoints {
+			for _, address := range endpoint.Addresses {
+				addresses[address] = true
+			}
+		}
+	}
+	return len(addresses), err
 }
 
 // StorageVersionMigration is the part of a StorageVersionMigration, the

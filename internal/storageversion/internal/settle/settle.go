@@ -103,11 +103,12 @@ func (s Server) stale(now time.Time) bool { return now.Sub(s.Renewed) > staleAft
 // History is what one process has seen of the API servers' leases since one
 // change of a CRD.
 type History struct {
-	Spec    kube.Generation
-	first   time.Time            // our first reading
-	last    time.Time            // our last one
-	adopted time.Time            // since when every server we wait for has adopted; zero: not yet
-	late    map[string]time.Time // servers seen with a stale lease, and when they were back; zero: not yet
+	Spec     kube.Generation
+	first    time.Time            // our first reading
+	last     time.Time            // our last one
+	adopted  time.Time            // since when every server we wait for has adopted; zero: not yet
+	seenLate time.Time            // when discovery of the server that answers last had another storage version; zero: never
+	late     map[string]time.Time // servers seen with a stale lease, and when they were back; zero: not yet
 }
 
 // Settlement is the decision after one reading of the leases.
@@ -166,8 +167,26 @@ func (s *History) Observe(crd *apiextensionsv1.CustomResourceDefinition, servers
 		from = s.adopted
 	}
 	v.Until = from.Add(t.Time())
+	if !s.seenLate.IsZero() {
+		v.Until = latest(v.Until, s.seenLate.Add(max(t.Time(), handlersFollow)))
+	}
 	v.Settled = !now.Before(v.Until)
 	return v
+}
+
+// handlersFollow is an upper bound of the time by which the discovery of an API server runs ahead of its handlers, which is about
+// a tenth of it.
+const handlersFollow = time.Second
+
+// SawLate records that discovery of the server that answers had another storage version. The settle time begins again when it has
+// the right one.
+func (s *History) SawLate(now time.Time) { s.seenLate = now }
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // nextRenewal is when each of the servers that are waited for has renewed its lease once more,

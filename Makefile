@@ -184,6 +184,10 @@ race: controlplane slapd build ## Test with the race detector all tests of the p
 soak: controlplane ## Test outages of two minutes. make test has each outage with half a minute.
 	@GODWIT_SOAK=1 $(RACE) $(SERVERS) -v -run '^Test(APIServer|Etcd)Away$$' ./cmd/internal/operator
 
+.PHONY: property
+property: controlplane ## Play random interleavings of users, editors, killed runs and a lagging API server for FOR=30m, and read from etcd that nothing is lost. make test plays a minute.
+	@go test -count=1 -timeout 0 -v ./test/property -property.for=$(or $(FOR),30m) $(if $(SEED),-property.seed=$(SEED),-property.seed=$$(date +%s))
+
 .PHONY: conformance
 conformance: controlplane slapd ## Prove two providers that run as processes: examples/provider-ldap, and provider-kubernetes v0.17.1, which is compiled first.
 	@GODWIT_CONFORMANCE=1 go test $(SERVERS) -v -run '^TestProcess' ./test/externalname

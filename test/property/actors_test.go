@@ -43,19 +43,23 @@ func (w withoutLeases) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (p *play) newCRD() *apiextensionsv1.CustomResourceDefinition {
-	return &apiextensionsv1.CustomResourceDefinition{
+	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: p.crd},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: p.group, Scope: apiextensionsv1.NamespaceScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "things", Kind: "Thing"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{p.version("v1", true), p.version("v2", false)},
 		},
 	}
+	if p.converts {
+		crd.Spec.Conversion = p.convert()
+	}
+	return crd
 }
 
 func (p *play) version(name string, storage bool) apiextensionsv1.CustomResourceDefinitionVersion {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	spec := map[string]apiextensionsv1.JSONSchemaProps{"n": {Type: "integer"}, "color": text, "secret": text}
-	if name == "v2" && p.lossy {
+	if name == "v2" && p.lossy && !p.converts {
 		delete(spec, "secret")
 	}
 	return apiextensionsv1.CustomResourceDefinitionVersion{
@@ -161,6 +165,7 @@ func (p *play) edit(ctx context.Context) {
 		switch random.IntN(5) {
 		case 0, 1:
 			storage = map[string]string{"v1": "v2", "v2": "v1"}[storage]
+			p.flips.Add(1)
 			p.change(func(crd *apiextensionsv1.CustomResourceDefinition) { setStorage(crd, storage) })
 		case 2:
 			other := map[string]string{"v1": "v2", "v2": "v1"}[storage]

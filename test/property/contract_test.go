@@ -163,6 +163,10 @@ func (p *play) checkEtcd() {
 				p.t.Errorf("seed %d: %s lost %s, which a user wrote: %s", p.seed, name, field, kv.Value)
 			}
 		}
+		// A still object is written by runs alone: once for each change of the storage version, and once to clean managedFields.
+		if most := 2 + p.flips.Load(); name < nameOf(still) && kv.Version > most {
+			p.t.Errorf("seed %d: %s was written %d times, want at most %d", p.seed, name, kv.Version, most)
+		}
 		if secret, ok := o.Spec["secret"]; name < nameOf(still) && (!ok || secret != "of "+name) {
 			p.t.Errorf("seed %d: %s lost its secret, which no user gave up (lossy: %t): %s", p.seed, name, p.lossy, kv.Value)
 		}

@@ -74,7 +74,7 @@ func startSecond(t *testing.T) {
 }
 
 // tally counts what a play did.
-type tally struct{ plays, runs, kills, writes, trims, edits, holds atomic.Int64 }
+type tally struct{ plays, runs, kills, writes, trims, edits, holds, flips atomic.Int64 }
 
 func (t *tally) add(other *tally) {
 	t.plays.Add(1)
@@ -95,8 +95,10 @@ type play struct {
 	random *rand.Rand // of the director alone; each actor has its own
 	group  string
 	crd    string
-	// lossy means that v2 lacks the field secret, which some objects have.
+	// lossy means that v2 lacks the field secret, which some objects have, or that the webhook drops it.
 	lossy bool
+	// converts means that a webhook converts.
+	converts bool
 	// settle is the settle time of the runs. Without one, users write through the first server alone: a request under way at another
 	// server may store the old version.
 	settle time.Duration
@@ -118,7 +120,7 @@ func newPlay(t *testing.T, seed uint64) *play {
 	t.Helper()
 	p := &play{t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), group: fmt.Sprintf("play-%d.example.com", seed)}
 	p.crd = "things." + p.group
-	p.lossy = p.random.IntN(3) == 0
+	p.lossy, p.converts = p.random.IntN(3) == 0, p.random.IntN(3) == 0
 	p.settle = []time.Duration{-1, time.Second, 1500 * time.Millisecond}[p.random.IntN(3)]
 	p.log = newHistory()
 	return p
@@ -145,6 +147,7 @@ func (p *play) run() {
 	}
 	actors.Go(func() { p.edit(ctx) })
 	actors.Go(func() { p.lag(ctx) })
+	actors.Go(func() { p.deny(ctx.Done()) })
 	actors.Wait()
 	cancel()
 	p.release()
@@ -207,6 +210,7 @@ func (p *play) migrator(config *rest.Config, o storageversion.Options) *storagev
 // finish gives v2 its storage, and migrates to the end. A lossy play ends with a refusal while an object is at v1 that would lose a value.
 func (p *play) finish() {
 	p.t.Helper()
+	p.flips.Add(1)
 	p.change(func(crd *apiextensionsv1.CustomResourceDefinition) { setStorage(crd, "v2"); serve(crd, "v1", true) })
 	m := p.migrator(plane.Config(), storageversion.Options{})
 	deadline := time.Now().Add(2 * time.Minute)

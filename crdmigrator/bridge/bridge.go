@@ -33,11 +33,6 @@ var (
 		Meaning: "The conversion webhook is that of the live release, and does not know any version of the next release.",
 		Fix:     installAny(),
 	})
-	ReasonFieldsLost = Reasons.Declare(godwit.Reason{
-		Name: "FieldsLost", UserAction: true,
-		Meaning: "No webhook converts, and the target version lacks fields of the old version. A migration would lose their values.",
-		Fix:     installAny().Or(needNoValue()),
-	})
 	ReasonControllerNeeded = Reasons.Declare(godwit.Reason{
 		Name:    "ControllerNeeded",
 		Meaning: "The conversion webhook of the live release converts the objects.",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/values"
 )
@@ -66,7 +67,7 @@ func (b *Bridge) checkSchemas(f Facts, from []string) error {
 			return err
 		}
 		if len(lost) > 0 {
-			b.add(blocker(ReasonFieldsLost,
+			b.add(blocker(releasecheck.ReasonFieldsMayBeLost,
 				fmt.Sprintf("no webhook converts %s, and %s lacks fields of %s, whose values a migration would lose: %s",
 					f.Live.Name, b.Target, name, values.JoinPaths(lost)),
 				f.installBetween([]string{name}).Or(needNoValue())))

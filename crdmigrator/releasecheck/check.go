@@ -112,7 +112,7 @@ var (
 	ReasonFieldsMayBeLost = Reasons.Declare(godwit.Reason{
 		Name:    "FieldsMayBeLost",
 		Meaning: "A schema of the next release lacks fields of a version at which objects may be stored, and no webhook converts. No object is known that has a value there.",
-		Fix:     serveFirst(placeholder.CRD(), placeholder.Version).Or(keepFields(), keepConversion()),
+		Fix:     serveFirst(placeholder.CRD(), placeholder.Version).Or(keepFields(), keepConversion(), convertBetween()),
 	})
 	ReasonFieldsWouldBeLost = Reasons.Declare(godwit.Reason{
 		Name: "FieldsWouldBeLost", UserAction: true,

@@ -93,6 +93,11 @@ func keepConversion() godwit.Fix {
 	return oneOf("keep spec.conversion", "see that the storage version has the fields of all versions")
 }
 
+// convertBetween is the fix for steps to the next release. Package bridge names the releases.
+func convertBetween() godwit.Fix {
+	return oneOf("for --steps, install a release in between that converts the objects", "for --steps, say with --answer=PATH=Unused that no value of a field is needed")
+}
+
 // serveFirst is the fix for stored versions that the CRD of the cluster does not serve.
 func serveFirst(live *apiextensionsv1.CustomResourceDefinition, versions ...string) godwit.Fix {
 	return godwit.Do("serve "+strings.Join(versions, ", ")+" for the time of the check", kube.SetServed(live, true, versions...)).Then("check again")

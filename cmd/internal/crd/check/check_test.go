@@ -48,7 +48,7 @@ func TestExitCode(t *testing.T) {
 		"steps, written":        {"it is after the steps", []release{safe, stored}, "steps", true, frame.OK, frame.OK},
 		"not all of it ends":    {"what is unknown stays so", []release{stale}, "steps", true, frame.Pending, frame.OK},
 		"blocked":               {"", []release{stored, blocked}, "steps", false, frame.Refused, frame.Refused},
-		"blocked, safe as such": {"the user has asked for steps", []release{found(releasecheck.Safe, bridge.ReasonFieldsLost, bridge.Blocked)}, "steps", false, frame.Refused, frame.Refused},
+		"blocked, safe as such": {"the user has asked for steps", []release{found(releasecheck.Safe, releasecheck.ReasonFieldsMayBeLost, bridge.Blocked)}, "steps", false, frame.Refused, frame.Refused},
 		"not needed":            {"", []release{safe}, "steps", false, frame.OK, frame.OK},
 		"no CRD of the cluster": {"bridge took that for a mistake", []release{another}, "steps", false, frame.OK, frame.Refused},
 	} {
@@ -88,7 +88,7 @@ func TestSteps(t *testing.T) {
 		reasons []*godwit.Reason
 	}{
 		"ready":     {crd("", version("v2", true, "color")), bridge.Ready, []*godwit.Reason{releasecheck.ReasonStoredVersionRemoved, releasecheck.ReasonRemovedWhileServed, bridge.ReasonStepsReady}},
-		"blocked":   {crd("", version("v2", true)), bridge.Blocked, []*godwit.Reason{releasecheck.ReasonStoredVersionRemoved, bridge.ReasonFieldsLost, releasecheck.ReasonRemovedWhileServed, releasecheck.ReasonFieldsMayBeLost}},
+		"blocked":   {crd("", version("v2", true)), bridge.Blocked, []*godwit.Reason{releasecheck.ReasonStoredVersionRemoved, releasecheck.ReasonFieldsMayBeLost, releasecheck.ReasonRemovedWhileServed, releasecheck.ReasonFieldsMayBeLost}},
 		"erroneous": {crd("", version("v1", false)), bridge.Blocked, []*godwit.Reason{decision.ReasonNoStorageVersion}},
 	} {
 		r := release{live: live, check: releasecheck.For(releasecheck.Facts{Live: live, Next: c.next})}

@@ -91,6 +91,8 @@ type CRDMigrator struct {
 
 	// AcceptLosses is ByObjectConfig.AcceptLosses of CRDs that Selector chose.
 	AcceptLosses []string
+	// AcceptChanges is ByObjectConfig.AcceptChanges of CRDs that Selector chose.
+	AcceptChanges []string
 	// Write is how objects are written; empty means WritePatch, and WriteUpdate for
 	// CRDs that Selector chose.
 	Write Write

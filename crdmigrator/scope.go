@@ -52,6 +52,11 @@ type ByObjectConfig struct {
 	// start: an event and the log name the paths and objects. Values that are dropped are logged,
 	// with a warning event.
 	AcceptLosses []string
+	// AcceptChanges are the paths that admission may change while the migration writes the objects
+	// as they are, as in metadata.labels: each with all below it. "." is every path, for an operator
+	// whose own webhook defaults fields. A migration that finds other changes does not start: an event
+	// and the log name the paths and objects.
+	AcceptChanges []string
 }
 
 // Selector chooses CRDs by their API group and by their labels. Its zero value chooses none.

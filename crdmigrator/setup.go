@@ -27,6 +27,7 @@ import (
 
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
 	"github.com/godwit-dev/godwit/internal/storageversion/recent"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -106,6 +107,7 @@ func (r *CRDMigrator) setup(scheme *runtime.Scheme, cfg *rest.Config) error {
 func (r *CRDMigrator) migrator(cfg *rest.Config, o storageversion.Options) (*storageversion.Migrator, error) {
 	o.Settle, o.AcceptStaleLeases, o.SettleFromSight = r.Settle, r.AcceptStaleLeases, true
 	o.SkipPhases, o.Limiter = r.SkipCRDMigrationPhases, r.Limiter
+	o.Preflight, o.AskEachServer = preflight.Changes, true
 	o.List, o.Recent = listThrough(r.APIReader, r.Client.RESTMapper()), r.recent
 	return storageversion.New(cfg, o)
 }
@@ -125,7 +127,7 @@ func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, 
 		if err != nil {
 			return s, fmt.Errorf("configure %s: %w", kind.GroupKind(), err)
 		}
-		o := storageversion.Options{Policy: decision.Policy{Write: w, AcceptLosses: by.AcceptLosses}, PageObjects: r.PageSize}
+		o := storageversion.Options{Policy: decision.Policy{Write: w, AcceptLosses: by.AcceptLosses, AcceptChanges: by.AcceptChanges}, PageObjects: r.PageSize}
 		if by.UseCache {
 			newList, err := listOf(scheme, kind)
 			if err != nil {
@@ -145,7 +147,7 @@ func (r *CRDMigrator) scopeOf(cfg *rest.Config, scheme *runtime.Scheme) (scope, 
 	if r.Selector.isZero() {
 		return s, nil
 	}
-	o := storageversion.Options{Policy: decision.Policy{Write: r.Write, AcceptLosses: r.AcceptLosses}, PageObjects: r.PageSize}
+	o := storageversion.Options{Policy: decision.Policy{Write: r.Write, AcceptLosses: r.AcceptLosses, AcceptChanges: r.AcceptChanges}, PageObjects: r.PageSize}
 	if o.Write == "" {
 		o.Write = WriteUpdate
 	}

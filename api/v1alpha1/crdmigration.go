@@ -84,6 +84,14 @@ type CRDMigrationSpec struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
 	AcceptLosses []string `json:"acceptLosses,omitempty"`
+	// AcceptChanges are the paths that admission may change while the migration writes the objects as they are, as in
+	// metadata.labels: each with all below it. "." is every path. A migration that finds other changes is blocked.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	AcceptChanges []string `json:"acceptChanges,omitempty"`
 	// MaxInFlight bounds the concurrent requests of this migration.
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -107,6 +107,11 @@ func (in *CRDMigrationSpec) DeepCopyInto(out *CRDMigrationSpec) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.AcceptChanges != nil {
+		in, out := &in.AcceptChanges, &out.AcceptChanges
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.MaxInFlight != nil {
 		in, out := &in.MaxInFlight, &out.MaxInFlight
 		*out = new(int32)

@@ -1,7 +1,8 @@
-// Package quote prepares foreign text, such as a webhook's answer or a user name, for messages and commands.
+// Package quote prepares foreign text, such as a webhook's answer or a user name, and numbers for messages and commands.
 package quote
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,6 +17,14 @@ func Line(words string) string {
 		return line
 	}
 	return "(no message)"
+}
+
+// Count returns a number with its noun.
+func Count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // Printable returns a text as one line without unprintable characters, such as escape sequences of a remote process. It

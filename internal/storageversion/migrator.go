@@ -39,9 +39,15 @@ type Options struct {
 	OnLoss func(LostValues) error
 	// Preflight makes Observe try the policy's write, so that a plan says what
 	// admission would do with the writes of a run; nil means no preflight. Run of
-	// package preflight sends a dry run for one object of each namespace. A preflight
-	// is for plans that a user reads: its findings require user action.
+	// package preflight sends a dry run for one object of each namespace, for a user who
+	// reads the plan. Its Changes is for a program, which retries what is denied.
 	Preflight Preflight
+	// CheckReadable makes Observe find out whether the API server can read each object,
+	// so that a user who reads the plan learns it before a run does.
+	CheckReadable bool
+	// AskEachServer makes a run ask each API server, at its own address, whether it has
+	// adopted the storage version. A client in the cluster reaches these addresses.
+	AskEachServer bool
 	// NoTrim leaves status.storedVersions as it is.
 	NoTrim bool
 	// DryRun sends every write as a server-side dry run: the report names the
@@ -76,6 +82,13 @@ type Migrator struct {
 
 	mu     sync.Mutex
 	leases map[string]*settle.History // by name of the CRD
+	losses map[string]lossesAt        // by name of the CRD
+}
+
+// lossesAt are what the round trips of all objects have shown at a generation of a CRD.
+type lossesAt struct {
+	generation kube.Generation
+	found      *decision.RoundTrips
 }
 
 // New returns a migrator that talks to the cluster of cfg. Limits and retries
@@ -102,7 +115,7 @@ func New(cfg *rest.Config, o Options) (*Migrator, error) {
 	if o.Journal == nil {
 		o.Journal = &evidence.AnnotationJournal{Client: c}
 	}
-	return &Migrator{options: o, client: c, leases: map[string]*settle.History{}}, nil
+	return &Migrator{options: o, client: c, leases: map[string]*settle.History{}, losses: map[string]lossesAt{}}, nil
 }
 
 // list returns what lists the objects: the embedder's reader if there is one, or the client.
@@ -118,6 +131,7 @@ func (m *Migrator) Forget(crd string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.leases, crd)
+	delete(m.losses, crd)
 }
 
 // Preflight tries the policy's write before a run, without carrying it out. Run of package

@@ -52,7 +52,7 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (decision.Facts, err
 	if f.Checkpoint, err = m.options.Journal.Load(ctx, f.CRD); err != nil && !errors.As(err, &f.Newer) {
 		return f, fmt.Errorf("load the checkpoint of %s: %w", crd, err)
 	}
-	if err := m.readObjectsOf(ctx, &f, kube.Trimmed(f.CRD) || m.options.Preflight != nil); err != nil {
+	if err := m.readObjectsOf(ctx, &f, kube.Trimmed(f.CRD) || m.options.CheckReadable); err != nil {
 		return f, err
 	}
 	f.Now = m.client.Clock.Now()
@@ -68,8 +68,8 @@ func (m *Migrator) Observe(ctx context.Context, crd string) (decision.Facts, err
 	if f.Servers, f.ServersUnread, err = m.servers(ctx); err != nil {
 		return f, err
 	}
-	if f.ServersRead = f.ServersUnread == ""; f.ServersRead && m.options.Preflight != nil { // a user reads the plan, who may have the permission
-		f.Endpoints = m.endpoints(ctx)
+	if f.ServersRead = f.ServersUnread == ""; f.ServersRead {
+		f.Endpoints = len(m.endpoints(ctx))
 	}
 	m.observeLeases(f) // if a server with a stale lease is back when Run reads the leases, the history gives it the whole settle time
 	others, err := m.otherMigrations(ctx)
@@ -198,6 +198,43 @@ func (m *Migrator) checkAnswering(ctx context.Context, crd *apiextensionsv1.Cust
 	return nil
 }
 
+// askLimit bounds the question to one API server, which may not be reachable at its own address.
+const askLimit = 3 * time.Second
+
+var errAskOver = fmt.Errorf("no answer within %v", askLimit)
+
+// checkEachServer asks each API server at its own address. It returns a [decision.NotSettledError] if one has not adopted the storage
+// version. A server that does not answer there is known by its lease alone.
+func (m *Migrator) checkEachServer(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	if !m.options.AskEachServer {
+		return nil
+	}
+	for _, address := range m.endpoints(ctx) {
+		if m.answering(ctx, crd, address) != decision.AnsweredByLate {
+			continue
+		}
+		now := m.client.Clock.Now()
+		m.sawLate(crd, now)
+		return &decision.NotSettledError{Until: now.Add(settle.Again), Wait: settle.Again, Late: true, Address: address}
+	}
+	return context.Cause(ctx)
+}
+
+// answering asks the API server at an address.
+func (m *Migrator) answering(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, address string) decision.Answering {
+	server, err := m.client.ServerAt(address)
+	if err != nil {
+		return decision.AnsweredByUnknown
+	}
+	ctx, cancel := kube.WithLimit(ctx, askLimit, errAskOver)
+	defer cancel()
+	found, hash, err := server.Discovery(ctx, kube.ResourceOf(crd))
+	if err != nil {
+		return decision.AnsweredByUnknown
+	}
+	return decision.Discovery{Found: found, Hash: hash}.Answering(crd)
+}
+
 // sawLate adds to the history of the CRD that the server which answers has another storage version.
 func (m *Migrator) sawLate(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) {
 	m.mu.Lock()
@@ -215,13 +252,13 @@ func (m *Migrator) historyOf(crd *apiextensionsv1.CustomResourceDefinition) *set
 	return history
 }
 
-// endpoints counts the addresses of the service kubernetes; 0 if the user may not read them, which shows less and hides nothing.
-func (m *Migrator) endpoints(ctx context.Context) int {
-	n, err := m.client.Endpoints(ctx)
+// endpoints are the addresses of the service kubernetes; none if the user may not read them, which shows less and hides nothing.
+func (m *Migrator) endpoints(ctx context.Context) []string {
+	all, err := m.client.Endpoints(ctx)
 	if err != nil {
-		return 0
+		return nil
 	}
-	return n
+	return all
 }
 
 // checkSettled reads the API servers' leases, and returns a [decision.NotSettledError] until the change of
@@ -237,7 +274,7 @@ func (m *Migrator) checkSettled(ctx context.Context, crd *apiextensionsv1.Custom
 	now := m.client.Clock.Now()
 	v := m.observeLeases(decision.Facts{CRD: crd, Servers: servers, Now: now})
 	if v.Settled {
-		return nil
+		return m.checkEachServer(ctx, crd)
 	}
 	return &decision.NotSettledError{Until: v.Until, Wait: v.Until.Sub(now), Servers: v.Waiting, Stale: v.Stale}
 }

@@ -285,7 +285,11 @@ func (r *run) recheckAnswering(ctx context.Context) error {
 	if r.evidence.IsStored() {
 		return nil
 	}
-	err := r.checkAnswering(ctx, r.epoch().crd)
+	return r.voidIfLate(r.checkAnswering(ctx, r.epoch().crd))
+}
+
+// voidIfLate drops the evidence if a server has not adopted the storage version.
+func (r *run) voidIfLate(err error) error {
 	if late := (*decision.NotSettledError)(nil); !errors.As(err, &late) {
 		return err
 	}

@@ -2,6 +2,7 @@ package storageversion
 
 import (
 	coordinationv1 "k8s.io/api/coordination/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -52,7 +53,7 @@ func cleanupGrant(objects schema.GroupResource) decision.Grant {
 // OptionalPermissions lists the permissions without which [Migrator.Observe] knows less and
 // [Migrator.Run] may have to wait longer.
 func OptionalPermissions(objects schema.GroupResource, o Options) []decision.Grant {
-	helpful := []decision.Grant{leaseGrant}
+	helpful := []decision.Grant{leaseGrant, endpointGrant}
 	for _, group := range storageMigrationGroups {
 		helpful = append(helpful, decision.Grant{Verb: "list", Resource: schema.GroupResource{Group: group, Resource: "storageversionmigrations"}})
 	}
@@ -66,6 +67,12 @@ func OptionalPermissions(objects schema.GroupResource, o Options) []decision.Gra
 var leaseGrant = decision.Grant{
 	Verb: "list", Namespace: metav1.NamespaceSystem,
 	Resource: schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leases"},
+}
+
+// endpointGrant is the permission to list the addresses of the API servers.
+var endpointGrant = decision.Grant{
+	Verb: "list", Namespace: metav1.NamespaceDefault,
+	Resource: schema.GroupResource{Group: discoveryv1.GroupName, Resource: "endpointslices"},
 }
 
 // ServerPermissions lists the permission to list the API servers.

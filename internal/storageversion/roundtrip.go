@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -24,6 +26,9 @@ import (
 // if no object needs that: the schemas prove that the storage version keeps each value, or no old version is served. settled
 // means that each API server stores the storage version. progress may be nil.
 func (m *Migrator) RoundTrips(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, settled bool, progress func(walk.Report)) (*decision.RoundTrips, error) {
+	if known := m.knownLosses(ctx, crd); known != nil {
+		return known, nil
+	}
 	var all *decision.RoundTrips
 	for _, old := range values.Unproven(crd) {
 		if !old.Served {
@@ -36,7 +41,36 @@ func (m *Migrator) RoundTrips(ctx context.Context, crd *apiextensionsv1.CustomRe
 		}
 		all = all.Merge(now)
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.losses[crd.Name] = lossesAt{kube.GenerationOf(crd), all}
 	return all, nil
+}
+
+// knownLosses returns the round trips of an earlier call, if the objects that they name still lose each of the values. A program that
+// is blocked need not try all objects at each attempt. It returns nil if it has to.
+func (m *Migrator) knownLosses(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) *decision.RoundTrips {
+	m.mu.Lock()
+	known := m.losses[crd.Name]
+	m.mu.Unlock()
+	if known.generation != kube.GenerationOf(crd) || !known.found.Loses() || m.options.OnLoss != nil {
+		return nil
+	}
+	var examples []*metav1.PartialObjectMetadata
+	for _, loss := range known.found.Losses {
+		namespace, name, namespaced := strings.Cut(loss.Examples[0], "/")
+		if !namespaced {
+			namespace, name = "", namespace
+		}
+		examples = append(examples, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+	}
+	now := m.target(decision.Facts{CRD: crd}).RoundTrips(ctx, examples)
+	for _, loss := range known.found.Losses {
+		if !slices.ContainsFunc(now.Losses, func(l values.Loss) bool { return l.Path == loss.Path }) {
+			return nil
+		}
+	}
+	return known.found
 }
 
 // roundTripper writes objects through one old version of their CRD.

@@ -202,7 +202,7 @@ func (r *run) recheckBeforeTrim(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return r.voidIfLate(r.checkEachServer(ctx, r.epoch().crd))
 }
 
 // unchangedAsks finds one late server of three with a probability of 98 %.

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
@@ -74,6 +75,13 @@ func (l *late) store(fields ...string) {
 	l.awaitStoring("v2")
 }
 
+// flipBack makes v1 the storage version again, on both servers.
+func (l *late) flipBack() {
+	l.t.Helper()
+	l.setVersions(typed("v1", true, true, "color", "of"), typed("v2", true, false, "color", "of"))
+	l.awaitStoring("v1")
+}
+
 // TestServerWhoseWatchHangs: the server that answers has a fresh lease, and has not adopted the storage version. A run waits, with the
 // reason, and migrates once the server has adopted it.
 func TestServerWhoseWatchHangs(t *testing.T) {
@@ -99,6 +107,84 @@ func TestServerWhoseWatchHangs(t *testing.T) {
 
 	l.gate.Release()
 	l.mustBeMigrated(l.mustMigrate(m), 40)
+}
+
+// TestEachServerIsAsked: the server that answers has adopted the storage version, and another one has not, whose lease is fresh. A
+// client in the cluster asks it at its own address, waits, and names it.
+func TestEachServerIsAsked(t *testing.T) {
+	t.Parallel()
+	l := newLate(t, 10)
+	l.gate.Hold()
+	l.store("color", "of")
+	ask := func(config *rest.Config) *storageversion.Migrator {
+		return newMigrator(t, config, storageversion.Options{Policy: decision.Policy{Settle: -1, AcceptStaleLeases: true}, AskEachServer: true})
+	}
+	m := ask(l.showing(l.config, l.second.Config()))
+	plan, err := m.Plan(t.Context(), l.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notSettled *decision.NotSettledError
+	await(t, "the leases to prove nothing any more", func() bool {
+		if _, err := m.Run(t.Context(), plan, nil); !errors.As(err, &notSettled) {
+			t.Fatalf("run: %v, want it to wait for the other server", err)
+		}
+		return notSettled.Late
+	})
+	second, err := url.Parse(l.second.Config().Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustSay(t, notSettled.Error(), "the API server at "+second.Host+" has another storage version in discovery")
+	l.mustBeStored("while waiting nothing is written", map[string]int{"v1": 10})
+
+	l.gate.Release()
+	l.mustBeMigrated(l.mustMigrate(m), 10)
+
+	// A server that does not answer at its address is known by its lease alone.
+	l.flipBack()
+	gone := rest.CopyConfig(l.config)
+	gone.Host = "https://127.0.0.1:1"
+	if report := l.mustMigrate(ask(l.showing(l.config, gone))); !report.Trimmed {
+		t.Errorf("run: %+v, want it trimmed", report.Storage)
+	}
+	l.mustBeStored("in the end", map[string]int{"v1": 10})
+}
+
+// showing is a client to which the service kubernetes has these servers as endpoints. The API server itself would refuse addresses of
+// the loopback interface.
+func (l *late) showing(servers ...*rest.Config) *rest.Config {
+	l.t.Helper()
+	var slice discoveryv1.EndpointSliceList
+	for _, s := range servers {
+		host, err := url.Parse(s.Host)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		port, err := strconv.ParseInt(host.Port(), 10, 32)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		slice.Items = append(slice.Items, discoveryv1.EndpointSlice{
+			Ports: []discoveryv1.EndpointPort{{Port: ptr.To(int32(port))}}, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{host.Hostname()}}},
+		})
+	}
+	body, err := json.Marshal(slice)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	config := rest.CopyConfig(l.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(r.URL.Path, "/endpointslices") {
+				return next.RoundTrip(r)
+			}
+			return &http.Response{
+				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r,
+			}, nil
+		})
+	})
+	return config
 }
 
 // balancer forwards connections to one server at a time.

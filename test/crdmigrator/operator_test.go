@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -103,9 +104,19 @@ func (l *requestLog) of(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// matching returns the requests for which keep is true, in their order.
+// matching returns the requests for which keep is true, in their order, without those of preflights.
 func (l *requestLog) matching(keep func(string) bool) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(l.requests), func(s string) bool { return !keep(s) })
+	planning := false
+	return slices.DeleteFunc(slices.Clone(l.requests), func(s string) bool {
+		switch {
+		case strings.HasPrefix(s, "GET /apis/migration.k8s.io"): // the last that a plan reads before its preflight
+			planning = true
+		case strings.HasPrefix(s, "GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/"): // the first that a run reads
+			planning = false
+		}
+		list := planning && strings.HasPrefix(s, "GET ") && strings.Contains(s, ".example.com/")
+		return list || strings.Contains(s, "dryRun=All") || !keep(s)
+	})
 }

@@ -33,7 +33,7 @@ import (
 // withPreflight returns options with the preflight.
 func withPreflight(p decision.Policy) storageversion.Options {
 	p.Settle = -1
-	return storageversion.Options{Policy: p, Preflight: preflight.Run}
+	return storageversion.Options{Policy: p, Preflight: preflight.Run, CheckReadable: true}
 }
 
 func (w *widgets) mustPlan(config *rest.Config, o storageversion.Options) decision.Plan {

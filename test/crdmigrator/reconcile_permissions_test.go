@@ -25,6 +25,8 @@ var (
 	// eventPermissions are in the namespace default, where events about
 	// cluster-scoped objects are.
 	eventPermissions = []permission{{"create", "events.k8s.io", "events"}, {"patch", "events.k8s.io", "events"}}
+	// endpointPermissions are in the namespace default, where the addresses of the API servers are.
+	endpointPermissions = []permission{{"list", "discovery.k8s.io", "endpointslices"}}
 	// leasePermissions are in kube-system, where the API servers renew their leases.
 	leasePermissions = []permission{{"list", "coordination.k8s.io", "leases"}}
 	// toSeeOthers lets two migrators avoid the same work, and is optional.
@@ -79,7 +81,7 @@ func TestReconcileNeedsExactlyThesePermissions(t *testing.T) {
 	h := w.newWebhook(deny("w-0003"))
 	w.awaitRefused("w-0003", denied)
 	name, user := w.user(w.selectorPermissions()...)
-	w.grantIn(metav1.NamespaceDefault, user, name, eventPermissions...)
+	w.grantIn(metav1.NamespaceDefault, user, name, slices.Concat(eventPermissions, endpointPermissions)...)
 	w.grantIn(metav1.NamespaceSystem, user, name, leasePermissions...)
 	user, wire := tap(user)
 	o := w.selectingAs(user, func(o *operator) { o.migrator.Recorder = o.manager.GetEventRecorder("crdmigrator") })
@@ -100,7 +102,7 @@ func TestReconcileNeedsExactlyThesePermissions(t *testing.T) {
 	byName := func(a, b permission) int {
 		return cmp.Or(strings.Compare(a.group, b.group), strings.Compare(a.resource, b.resource), strings.Compare(a.verb, b.verb))
 	}
-	want := slices.SortedFunc(slices.Values(slices.Concat(w.selectorPermissions(), eventPermissions, leasePermissions)), byName)
+	want := slices.SortedFunc(slices.Values(slices.Concat(w.selectorPermissions(), eventPermissions, leasePermissions, endpointPermissions)), byName)
 	got := slices.DeleteFunc(slices.SortedFunc(maps.Keys(o.asked()), byName), func(r permission) bool { return r == toSeeOthers })
 	if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(permission{})); diff != "" {
 		t.Errorf("permissions (-granted +used):\n%s", diff)

@@ -198,7 +198,7 @@ func TestWaiting_DoesNotBlockAnotherCRD(t *testing.T) {
 		kinds:  map[client.Object]crdmigrator.ByObjectConfig{gadget: {}},
 		policy: decision.Policy{Settle: settle},
 		wire: before(func(r *http.Request) {
-			if r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, "/apis/"+w.group+"/") {
+			if r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, "/apis/"+w.group+"/") && !r.URL.Query().Has("dryRun") {
 				wrote.CompareAndSwap(0, time.Now().UnixNano())
 			}
 		}),

@@ -416,6 +416,10 @@ func TestRescueReverted(t *testing.T) {
 	if err := w.applyCRD(version("v2", true, true)); err != nil {
 		t.Fatal(err)
 	}
+	await(t, "the API server to know v1 no more", func() bool {
+		_, err := w.at("v2").Get(t.Context(), "w-0000", metav1.GetOptions{})
+		return err != nil
+	})
 	halt.release()
 	var refused *rescue.BlockedError
 	if err := <-done; !errors.As(err, &refused) || refused.Blocker.Reason != rescue.ReasonReverted || !strings.Contains(err.Error(), gitOps+" (Apply)") {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator"
@@ -471,4 +472,57 @@ func TestListThatExpiresWhileObjectsAreTried(t *testing.T) {
 	if wire.answered(http.StatusGone) == 0 {
 		t.Error("the list did not expire")
 	}
+}
+
+// TestBlockedRunTriesFewObjectsAgain: a program that is blocked tries again from time to time. It does not try all objects each time,
+// until an object that it names has lost the value.
+func TestBlockedRunTriesFewObjectsAgain(t *testing.T) {
+	t.Parallel()
+	const objects = 40
+	w := newLossy(t, objects)
+	config, wire := tap(w.withoutLeases())
+	m := newMigrator(t, config, accepting())
+	tried := func() int {
+		return wire.count(func(e exchange) bool { return e.method == http.MethodPatch && strings.Contains(e.path, "/v1/") })
+	}
+	w.mustRefuse(m, decision.ReasonFieldsWouldBeLost, "spec.color (40 objects, such as default/w-0000, ")
+	first := tried()
+	w.mustRefuse(m, decision.ReasonFieldsWouldBeLost, "spec.color (40 objects, such as default/w-0000, ")
+	if again := tried() - first; first < objects || again != 1 {
+		t.Errorf("%d and %d objects were tried, want %d and 1", first, again, objects)
+	}
+	if _, err := w.at("v1").Patch(t.Context(), "w-0000", types.MergePatchType, []byte(`{"spec":{"color":null}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.mustRefuse(m, decision.ReasonFieldsWouldBeLost, "spec.color (39 objects, such as default/w-0001, ")
+}
+
+// TestReconcilerAndAdmission: a webhook would change each object that a migration writes. The migration does not start, and an event
+// names the webhook. With AcceptChanges, it goes on.
+func TestReconcilerAndAdmission(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 3)
+	w.flip()
+	w.optIn()
+	w.mutator(`[{"op":"add","path":"/metadata/annotations","value":{"example.com/by":"painter"}}]`)
+	await(t, "the webhook to be asked", func() bool {
+		o, err := w.tryUpdate(metav1.NamespaceDefault, "w-0000")
+		return err == nil && o["metadata"].(map[string]any)["annotations"] != nil
+	})
+	accepting := func(paths ...string) *operator {
+		return w.selectingAs(w.reporter(), func(o *operator) {
+			o.migrator.Recorder = o.manager.GetEventRecorder("crdmigrator")
+			o.migrator.AcceptChanges, o.migrator.Settle = paths, -1
+		})
+	}
+	if _, err := accepting().reconcile(t.Context()); err == nil {
+		t.Fatal("the migration whose objects admission changes ran")
+	}
+	refused := w.awaitEvent("the refusal", func(e eventsv1.Event) bool { return e.Reason == crdmigrator.EventFailed })
+	mustSay(t, refused.Note, "AdmissionMutates", "metadata.annotations on default/w-0000")
+	w.mustBeStored("after the refusal", map[string]int{"v1": 3})
+
+	accepting("metadata.annotations").mustReconcile("with consent", reconcile.Result{})
+	w.mustBeStored("in the end", map[string]int{"v2": 3})
 }

@@ -175,7 +175,7 @@ func TestHangingConverterIsNamed(t *testing.T) {
 			t.Parallel()
 			w, c := newConverted(t, shared, appliedObjects+1)
 			w.setStoredVersions(storedVersions...)
-			m := w.quickMigrator(storageversion.Options{Preflight: preflight.Run})
+			m := w.quickMigrator(storageversion.Options{Preflight: preflight.Run, CheckReadable: true})
 			c.delay.Store(int64(15 * time.Second)) // longer than a plan waits
 			asked := c.asked.Load()
 			w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {

@@ -96,7 +96,7 @@ func (o *planOptions) migratorOptions() storageversion.Options {
 		options.OnLoss = o.saved.add
 	}
 	if o.preflight {
-		options.Preflight = preflight.Run
+		options.Preflight, options.CheckReadable = preflight.Run, true
 	}
 	return options
 }

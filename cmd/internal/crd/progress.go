@@ -139,7 +139,7 @@ func speedText(done, left int64, first, now time.Time, p pace) []string {
 func waitingText(e *decision.NotSettledError, since time.Duration) string {
 	switch {
 	case e.Late:
-		return "waiting for the API server that answers to adopt the storage version"
+		return "waiting for the API server to adopt the storage version"
 	case len(e.Stale) > 0:
 		return "waiting for an API server with a stale lease"
 	case len(e.Servers) > 0:

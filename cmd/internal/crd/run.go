@@ -107,7 +107,7 @@ func (o *runOptions) migratorOptions() storageversion.Options {
 		DryRun:  o.change.DryRun() == frame.DryRunServer,
 	}
 	if !options.DryRun { // a server dry run tries every object, so it needs no preflight
-		options.Preflight = preflight.Run
+		options.Preflight, options.CheckReadable = preflight.Run, true
 	}
 	return options
 }

@@ -127,7 +127,10 @@ func (w Writer) administrator(words string) string { return "kubectl " + words +
 
 func (w Writer) run(a godwit.RunMigration) string {
 	if w.Spec && a.AcceptLosses != "" {
-		return w.acceptLosses(a)
+		return w.accept(a.CRD, "acceptLosses", a.AcceptLosses)
+	}
+	if w.Spec && a.AcceptChanges != "" {
+		return w.accept(a.CRD, "acceptChanges", a.AcceptChanges)
 	}
 	words := "crd run " + a.CRD
 	if a.AcceptDenials {
@@ -151,13 +154,13 @@ func (w Writer) run(a godwit.RunMigration) string {
 	return w.godwit(words)
 }
 
-// acceptLosses is the command for a user of the manager, which runs the migration by itself.
-func (w Writer) acceptLosses(a godwit.RunMigration) string {
-	paths, err := json.Marshal(strings.Split(a.AcceptLosses, ","))
+// accept is the command for a user of the manager, which runs the migration by itself.
+func (w Writer) accept(crd, field, paths string) string {
+	list, err := json.Marshal(strings.Split(paths, ","))
 	if err != nil {
 		return err.Error() // of strings, it does not occur
 	}
-	return w.administrator(fmt.Sprintf("patch crdmigration %s --type=merge -p %s", a.CRD, quote.Shell(fmt.Sprintf(`{"spec": {"acceptLosses": %s}}`, paths))))
+	return w.administrator(fmt.Sprintf("patch crdmigration %s --type=merge -p %s", crd, quote.Shell(fmt.Sprintf(`{"spec": {%q: %s}}`, field, list))))
 }
 
 // target returns the kubectl arguments of an object.

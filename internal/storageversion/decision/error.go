@@ -55,14 +55,16 @@ type NotSettledError struct {
 	Servers []Server
 	// Stale are those of Servers whose lease is stale.
 	Stale []Server
-	// Late means that the server which answers has another storage version in discovery.
-	Late bool
+	// Late means that a server has another storage version in discovery: the one at Address, or the one that answers if Address is
+	// empty.
+	Late    bool
+	Address string
 }
 
 func (e *NotSettledError) Error() string {
 	switch {
 	case e.Late:
-		return "not settled: " + lateServer
+		return "not settled: " + e.lateServer()
 	case len(e.Stale) > 0:
 		return fmt.Sprintf("not settled: API server %s has a stale lease and may still write the old version", join(e.Stale))
 	case len(e.Servers) > 0:
@@ -72,7 +74,13 @@ func (e *NotSettledError) Error() string {
 		max(e.Wait.Round(time.Second), time.Second))
 }
 
-const lateServer = "the API server that answers has another storage version in discovery (storageVersionHash), and would write the old version"
+func (e *NotSettledError) lateServer() string {
+	server := "the API server that answers"
+	if e.Address != "" {
+		server = "the API server at " + e.Address
+	}
+	return server + " has another storage version in discovery (storageVersionHash), and would write the old version"
+}
 
 func join(servers []Server) string {
 	names := make([]string, len(servers))

@@ -141,7 +141,7 @@ func afterSettling(e *NotSettledError, h History) Step {
 	s := Step{Action: ActionWait, After: min(max(e.Wait, minSettlePause), settle.Again), Reason: ReasonSettling, History: History{Conflicts: h.Conflicts}}
 	switch {
 	case e.Late:
-		s.Message = lateServer
+		s.Message = e.lateServer()
 	case len(e.Stale) > 0:
 		s.Message = "API servers with a stale lease may still write the old version: " + names(e.Stale)
 		for _, server := range e.Stale {

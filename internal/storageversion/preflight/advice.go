@@ -202,7 +202,7 @@ func (a advisor) leftOut(s *decision.PreflightSummary) []godwit.Finding {
 	case s.NamespacesLeftOut > 0:
 		why = fmt.Sprintf("one object was tried in %d of at least %d namespaces", s.Tried, a.namespaces)
 	default:
-		why = fmt.Sprintf("one object was tried in %s, and there may be others", count(s.Tried, "namespace", "namespaces"))
+		why = fmt.Sprintf("one object was tried in %s, and there may be others", quote.Count(int64(s.Tried), "namespace", "namespaces"))
 	}
 	if a.timedOut && a.unlisted == "" {
 		why += fmt.Sprintf("; its %v were over", timeLimit)
@@ -269,7 +269,7 @@ func (a advisor) where(t problem) string {
 	for i, one := range t.attempts {
 		keys[i] = one.key()
 	}
-	return fmt.Sprintf("%s (%d of %s tried)", joinFirst(keys, namedObjects, 0), len(t.attempts), count(len(a.attempts), "object", "objects"))
+	return fmt.Sprintf("%s (%d of %s tried)", joinFirst(keys, namedObjects, 0), len(t.attempts), quote.Count(int64(len(a.attempts)), "object", "objects"))
 }
 
 // joinFirst joins at most the given number of entries of a list, and counts the others. more
@@ -284,11 +284,4 @@ func joinFirst(list []string, most, more int) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

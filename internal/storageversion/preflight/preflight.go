@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
@@ -21,21 +22,42 @@ var errTimeOver = fmt.Errorf("the preflight ended after %v", timeLimit)
 // Run tries the policy's write on one object of each namespace. It is a
 // [storageversion.Preflight].
 func Run(ctx context.Context, t storageversion.PreflightTarget) (*decision.PreflightReport, error) {
-	r, err := observe(ctx, t)
+	r, err := observe(ctx, t, (*result).hasProblems)
 	if err != nil {
 		return nil, err
 	}
+	return report(ctx, t, r), nil
+}
+
+func report(ctx context.Context, t storageversion.PreflightTarget, r *result) *decision.PreflightReport {
 	user := t.Facts.User
 	if user == "" && r.hasProblems() {
 		user = kube.UserName(ctx, t.Client)
 	}
-	report := reportFor(r, t.Facts, t.Policy, user)
-	report.RoundTrips = r.roundTrips
-	return report, nil
+	all := reportFor(r, t.Facts, t.Policy, user)
+	all.RoundTrips = r.roundTrips
+	return all
 }
 
-// observe reads what [reportFor] decides on.
-func observe(ctx context.Context, t storageversion.PreflightTarget) (*result, error) {
+// Changes is [Run] for a program, which counts and retries the objects that the API server refuses. It reports only what is lost or
+// changed by a write that the API server accepts. The error of the API server on an object is an error: the next attempt may show that
+// the object is changed.
+func Changes(ctx context.Context, t storageversion.PreflightTarget) (*decision.PreflightReport, error) {
+	r, err := observe(ctx, t, (*result).hasChanges)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range r.attempts {
+		if o := a.outcome(); o.effect == inconclusive && a.refusal != "" && !o.forbidden && o.by.Name == "" {
+			return nil, fmt.Errorf("try it on %s: %s", a.key(), quote.Line(o.words))
+		}
+	}
+	all := report(ctx, t, r)
+	return &decision.PreflightReport{Changes: all.Changes, RoundTrips: all.RoundTrips}, nil
+}
+
+// observe reads what [reportFor] decides on. It reads what fixes name if the result needs them.
+func observe(ctx context.Context, t storageversion.PreflightTarget, needsFixes func(*result) bool) (*result, error) {
 	r := &result{write: t.Policy.Write}
 	limited, cancel := kube.WithLimit(ctx, timeLimit, errTimeOver)
 	defer cancel()
@@ -43,9 +65,9 @@ func observe(ctx context.Context, t storageversion.PreflightTarget) (*result, er
 	if err == nil {
 		r.namespaces, r.allSeen = samples.namespaces(t.Facts.CRD), samples.allSeen
 		r.attempts = tryAll(limited, t, r.write, samples.objects)
-		r.statusAttempts = tryStatus(limited, t, r)
 		r.roundTrips = t.RoundTrips(limited, samples.objects)
-		if r.hasProblems() {
+		if needsFixes(r) {
+			r.statusAttempts = tryStatus(limited, t, r)
 			r.configs, r.configsUnread = admissionConfigs(limited, t.Client, kube.ResourceOf(t.Facts.CRD), r.write)
 		}
 	}

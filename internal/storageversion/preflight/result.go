@@ -177,6 +177,11 @@ func (r *result) problems() []problem {
 // hasProblems reports whether an attempt did not simply pass.
 func (r *result) hasProblems() bool { return len(r.problems()) > 0 }
 
+// hasChanges reports whether admission or a conversion would change an object.
+func (r *result) hasChanges() bool {
+	return slices.ContainsFunc(r.problems(), func(p problem) bool { return p.effect == changes })
+}
+
 // offersStatus reports whether a write of the status is another way than the tried write.
 func (r *result) offersStatus(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return kube.HasStatus(crd) && r.write.Subresource() == ""

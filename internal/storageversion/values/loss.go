@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 // Loss is a path at which objects have values that a rewrite would drop or change.
@@ -67,20 +69,13 @@ func (l *Losses) List() (all []Loss, more bool) {
 func Describe(losses []Loss, more bool) string {
 	var all []string
 	for _, l := range losses[:min(len(losses), NamedPaths)] {
-		all = append(all, fmt.Sprintf("%s (%s, such as %s)", l.Path, countObjects(l.Objects), strings.Join(l.Examples, ", ")))
+		all = append(all, fmt.Sprintf("%s (%s, such as %s)", l.Path, quote.Count(l.Objects, "object", "objects"), strings.Join(l.Examples, ", ")))
 	}
 	text := strings.Join(all, ", ")
 	if len(losses) > len(all) || more {
 		text += " and others"
 	}
 	return text
-}
-
-func countObjects(n int64) string {
-	if n == 1 {
-		return "1 object"
-	}
-	return fmt.Sprintf("%d objects", n)
 }
 
 // Merge joins the losses of the same objects, as two versions show them. Of a path of both, it keeps the one with more

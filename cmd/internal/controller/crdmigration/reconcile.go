@@ -46,8 +46,12 @@ func Backoff() workqueue.TypedRateLimiter[reconcile.Request] {
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,verbs=patch
 // +kubebuilder:rbac:groups=storagemigration.k8s.io;migration.k8s.io,resources=storageversionmigrations,verbs=list
-// The API servers' identities, and events about objects without a namespace.
+// What the preflight tries, and what it names.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;mutatingadmissionpolicies;validatingwebhookconfigurations,verbs=list
+// The API servers' identities and addresses, and events about objects without a namespace.
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=list,namespace=kube-system
+// +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=list,namespace=default
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch,namespace=default
 
 // SetupWithManager registers the reconciler.

@@ -7,6 +7,7 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -27,6 +28,9 @@ func withDefaults(spec, defaults v1alpha1.CRDMigrationSpec) v1alpha1.CRDMigratio
 	if len(spec.AcceptLosses) == 0 {
 		spec.AcceptLosses = defaults.AcceptLosses
 	}
+	if len(spec.AcceptChanges) == 0 {
+		spec.AcceptChanges = defaults.AcceptChanges
+	}
 	if spec.MaxInFlight == nil {
 		spec.MaxInFlight = defaults.MaxInFlight
 	}
@@ -38,13 +42,15 @@ func withDefaults(spec, defaults v1alpha1.CRDMigrationSpec) v1alpha1.CRDMigratio
 
 // options returns the options of the migrator for a spec.
 func options(spec v1alpha1.CRDMigrationSpec) storageversion.Options {
-	o := storageversion.Options{Policy: decision.Policy{Write: decision.Write(spec.Write), SettleFromSight: true}}
+	o := storageversion.Options{
+		Policy:    decision.Policy{Write: decision.Write(spec.Write), SettleFromSight: true, AcceptLosses: spec.AcceptLosses, AcceptChanges: spec.AcceptChanges},
+		Preflight: preflight.Changes, AskEachServer: true,
+	}
 	if spec.Settle != nil {
 		if o.Settle = spec.Settle.Duration; o.Settle == 0 {
 			o.Settle = -time.Nanosecond // none, where zero means the default
 		}
 	}
-	o.AcceptLosses = spec.AcceptLosses
 	o.NoTrim = !trimsStoredVersions(spec)
 	for _, phase := range decision.Phases {
 		if !includesPhase(spec, phase) {

@@ -43,6 +43,7 @@ func (s Scope) Holds(crd metav1.Object) bool {
 // +kubebuilder:rbac:groups=godwit.dev,resources=crdmigrations,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=storagemigration.k8s.io;migration.k8s.io,resources=storageversionmigrations,verbs=list
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=list,namespace=kube-system
+// +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=list,namespace=default
 
 // Reconciler decides for each CRD whether it needs a CRDMigration.
 type Reconciler struct {

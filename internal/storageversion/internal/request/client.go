@@ -1,10 +1,13 @@
 package request
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,12 +32,26 @@ import (
 type Client struct {
 	*kube.Client
 	limiter *walk.Limiter
+	config  *rest.Config
 }
 
 // New makes a client of the cluster of cfg.
 func New(cfg *rest.Config, limiter *walk.Limiter, local clock.PassiveClock) (*Client, error) {
 	c, err := kube.NewClient(cfg, limiter, local)
-	return &Client{Client: c, limiter: limiter}, err
+	return &Client{Client: c, limiter: limiter, config: cfg}, err
+}
+
+// ServerAt makes a client of one API server of the cluster, at an address of its own. The server's certificate is for the address of the
+// cluster.
+func (c *Client) ServerAt(address string) (*Client, error) {
+	cluster, _, err := rest.DefaultServerUrlFor(c.config)
+	if err != nil {
+		return nil, err
+	}
+	cfg := rest.CopyConfig(c.config)
+	cfg.Host = cluster.Scheme + "://" + address
+	cfg.ServerName = cmp.Or(cfg.ServerName, cluster.Hostname())
+	return New(cfg, c.limiter, clock.RealClock{})
 }
 
 // CRDMetadata reads the metadata of a CRD alone: schemas run to hundreds of kilobytes.
@@ -276,21 +293,28 @@ func (c *Client) ForwardsTo(ctx context.Context, gv schema.GroupVersion) (string
 	return "", nil
 }
 
-// Endpoints counts the addresses of the service kubernetes: one for each API server, or that of a load balancer.
-func (c *Client) Endpoints(ctx context.Context) (int, error) {
+// Endpoints are the addresses of the service kubernetes, with their ports: one for each API server, or that of a load balancer.
+func (c *Client) Endpoints(ctx context.Context) ([]string, error) {
 	var list discoveryv1.EndpointSliceList
 	err := kube.Do(ctx, c.Get().
 		AbsPath("apis", discoveryv1.GroupName, "v1", "namespaces", metav1.NamespaceDefault, "endpointslices").
 		Param("labelSelector", discoveryv1.LabelServiceName+"=kubernetes")).Into(&list)
-	addresses := map[string]bool{}
+	var addresses []string
 	for _, slice := range list.Items {
+		port := "443"
+		for _, p := range slice.Ports {
+			if p.Port != nil {
+				port = strconv.Itoa(int(*p.Port))
+			}
+		}
 		for _, endpoint := range slice.Endpoints {
 			for _, address := range endpoint.Addresses {
-				addresses[address] = true
+				addresses = append(addresses, net.JoinHostPort(address, port))
 			}
 		}
 	}
-	return len(addresses), err
+	slices.Sort(addresses)
+	return slices.Compact(addresses), err
 }
 
 // StorageVersionMigration is the part of a StorageVersionMigration, the

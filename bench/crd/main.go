@@ -28,6 +28,8 @@ type result struct {
 	RatioByInFlight   map[int]float64 `json:"ratioByInFlight"` // to the raw loop with so many in flight
 	RequestsPerObject float64         `json:"requestsPerObject"`
 	RequestsResumed   float64         `json:"requestsPerObjectResumed"`
+	RequestsTried     float64         `json:"requestsPerObjectTried"` // by dry runs, where the schemas do not prove that each value is kept
+	TimeTried         float64         `json:"timeTriedToProven"`      // the time of such a run, to that of one that the schemas prove
 	BytesPerObject    float64         `json:"bytesPerObject"`
 	PeakRSS           map[int]int64   `json:"peakRSSBytes"`
 	RSSSlope          float64         `json:"rssSlopeBytesPerObject"`
@@ -66,6 +68,9 @@ func (r *result) Measure(ctx context.Context, b *frame.Bench) error {
 		return err
 	}
 	if err := r.measureRequests(ctx, w); err != nil {
+		return err
+	}
+	if err := r.measureRoundTrips(ctx, w); err != nil {
 		return err
 	}
 	if err := r.measureBytes(ctx, w, c.User.Host); err != nil {
@@ -139,6 +144,38 @@ func (r *result) measureRequests(ctx context.Context, w *widget.Resource) error 
 	r.RequestsResumed = float64(resumed.Requests) / float64(r.Objects)
 	frame.Logf("requests per object: %.4f migrated, %.4f resumed", r.RequestsPerObject, r.RequestsResumed)
 	return nil
+}
+
+// measureRoundTrips compares runs that the schemas prove with runs that try each object, in turns.
+func (r *result) measureRoundTrips(ctx context.Context, w *widget.Resource) error {
+	type pair struct{ proven, tried float64 } // seconds
+	var pairs []pair
+	for i := range r.Rounds {
+		var p pair
+		for turn := range 2 {
+			tried := (i+turn)%2 == 1
+			if err := w.Restrict(ctx, tried); err != nil {
+				return err
+			}
+			if err := w.PrepareTurn(ctx); err != nil {
+				return err
+			}
+			report, err := w.Run(ctx)
+			if err != nil {
+				return err
+			}
+			if tried {
+				p.tried, r.RequestsTried = report.Cost.Took.Seconds(), float64(report.Requests)/float64(r.Objects)
+			} else {
+				p.proven = report.Cost.Took.Seconds()
+			}
+		}
+		frame.Logf("round %d: %.1f s proven by the schemas, %.1f s with round trips", i+1, p.proven, p.tried)
+		pairs = append(pairs, p)
+	}
+	r.TimeTried = frame.MedianRatio(pairs, func(p pair) float64 { return p.tried }, func(p pair) float64 { return p.proven })
+	frame.Logf("with round trips: %.4f requests per object, %.2f times as long", r.RequestsTried, r.TimeTried)
+	return w.Restrict(ctx, false)
 }
 
 func (r *result) measureBytes(ctx context.Context, w *widget.Resource, server string) error {

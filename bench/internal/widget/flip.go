@@ -22,6 +22,27 @@ func (r *Resource) Flip(ctx context.Context) error {
 	return err
 }
 
+// Restrict gives the other version a schema that has the fields of the objects and no others. The version at which they are stored keeps
+// any field, so that the schemas do not prove that the other one keeps each value. If restricted is false, the other version keeps any field.
+func (r *Resource) Restrict(ctx context.Context, restricted bool) error {
+	other := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
+	if restricted {
+		other = apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"spec": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"payload": {Type: "string"}}},
+		}}
+	}
+	_, err := controlplane.UpdateCRD(ctx, r.cluster.User, r.CRD(), func(crd *apiextensionsv1.CustomResourceDefinition) {
+		for i := range crd.Spec.Versions {
+			schema := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
+			if crd.Spec.Versions[i].Name != r.storage {
+				schema = &other
+			}
+			crd.Spec.Versions[i].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: schema}
+		}
+	})
+	return err
+}
+
 // FlipAndProbe flips, and returns once the API server stores an object that it creates at the new storage version.
 func (r *Resource) FlipAndProbe(ctx context.Context) error {
 	if err := r.Flip(ctx); err != nil {

@@ -106,9 +106,9 @@ func TestPiecesOfAnUpgrade(t *testing.T) {
 // checkPermissions compares the rules, by namespace, with those that `godwit rbac` prints.
 func checkPermissions(t *testing.T, objects []*unstructured.Unstructured, namespace, crd string) {
 	t.Helper()
-	got := map[string][]string{
-		"":            atoms(find[rbacv1.ClusterRole](t, objects, "ClusterRole").Rules),
-		"kube-system": atoms(find[rbacv1.Role](t, objects, "Role").Rules),
+	got := map[string][]string{"": atoms(find[rbacv1.ClusterRole](t, objects, "ClusterRole").Rules)}
+	for _, in := range []string{metav1.NamespaceSystem, metav1.NamespaceDefault} {
+		got[in] = atoms(find[rbacv1.Role](t, inNamespace(objects, in), "Role").Rules)
 	}
 	want := map[string][]string{}
 	for _, role := range permission.Roles(crdpermission.Run.Permissions(permission.Scope{CRDs: []string{crd}})) {
@@ -122,9 +122,15 @@ func checkPermissions(t *testing.T, objects []*unstructured.Unstructured, namesp
 	if diff := cmp.Diff(subjects, find[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding").Subjects); diff != "" {
 		t.Errorf("bound (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(subjects, find[rbacv1.RoleBinding](t, objects, "RoleBinding").Subjects); diff != "" {
-		t.Errorf("bound in kube-system (-want +got):\n%s", diff)
+	for _, in := range []string{metav1.NamespaceSystem, metav1.NamespaceDefault} {
+		if diff := cmp.Diff(subjects, find[rbacv1.RoleBinding](t, inNamespace(objects, in), "RoleBinding").Subjects); diff != "" {
+			t.Errorf("bound in %s (-want +got):\n%s", in, diff)
+		}
 	}
+}
+
+func inNamespace(objects []*unstructured.Unstructured, namespace string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetNamespace() != namespace })
 }
 
 // atoms are single permissions.

@@ -21,7 +21,9 @@ func (r *release) decideSteps() error {
 	}
 	var findings []releasecheck.Finding
 	for _, f := range r.steps.Findings {
-		if slices.ContainsFunc(r.check.Reasons, func(there releasecheck.Finding) bool { return there.Reason == f.Reason }) {
+		if slices.ContainsFunc(r.check.Reasons, func(there releasecheck.Finding) bool {
+			return there.Reason == f.Reason && (there.Severity == godwit.Blocks || f.Severity != godwit.Blocks)
+		}) {
 			continue
 		}
 		result := releasecheck.Safe

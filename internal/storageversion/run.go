@@ -81,7 +81,7 @@ func (r *run) run(ctx context.Context, p decision.Plan) error {
 	}
 	// The checkpoint is removed before the old versions: a checkpoint on a trimmed CRD must
 	// not become evidence for a later run, for example after a restore.
-	if err := r.evidence.Remove(ctx); err != nil {
+	if err := r.removeCheckpoint(ctx); err != nil {
 		return err
 	}
 	if err := r.trim(ctx); err != nil {
@@ -126,7 +126,19 @@ func (r *run) cleanFields(ctx context.Context) error {
 	if !kube.Trimmed(r.epoch().crd) {
 		return nil
 	}
-	return r.evidence.Remove(ctx)
+	return r.removeCheckpoint(ctx)
+}
+
+// removeCheckpoint returns [decision.ErrChanged] if the API server refuses the write since the CRD was created again.
+func (r *run) removeCheckpoint(ctx context.Context) error {
+	err := r.evidence.Remove(ctx)
+	if err == nil {
+		return nil
+	}
+	if changed := r.recheck(ctx); errors.Is(changed, decision.ErrChanged) {
+		return changed
+	}
+	return err
 }
 
 // proveValues proves that the rewrite keeps each value of the objects, before the first write. It returns a

@@ -145,7 +145,8 @@ func (r *rewriter) cleanup(ctx context.Context, cleaner *managedfields.Cleaner, 
 }
 
 // readAfterConflict reads an object that another client has written. Then it checks that the CRD has not changed: the client may
-// have written a new field that the API server of the cleanup does not know yet, and would prune.
+// have written a new field that the API server of the cleanup does not know yet, and would prune, or the object may be of another CRD
+// with the same name.
 func (r *rewriter) readAfterConflict(ctx context.Context, o *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	e := r.epoch.Load()
 	current, err := r.client.Find(ctx, e.gvr, o)
@@ -153,7 +154,13 @@ func (r *rewriter) readAfterConflict(ctx context.Context, o *metav1.PartialObjec
 		return current, err
 	}
 	crd, err := r.client.CRDMetadata(ctx, e.crd.Name)
-	if err == nil && crd.Generation != e.key.Generation {
+	if err != nil {
+		return current, err
+	}
+	if err := e.checkExists(crd); err != nil {
+		return current, err
+	}
+	if crd.Generation != e.key.Generation {
 		err = fmt.Errorf("%w: %s has generation %d instead of %d", decision.ErrChanged, e.crd.Name, crd.Generation, e.key.Generation)
 	}
 	return current, err

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -11,6 +13,7 @@ import (
 	typedv1 "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/storageversion"
@@ -62,6 +65,26 @@ func TestCRDDeletedMidRun(t *testing.T) {
 	}
 }
 
+// createAgain deletes the CRD, and creates another one with its name, its generation and as many objects at v1.
+func (w *widgets) createAgain(again *apiextensionsv1.CustomResourceDefinition, n int) {
+	w.t.Helper()
+	old := w.crd()
+	w.removeCRD()
+	if err := controlplane.InstallCRDs(w.t.Context(), w.config, again); err != nil {
+		w.t.Fatal(err)
+	}
+	w.fill("v1", n)
+	w.flip()
+	for generation := w.crd().Generation; generation < old.Generation; generation++ {
+		w.edit(w.config, func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = fmt.Sprint("of generation ", generation+1)
+		})
+	}
+	if now := w.crd(); now.UID == old.UID || now.Generation != old.Generation {
+		w.t.Fatalf("the new CRD has UID %s and generation %d, want another UID and generation %d", now.UID, now.Generation, old.Generation)
+	}
+}
+
 // TestCRDCreatedAgainMidRun: the evidence about the old CRD does not count for the new
 // one, even if that has the checkpoint of the old one, as after a restore from a
 // backup.
@@ -71,24 +94,15 @@ func TestCRDCreatedAgainMidRun(t *testing.T) {
 	m := w.quickMigrator(storageversion.Options{PageObjects: 20})
 	w.fill("v1", 100)
 	w.flip()
-	old := w.crd()
 	run := w.pauseAfter(t.Context(), m, 30)
 	checkpoint := w.crd().Annotations[evidence.CheckpointAnnotation]
 	if checkpoint == "" {
 		t.Fatal("the run under way has no checkpoint")
 	}
 
-	w.removeCRD()
 	again := w.newCRD()
 	metav1.SetMetaDataAnnotation(&again.ObjectMeta, evidence.CheckpointAnnotation, checkpoint)
-	if err := controlplane.InstallCRDs(t.Context(), w.config, again); err != nil {
-		t.Fatal(err)
-	}
-	w.fill("v1", 40)
-	w.flip()
-	if now := w.crd(); now.UID == old.UID || now.Generation != old.Generation {
-		t.Fatalf("the new CRD has UID %s and generation %d, want another UID and generation %d", now.UID, now.Generation, old.Generation)
-	}
+	w.createAgain(again, 40)
 	report, err := run.resume()
 	mustStopForChange(t, report, err)
 	w.mustHaveStoredVersions("after the run on the old CRD", "v1,v2")
@@ -106,6 +120,57 @@ func TestCRDCreatedAgainMidRun(t *testing.T) {
 		t.Errorf("second run: %+v, want a write for each of 40 objects", counts)
 	}
 	w.mustBeMigrated(report, 40)
+}
+
+// TestCRDCreatedAgainBeforeTheTrim: a run is about to remove its checkpoint, and the CRD of that name is a new one, which has the
+// checkpoint of another run. That stays.
+func TestCRDCreatedAgainBeforeTheTrim(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 40)
+	w.flip()
+	config, wire := tap(w.config)
+	writes := 0
+	h := wire.haltBefore(t, func(r *http.Request) bool {
+		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/customresourcedefinitions/"+w.name) {
+			writes++
+		}
+		return writes == 2 // the first one saves the checkpoint
+	})
+	run := w.pauseAt(t.Context(), newMigrator(t, config, storageversion.Options{Policy: quickSettle}), h, nil)
+
+	again := w.newCRD()
+	metav1.SetMetaDataAnnotation(&again.ObjectMeta, evidence.CheckpointAnnotation, "{}")
+	w.createAgain(again, 40)
+	report, err := run.resume()
+	mustStopForChange(t, report, err)
+	w.mustHaveStoredVersions("after the run on the old CRD", "v1,v2")
+	if _, ok := w.crd().Annotations[evidence.CheckpointAnnotation]; !ok {
+		t.Error("the run on the old CRD has removed the checkpoint of the new one")
+	}
+}
+
+// TestCRDCreatedAgainBeforeACleanup: a run is about to clean an object whose entry is of a version that is not served, and both the
+// object and the CRD are new ones. The new CRD serves the version.
+func TestCRDCreatedAgainBeforeACleanup(t *testing.T) {
+	t.Parallel()
+	w := outlived(t, 10)
+	config, wire := tap(w.config)
+	h := wire.haltBefore(t, func(r *http.Request) bool {
+		return r.Header.Get("Content-Type") == string(types.JSONPatchType) && strings.HasSuffix(r.URL.Path, "/w-0003")
+	})
+	run := w.pauseAt(t.Context(), newMigrator(t, config, storageversion.Options{Policy: quickSettle}), h, nil)
+
+	w.createAgain(w.newCRD(), 10)
+	report, err := run.resume()
+	mustStopForChange(t, report, err)
+	o, err := w.at("v2").Get(t.Context(), "w-0003", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if entries := o.GetManagedFields(); len(entries) != 1 || entries[0].APIVersion != w.group+"/v1" {
+		t.Errorf("the run on the old CRD has written the new object: managedFields %+v, want those of its creation at v1", entries)
+	}
 }
 
 // TestTerminatingCRDIsBlocked: a CRD that is being deleted is not migrated.

@@ -60,12 +60,12 @@ type Journal interface {
 	// none that can be parsed. For a checkpoint of a newer release, Load
 	// returns a format.NewerError.
 	Load(context.Context, *apiextensionsv1.CustomResourceDefinition) (Checkpoint, error)
-	// Save replaces it; a zero checkpoint removes it.
+	// Save replaces it; a zero checkpoint removes that of the CRD with its CRDUID.
 	Save(ctx context.Context, crd string, c Checkpoint) error
 }
 
-// IsZero reports whether there is no checkpoint.
-func (c Checkpoint) IsZero() bool { return c.CRDUID == "" }
+// IsZero reports whether there is no checkpoint. CRDUID does not count.
+func (c Checkpoint) IsZero() bool { return c.StorageVersion == "" }
 
 // Resume returns the checkpoint for the present generation of the CRD, and
 // whether it still holds.
@@ -170,8 +170,8 @@ func (j AnnotationJournal) Save(ctx context.Context, crd string, c Checkpoint) e
 		value = &s
 	}
 	metadata := map[string]any{"annotations": map[string]any{CheckpointAnnotation: value}}
-	if !c.IsZero() {
-		metadata["uid"] = c.CRDUID // a CRD that was created again gets a conflict, not a stranger's checkpoint
+	if c.CRDUID != "" {
+		metadata["uid"] = c.CRDUID // the API server refuses the write to a CRD that was created again, which may have the checkpoint of another run
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {

@@ -178,7 +178,8 @@ func (e *Run) Remove(ctx context.Context) error {
 	if !e.journaled {
 		return nil
 	}
-	err := request.Retry(ctx, func(ctx context.Context) error { return e.journal.Save(ctx, e.crd, Checkpoint{}) })
+	none := Checkpoint{CRDUID: e.checkpoint.CRDUID}
+	err := request.Retry(ctx, func(ctx context.Context) error { return e.journal.Save(ctx, e.crd, none) })
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("remove the checkpoint of %s: %w", e.crd, err)
 	}

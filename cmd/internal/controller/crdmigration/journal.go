@@ -62,7 +62,7 @@ func (j journal) Save(ctx context.Context, _ string, c evidence.Checkpoint) erro
 	}
 	return j.migration.status.Write(ctx, func(m *v1alpha1.CRDMigration) {
 		m.Status.Checkpoint = nil
-		if c.CRDUID != "" {
+		if !c.IsZero() {
 			m.Status.Checkpoint = stored(c)
 			migrating().apply(m)
 		}

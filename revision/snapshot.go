@@ -17,6 +17,7 @@ import (
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
+	"github.com/godwit-dev/godwit/revision/internal/usage"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -219,7 +220,7 @@ func missing(namespace, name string, references []reference.Reference, replaceme
 		return i
 	}
 	i.Action, i.Reason = decision.Blocked, decision.ReasonSourceGone
-	i.Message = "it is gone, and nothing says what it held: restore it from a backup, or change the references to it"
+	i.Message = "it is gone, and nothing says what it held; " + usage.Referrers(references)
 	return i
 }
 

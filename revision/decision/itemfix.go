@@ -53,6 +53,20 @@ func restoreRevision(Item) godwit.Fix {
 	return godwit.Do("restore the revision from a backup").Or(godwit.Do("have its referrers name another revision"))
 }
 
+// restoreOrRepoint is the fix for a revision that is gone. If another one has replaced it, a run repoints the references.
+func restoreOrRepoint(i Item) godwit.Fix {
+	if i.Action == Upgrade || i.Action == Deferred {
+		return nil
+	}
+	return godwit.Do("restore the revision from a backup").Or(
+		godwit.Do("have its referrers name a ControllerRevision that exists", repointing(i.References)...))
+}
+
+func deleteUnreferenced(i Item) godwit.Fix {
+	return godwit.Do("delete it, unless the restore of a backup needs it",
+		godwit.Delete{Object: godwit.Object{Resource: "controllerrevision", Namespace: i.Namespace, Name: i.Name}})
+}
+
 func convertElsewhere(i Item) godwit.Fix {
 	return godwit.Do("use a release of Godwit that converts it").Or(
 		godwit.Do("have its referrers name a ControllerRevision at a version that can be read", repointing(i.References)...))

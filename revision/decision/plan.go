@@ -95,12 +95,14 @@ func (j Decision) convert(f Facts, s StoredObject) Decision {
 	atTarget := s.Version == j.Target
 	switch {
 	case len(f.References) == 0 && !atTarget:
-		return j.with(Unreferenced, nil, "no object refers to it, and it is stored at "+s.Version+": delete it unless a backup restore needs it")
+		return j.with(Unreferenced, ReasonUnreferenced, "no object refers to it, and it is stored at "+s.Version)
 	case len(f.References) == 0:
 		return j.with(Unreferenced, nil, "no object refers to it")
-	case len(reference.Explicit(f.References)) == 0 && (f.OwnerGone || j.Owner == reference.Owner{}):
+	case len(reference.Explicit(f.References)) == 0 && (f.OwnerGone || j.Owner == reference.Owner{}) && atTarget:
 		// What a restore looks up besides is made of the copy, for an owner that is there.
 		return j.with(Unreferenced, nil, "no object names it, and it has no owner: delete it if no backup needs it")
+	case len(reference.Explicit(f.References)) == 0 && (f.OwnerGone || j.Owner == reference.Owner{}):
+		return j.with(Unreferenced, ReasonUnreferenced, "no object names it, it has no owner, and it is stored at "+s.Version)
 	case err != nil:
 		return j.unconvertible(f, s, err)
 	}
@@ -218,7 +220,24 @@ func (f Facts) owners() []reference.Owner {
 // unowned asks for a controller: a replacement would belong to nothing, and stay for ever.
 func (j Decision) unowned(f Facts) Decision {
 	j.candidates = &candidates{owners: f.owners()}
-	return j.with(Blocked, ReasonNoController, ErrNoOwner.Error()+"; "+usage.Referrers(f.References))
+	return j.with(Blocked, ReasonNoController, f.whyUnowned()+"; "+usage.Referrers(f.References))
+}
+
+// whyUnowned says why [controllerFor] finds no object.
+func (f Facts) whyUnowned() string {
+	var named []string
+	for _, r := range f.References {
+		if one := r.Referrer.Kind + " " + r.Referrer.Name; strings.HasPrefix(f.Revision.Name, r.Referrer.Name+"-") && !slices.Contains(named, one) {
+			named = append(named, one)
+		}
+	}
+	switch {
+	case len(named) > 1:
+		return "it has no controller, and its name begins with those of " + strings.Join(named, " and ")
+	case len(named) == 1:
+		return "it has no controller, and its name begins with that of " + named[0] + ", which names it only in fields that can't be written, or is of a kind that owns no revisions"
+	}
+	return ErrNoOwner.Error()
 }
 
 // unconvertible says why an object can't be converted.

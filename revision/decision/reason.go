@@ -80,7 +80,12 @@ var (
 	ReasonSourceGone = Reasons.Declare(godwit.Reason{
 		Name: "SourceGone", UserAction: true,
 		Meaning: "References name the revision, and it does not exist.",
-		Fix:     restoreRevision(placeItem()),
+		Fix:     restoreOrRepoint(placeItem()),
+	})
+	ReasonUnreferenced = Reasons.Declare(godwit.Reason{
+		Name: "Unreferenced", UserAction: true,
+		Meaning: "No object refers to the revision, and it is stored at an old version, so that the version can't be dropped.",
+		Fix:     deleteUnreferenced(placeItem()),
 	})
 	ReasonUnconfirmed = Reasons.Declare(godwit.Reason{
 		Name:    "Unconfirmed",
@@ -192,6 +197,8 @@ var fixes = map[*godwit.Reason]func(Item) godwit.Fix{
 	ReasonNewerFormat:      useNewerRelease,
 	ReasonConflictingTypes: correctReference,
 	ReasonUndecodable:      restoreRevision,
+	ReasonSourceGone:       restoreOrRepoint,
+	ReasonUnreferenced:     deleteUnreferenced,
 	ReasonUnknownVersion:   convertElsewhere,
 	ReasonUnexpectedOwner:  replaceOwner,
 	ReasonNoController:     setOwner,

@@ -92,7 +92,7 @@ func runCode(c revision.Counts, rows []row) frame.Code {
 	partial := c.Blocked+c.Failed > 0 && done
 	for _, one := range rows {
 		of := one.outcome()
-		pending = pending || of.phase == revision.Retained && of.run.RetainedUntil != nil
+		pending = pending || of.phase == revision.Retained && of.run.RetainedUntil != nil || of.run.Reason == decision.ReasonUnreferenced.Name
 		partial = partial || of.phase == revision.Failed && of.begun
 		partial = partial || slices.Contains([]string{decision.ReasonUnanswered.Name, decision.ReasonForbidden.Name, decision.ReasonDangling.Name, decision.ReasonUnconfirmed.Name}, of.run.Reason)
 	}

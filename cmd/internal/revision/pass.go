@@ -114,9 +114,10 @@ func (p *pass) plan(i decision.Item) {
 	p.rows = append(p.rows, one)
 }
 
-// isAtTarget reports whether a revision is at the target version, so that it is only counted and has no row.
+// isAtTarget reports whether a revision is at the target version, so that it is only counted and has no row. An unreferenced one at an
+// old version has a reason.
 func (o outcome) isAtTarget() bool {
-	return (o.action == decision.UpToDate || o.action == decision.Unreferenced) && o.phase != revision.Retained
+	return (o.action == decision.UpToDate || o.action == decision.Unreferenced && o.run.Reason == "") && o.phase != revision.Retained
 }
 
 // run makes one pass.

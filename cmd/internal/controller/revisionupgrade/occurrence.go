@@ -28,6 +28,7 @@ var phasesOf = map[*godwit.Reason][]revision.Phase{
 	decision.ReasonRateLimited:      {revision.Retained},
 	decision.ReasonTerminating:      {revision.Converted, revision.Skipped},
 	decision.ReasonSourceGone:       {revision.Skipped, revision.Failed},
+	decision.ReasonUnreferenced:     {revision.Skipped},
 	decision.ReasonUnconfirmed:      {revision.Pending},
 	decision.ReasonReplacementGone:  {revision.Skipped, revision.Failed},
 	decision.ReasonReplaced:         {revision.Skipped},

@@ -23,7 +23,7 @@ var runTable = render.Table[Run]{
 func WriteRun(w io.Writer, s render.Style, r RunReport) error {
 	var shown []Run
 	for one := range r.Items.All() {
-		if one.Phase.problem() || one.overdue() || s.Wide {
+		if one.Phase.problem() || one.overdue() || one.Phase == StateUnreferenced || s.Wide {
 			shown = append(shown, one)
 		}
 	}

@@ -64,6 +64,7 @@ STATE            NAMESPACE   OWNER                VERSION   TARGET   REASON     
 
 shop/d
   ✗ SourceGone: it is gone
+    → restore the revision from a backup; or have its referrers name a ControllerRevision that exists
 
 shop/g
   ! Running: it runs
@@ -92,6 +93,7 @@ RESULT      NAMESPACE   OWNER                REASON       REVISION   NEW REVISIO
 
 shop/d
   ✗ SourceGone: it is gone
+    → restore the revision from a backup; or have its referrers name a ControllerRevision that exists
 
 shop/b
   ✗ Refused: denied

@@ -83,8 +83,8 @@ func (c *create) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 		return c.relabel(ctx, u, d)
 	case decision.UpToDate:
 		u.setStatus(Succeeded, d.Reason, d.Message)
-	case decision.Unreferenced:
-		u.setStatus(Skipped, d.Reason, d.Message)
+	case decision.Unreferenced: // an upgrade has nothing to do; a plan says what holds the version
+		u.setStatus(Skipped, nil, d.Message)
 	case decision.Deferred:
 		u.setStatus(waiting(d), d.Reason, d.Message)
 	default:

@@ -315,7 +315,7 @@ func TestUnreferencedIsReported(t *testing.T) {
 	c := newNamespace(t)
 	m := c.workload("app", nil)
 	c.store("app-preset", "Preset", m, `{"minutes":1}`)
-	c.mustPlan(decision.Policy{}, "app-preset", decision.Unreferenced, nil)
+	c.mustPlan(decision.Policy{}, "app-preset", decision.Unreferenced, decision.ReasonUnreferenced)
 	if c.run(decision.Policy{}); len(c.revisions()) != 1 {
 		t.Errorf("revisions %v", c.revisions())
 	}

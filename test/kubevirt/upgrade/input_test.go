@@ -155,7 +155,7 @@ func TestUnreferencedIsReportedAndKept(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	y.createRevisions(y.create(fixture.VirtualMachine(y.namespace, "web", both)), instancetype)
-	i := y.mustPlan(decision.Policy{}, instancetype.RevisionName("web"), decision.Unreferenced, nil)
+	i := y.mustPlan(decision.Policy{}, instancetype.RevisionName("web"), decision.Unreferenced, decision.ReasonUnreferenced)
 	if !strings.Contains(i.Message, "v1alpha2") {
 		t.Errorf("%q does not say which version it holds", i.Message)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // phasesOf are the phases that an upgrade may have with a reason: one for each condition that is
-// then True. RollbackPending is a reason of a trigger's failures alone.
+// then True. RollbackPending is a reason of a trigger's failures alone, and Unreferenced one of a plan.
 var phasesOf = map[*godwit.Reason][]revision.Phase{
 	decision.ReasonRunning:          {revision.Converted},
 	decision.ReasonReferrerNotReady: {revision.Converted, revision.Retained},
@@ -28,7 +28,6 @@ var phasesOf = map[*godwit.Reason][]revision.Phase{
 	decision.ReasonRateLimited:      {revision.Retained},
 	decision.ReasonTerminating:      {revision.Converted, revision.Skipped},
 	decision.ReasonSourceGone:       {revision.Skipped, revision.Failed},
-	decision.ReasonUnreferenced:     {revision.Skipped},
 	decision.ReasonUnconfirmed:      {revision.Pending},
 	decision.ReasonReplacementGone:  {revision.Skipped, revision.Failed},
 	decision.ReasonReplaced:         {revision.Skipped},

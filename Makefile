@@ -185,7 +185,7 @@ soak: controlplane ## Test outages of two minutes. make test has each outage wit
 	@GODWIT_SOAK=1 $(RACE) $(SERVERS) -v -run '^Test(APIServer|Etcd)Away$$' ./cmd/internal/operator
 
 .PHONY: property
-property: controlplane ## Play random interleavings of users, editors, killed runs and a lagging API server for FOR=30m, and read from etcd that nothing is lost. make test plays a minute.
+property: controlplane ## Play random interleavings of users, editors, killed runs and a lagging API server for FOR=30m, some of them with the default settle time, and read from etcd that nothing is lost. make test plays a minute, with short settle times.
 	@go test -count=1 -timeout 0 -v ./test/property -property.for=$(or $(FOR),30m) $(if $(SEED),-property.seed=$(SEED),-property.seed=$$(date +%s))
 
 .PHONY: conformance

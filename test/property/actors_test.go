@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -19,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/test/controlplane"
 )
 
@@ -29,25 +28,12 @@ func (p *play) keys() string { return "/registry/" + p.group + "/things/" }
 // actor is the randomness of one actor, so that the order in which actors run changes no choice.
 func (p *play) actor(i int) *rand.Rand { return rand.New(rand.NewPCG(p.seed, uint64(i+1))) }
 
-// withoutLeases hides the identity leases from a run, so that a play need not wait for their renewals.
-type withoutLeases struct{ next http.RoundTripper }
-
-func (w withoutLeases) RoundTrip(r *http.Request) (*http.Response, error) {
-	if strings.HasSuffix(r.URL.Path, "/leases") {
-		return &http.Response{
-			StatusCode: http.StatusForbidden, Request: r, ProtoMajor: 2, Header: http.Header{"Content-Type": {"application/json"}},
-			Body: http.NoBody,
-		}, nil
-	}
-	return w.next.RoundTrip(r)
-}
-
-func (p *play) newCRD() *apiextensionsv1.CustomResourceDefinition {
+func (p *play) newCRD(storage string) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: p.crd},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: p.group, Scope: apiextensionsv1.NamespaceScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "things", Kind: "Thing"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{p.version("v1", true), p.version("v2", false)},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{p.version("v1", storage == "v1"), p.version("v2", storage == "v2")},
 		},
 	}
 	if p.converts {
@@ -72,9 +58,27 @@ func (p *play) version(name string, storage bool) apiextensionsv1.CustomResource
 
 func nameOf(i int) string { return fmt.Sprintf("t-%03d", i) }
 
-// fill creates the objects at v1. The still ones have a secret.
-func (p *play) fill() {
-	p.t.Helper()
+// create creates the CRD and its objects.
+func (p *play) create(storage string) {
+	began := time.Now()
+	if err := controlplane.InstallCRDs(p.t.Context(), plane.Config(), p.newCRD(storage)); err != nil {
+		p.t.Fatal(err)
+	}
+	crd := p.live()
+	p.log.begins(crd.UID, flip{storage, began, time.Now()})
+	p.fill(crd.UID)
+}
+
+func (p *play) live() *apiextensionsv1.CustomResourceDefinition {
+	crd, err := p.crds().Get(p.t.Context(), p.crd, metav1.GetOptions{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return crd
+}
+
+// fill creates the objects through v1. The still ones have a secret.
+func (p *play) fill(crd types.UID) {
 	for i := range objects {
 		spec := map[string]any{"n": int64(0), "color": "blue"}
 		if i < still {
@@ -83,10 +87,11 @@ func (p *play) fill() {
 		o := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": p.group + "/v1", "kind": "Thing", "metadata": map[string]any{"name": nameOf(i)}, "spec": spec,
 		}}
-		if _, err := p.at(plane.Config(), "v1").Create(p.t.Context(), o, metav1.CreateOptions{}); err != nil {
+		created, err := p.at(plane.Config(), "v1").Create(p.t.Context(), o, metav1.CreateOptions{})
+		if err != nil {
 			p.t.Fatal(err)
 		}
-		p.log.wrote(nameOf(i), 0)
+		p.log.created(created.GetUID(), crd)
 	}
 }
 
@@ -105,15 +110,21 @@ func (p *play) user(ctx context.Context, i, users int) {
 	for n := int64(1); ctx.Err() == nil; n++ {
 		object := still + i + users*random.IntN((objects-still)/users)
 		p.write(ctx, random, nameOf(object), n)
-		time.Sleep(time.Duration(random.IntN(30)) * time.Millisecond)
+		time.Sleep(upTo(random, p.pace.pause/50))
 	}
 }
 
+func upTo(random *rand.Rand, most time.Duration) time.Duration {
+	return time.Duration(random.Int64N(int64(most)))
+}
+
+// write patches one object. The answer says which object was written, that of the old CRD or that of the new one. A refusal, as
+// where the version is not served now, or the CRD is being created again, leaves nothing in the log.
 func (p *play) write(ctx context.Context, random *rand.Rand, name string, n int64) {
 	config := plane.Config()
 	p.through.RLock()
 	defer p.through.RUnlock()
-	if p.settle > 0 && !p.lags && random.IntN(2) == 0 {
+	if p.settle != noSettle && !p.lags && random.IntN(2) == 0 {
 		config = second.Config()
 	}
 	p.log.tries(name, n)
@@ -121,18 +132,19 @@ func (p *play) write(ctx context.Context, random *rand.Rand, name string, n int6
 	version := []string{"v1", "v2"}[random.IntN(2)]
 	o, err := p.at(config, version).Patch(context.WithoutCancel(ctx), name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
-		return // as where the version is not served now
+		p.refused.Add(1)
+		return
 	}
 	p.writes.Add(1)
 	if extra, ok := p.grown(); ok && version == "v2" { // the schema has another field: the same user writes it
 		more := fmt.Appendf(nil, `{"spec":{%q:"kept"}}`, extra)
 		answer, err := p.at(plane.Config(), version).Patch(context.WithoutCancel(ctx), name, types.MergePatchType, more, metav1.PatchOptions{})
 		if value, _, _ := unstructured.NestedString(objectOf(answer), "spec", extra); err == nil && value == "kept" {
-			p.log.grew(name, extra)
+			p.log.grew(answer.GetUID(), extra)
 		}
 	}
 	if value, _, _ := unstructured.NestedInt64(o.Object, "spec", "n"); value == n {
-		p.log.wrote(name, n)
+		p.log.wrote(o.GetUID(), n)
 	}
 }
 
@@ -157,38 +169,66 @@ func (p *play) change(edit func(*apiextensionsv1.CustomResourceDefinition)) {
 	}
 }
 
-// edit changes the CRD: it makes another version the storage version, stops serving one, or adds a field to both.
+// flip makes a version the storage version.
+func (p *play) flip(storage string) {
+	began, before := time.Now(), storage
+	p.change(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		before = kube.StorageVersion(crd)
+		setStorage(crd, storage)
+	})
+	if storage != before {
+		p.flips.Add(1)
+		p.log.flipped(flip{storage, began, time.Now()})
+	}
+}
+
+func (p *play) describe(text string) {
+	p.change(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = text
+	})
+}
+
+// edit changes the CRD: it makes another version the storage version, stops serving one, or adds a field to both. Or it deletes the
+// CRD and creates it again, for the first time after a change of the storage version.
 func (p *play) edit(ctx context.Context) {
 	random, storage := p.actor(200), "v1"
+	other := map[string]string{"v1": "v2", "v2": "v1"}
 	for i := 0; ctx.Err() == nil; i++ {
 		p.edits.Add(1)
-		switch random.IntN(5) {
-		case 0, 1:
-			storage = map[string]string{"v1": "v2", "v2": "v1"}[storage]
-			p.flips.Add(1)
-			p.change(func(crd *apiextensionsv1.CustomResourceDefinition) { setStorage(crd, storage) })
-		case 2:
-			other := map[string]string{"v1": "v2", "v2": "v1"}[storage]
+		switch choice := random.IntN(6); {
+		case p.recreates && (i == 1 || i > 1 && choice == 0):
+			storage = p.recreate(ctx, random)
+		case choice <= 2, p.recreates && i == 0:
+			storage = other[storage]
+			p.flip(storage)
+		case choice == 3:
 			serving := random.IntN(2) == 0
-			p.change(func(crd *apiextensionsv1.CustomResourceDefinition) { serve(crd, other, serving) })
-		case 3:
-			p.change(func(crd *apiextensionsv1.CustomResourceDefinition) {
-				crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = fmt.Sprint("edit ", i)
-			})
+			p.change(func(crd *apiextensionsv1.CustomResourceDefinition) { serve(crd, other[storage], serving) })
+		case choice == 4:
+			p.describe(fmt.Sprint("edit ", i))
 		default:
-			field := fmt.Sprintf("extra%d", i)
-			p.change(func(crd *apiextensionsv1.CustomResourceDefinition) {
-				for v := range crd.Spec.Versions {
-					crd.Spec.Versions[v].Schema.OpenAPIV3Schema.Properties["spec"].Properties[field] = apiextensionsv1.JSONSchemaProps{Type: "string"}
-				}
-			})
-			p.log.hasField(field)
+			p.addField(fmt.Sprintf("extra%d", i))
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(200+random.IntN(1500)) * time.Millisecond):
+		pause := 200*time.Millisecond + upTo(random, p.pace.pause)
+		if i%2 == 1 {
+			pause += p.pace.quiet
 		}
+		wait(ctx, pause)
 	}
+}
+
+func (p *play) addField(field string) {
+	if p.settle == noSettle {
+		p.lagging.Lock()
+		defer p.lagging.Unlock()
+		defer time.Sleep(catchUp)
+	}
+	p.change(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		for v := range crd.Spec.Versions {
+			crd.Spec.Versions[v].Schema.OpenAPIV3Schema.Properties["spec"].Properties[field] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+		}
+	})
+	p.log.hasField(field)
 }
 
 func setStorage(crd *apiextensionsv1.CustomResourceDefinition, storage string) {
@@ -215,15 +255,33 @@ func (p *play) grown() (string, bool) { return p.log.newestField() }
 func (p *play) lag(ctx context.Context) {
 	random := p.actor(300)
 	for ctx.Err() == nil {
-		wait(ctx, time.Duration(random.IntN(1500))*time.Millisecond)
-		p.through.Lock()
-		p.lags = true
-		p.through.Unlock()
-		gate.Hold()
-		p.holds.Add(1)
-		wait(ctx, time.Duration(200+random.IntN(1500))*time.Millisecond)
-		p.release()
+		wait(ctx, upTo(random, p.pace.pause))
+		p.whileLagging(func() { wait(ctx, p.pace.lag/8+upTo(random, p.pace.lag*7/8)) })
 	}
+}
+
+// catchUp is how long the second server takes, at most, to see the changes of CRDs that were held back.
+const catchUp = 300 * time.Millisecond
+
+// whileLagging calls f while the second server does not see changes of CRDs. Then the server catches up, and users may use it again.
+func (p *play) whileLagging(f func()) {
+	p.lagging.Lock()
+	defer p.lagging.Unlock()
+	p.setLags(true)
+	gate.Hold()
+	p.holds.Add(1)
+	defer func() {
+		gate.Release()
+		time.Sleep(catchUp)
+		p.setLags(false)
+	}()
+	f()
+}
+
+func (p *play) setLags(lags bool) {
+	p.through.Lock()
+	defer p.through.Unlock()
+	p.lags = lags
 }
 
 func wait(ctx context.Context, d time.Duration) {
@@ -231,14 +289,4 @@ func wait(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
-}
-
-// release lets the second server catch up, and then users may use it again.
-func (p *play) release() {
-	gate.Release()
-	const catchUp = 300 * time.Millisecond
-	time.Sleep(catchUp)
-	p.through.Lock()
-	defer p.through.Unlock()
-	p.lags = false
 }

@@ -32,7 +32,7 @@
 //
 // Read package decision first. patch.go has what each write sends, and failure.go classifies the answers. migrator.go is what a caller configures;
 // target.go sends dry runs, and
-// roundtrip.go those through old versions. permissions.go and observe.go are the I/O of a plan, and surroundings.go is that of a plan of all CRDs. epoch.go is what a
+// roundtrip.go those through old versions. answering.go asks which server answers. permissions.go and observe.go are the I/O of a plan, and surroundings.go is that of a plan of all CRDs. epoch.go is what a
 // run knows of its CRD, tally.go and progress.go count, rewrite.go and visit.go are what its workers do, pass.go is one pass
 // over all objects or over those that a cache has, objects.go one over a resource without a CRD, and trim.go the end. run.go
 // is the table of contents of a run. A file uses only files before it.

@@ -136,7 +136,7 @@ func TestOneRoleInEachNamespace(t *testing.T) {
 			rules[role.Namespace] = len(role.Rules)
 		}
 		want := map[string]int{metav1.NamespaceSystem: 1, metav1.NamespaceDefault: 2} // leases; endpointslices and events
-		want[namespace] += 2 // its lease, its events
+		want[namespace] += 2                                                          // its lease, its events
 		if diff := cmp.Diff(want, rules); diff != "" {
 			t.Errorf("manager in %s: rules by namespace (-want +got):\n%s", namespace, diff)
 		}

@@ -25,7 +25,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
@@ -165,8 +164,9 @@ func (l *late) showing(servers ...*rest.Config) *rest.Config {
 		if err != nil {
 			l.t.Fatal(err)
 		}
+		number := int32(port)
 		slice.Items = append(slice.Items, discoveryv1.EndpointSlice{
-			Ports: []discoveryv1.EndpointPort{{Port: ptr.To(int32(port))}}, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{host.Hostname()}}},
+			Ports: []discoveryv1.EndpointPort{{Port: &number}}, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{host.Hostname()}}},
 		})
 	}
 	body, err := json.Marshal(slice)

@@ -46,7 +46,7 @@ var (
 	ReasonNextDropsFields = Reasons.Declare(godwit.Reason{
 		Name:    "NextDropsFields",
 		Meaning: "The next release drops fields of a version that it keeps. A skipped release may have moved their values.",
-		Fix:     readReleaseNotes().Or(needNoValue()),
+		Fix:     readReleaseNotes().Or(releasecheck.NeedNoValue()),
 	})
 	ReasonStepsReady = Reasons.Declare(godwit.Reason{
 		Name:    "StepsReady",

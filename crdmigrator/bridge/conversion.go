@@ -70,7 +70,7 @@ func (b *Bridge) checkSchemas(f Facts, from []string) error {
 			b.add(blocker(releasecheck.ReasonFieldsMayBeLost,
 				fmt.Sprintf("no webhook converts %s, and %s lacks fields of %s, whose values a migration would lose: %s",
 					f.Live.Name, b.Target, name, values.JoinPaths(lost)),
-				f.installBetween([]string{name}).Or(needNoValue())))
+				f.installBetween([]string{name}).Or(releasecheck.NeedNoValue())))
 		}
 		if len(strict) > 0 {
 			b.add(note(ReasonObjectsMayBeInvalid,
@@ -112,10 +112,10 @@ func (f Facts) installBetween(from []string) godwit.Fix {
 	for _, r := range f.Between {
 		common := shared(r.CRD, f.Next)
 		if hasAll(r.CRD, from) && kube.Converts(r.CRD) && len(common) > 0 {
-			return installKnown(f.Next.Name, r.Name, strings.Join(from, ", "), common[0])
+			return releasecheck.InstallRelease(f.Next.Name, r.Name, strings.Join(from, ", "), common[0])
 		}
 	}
-	return installUnknown(f.Next.Name, "the live one"+releaseOf(f.Live), "the next one"+releaseOf(f.Next), versions{strings.Join(from, ", "), strings.Join(names(f.Next), ", ")})
+	return releasecheck.FindRelease(f.Next.Name, "the live one"+releaseOf(f.Live), "the next one"+releaseOf(f.Next), strings.Join(from, ", "), strings.Join(names(f.Next), ", "))
 }
 
 func hasAll(crd *apiextensionsv1.CustomResourceDefinition, versions []string) bool {

@@ -106,7 +106,7 @@ func (b *Bridge) checkNext(f Facts) error {
 		if len(lost) > 0 {
 			b.add(note(ReasonNextDropsFields,
 				fmt.Sprintf("%s of the next release of %s drops fields, whose values the API server then drops: %s", name, f.Next.Name, values.JoinPaths(lost)),
-				readReleaseNotes().Or(needNoValue())))
+				readReleaseNotes().Or(releasecheck.NeedNoValue())))
 		}
 	}
 	return nil

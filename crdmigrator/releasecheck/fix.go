@@ -7,6 +7,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/crdmigrator/advise"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
@@ -93,9 +94,24 @@ func keepConversion() godwit.Fix {
 	return oneOf("keep spec.conversion", "see that the storage version has the fields of all versions")
 }
 
-// convertBetween is the fix for steps to the next release. Package bridge names the releases.
-func convertBetween() godwit.Fix {
-	return oneOf("for --steps, install a release in between that converts the objects", "for --steps, say with --answer=PATH=Unused that no value of a field is needed")
+// InstallRelease is the fix that installs a release in between, which converts the objects.
+func InstallRelease(crd, release, from, to string) godwit.Fix {
+	return thenMigrate(crd, godwit.Do(fmt.Sprintf("install the release of %s, with its controller, which converts %s to %s", release, from, to)))
+}
+
+// FindRelease is the fix if no such release is known: it is between the live one and the next one.
+func FindRelease(crd, live, next, from, to string) godwit.Fix {
+	return thenMigrate(crd, godwit.Do(fmt.Sprintf("install a release between %s and %s, with its controller, whose CRD has %s and one of %s and converts by a webhook",
+		live, next, from, to)))
+}
+
+func thenMigrate(crd string, install godwit.Fix) godwit.Fix {
+	return install.Then("migrate", godwit.RunMigration{CRD: crd}).Then("check again")
+}
+
+// NeedNoValue is the fix for fields whose values a user does not need.
+func NeedNoValue() godwit.Fix {
+	return godwit.Do("if no value of a field is needed, say so with --answer=PATH=" + string(advise.Unused))
 }
 
 // serveFirst is the fix for stored versions that the CRD of the cluster does not serve.

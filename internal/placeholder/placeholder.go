@@ -14,6 +14,7 @@ const (
 	Group     = "GROUP"
 	Name      = "NAME"
 	Namespace = "NAMESPACE"
+	Release   = "RELEASE"
 	Resource  = "RESOURCE"
 	User      = "USER"
 	Version   = "VERSION"

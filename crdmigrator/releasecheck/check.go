@@ -69,6 +69,11 @@ var (
 		Meaning: "spec.conversion contradicts itself.",
 		Fix:     oneOf(webhookOrNone, noneOrWebhook, addClientConfig, setOne, addReviewVersion, pruneUnknown),
 	})
+	ReasonTooLarge = Reasons.Declare(godwit.Reason{
+		Name: "TooLarge", UserAction: true,
+		Meaning: "The CRD is larger than what etcd stores by default. The dry run of the API server does not reach etcd, and accepts it.",
+		Fix:     shortenSchemas(),
+	})
 	ReasonServerRefused = Reasons.Declare(godwit.Reason{
 		Name: "ServerRefused", UserAction: true,
 		Meaning: "The API server refuses the CRD in a dry run, for a reason other than its versions.",
@@ -235,7 +240,7 @@ func (c Check) With(findings ...Finding) Check {
 // releaseChecks run in the order in which a user fixes what they find.
 var releaseChecks = []func(Facts) []Finding{
 	checkDenied, checkNames, checkVersionList, checkConversion, checkStored, checkLive,
-	checkObjects, checkNextServing, checkValues, checkConversionEnds, checkDryRun,
+	checkObjects, checkNextServing, checkValues, checkConversionEnds, checkSize, checkDryRun,
 }
 
 func checkDenied(f Facts) []Finding {

@@ -514,3 +514,19 @@ func migrating(reason string) kubetest.Edit {
 func terminating(crd *apiextensionsv1.CustomResourceDefinition) {
 	crd.DeletionTimestamp = &metav1.Time{Time: kubetest.Flip}
 }
+
+// TestTooLargeForEtcd: the dry run of the API server accepts a CRD that etcd refuses by default.
+func TestTooLargeForEtcd(t *testing.T) {
+	crd := func(bytes int) *apiextensionsv1.CustomResourceDefinition {
+		return kubetest.Widgets(has("v1*"), func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = strings.Repeat("x", bytes)
+		})
+	}
+	if c := For(Facts{Next: crd(1_200_000), DryRun: DryRun{Accepted: true}}); c.Result != Safe {
+		t.Errorf("1.2 MB: %+v, want it safe", c)
+	}
+	c := For(Facts{Next: crd(3_000_000), DryRun: DryRun{Accepted: true}})
+	if c.Result != Unknown || len(c.Reasons) != 1 || c.Reasons[0].Reason != ReasonTooLarge || !strings.Contains(c.Reasons[0].Message, "3000") {
+		t.Errorf("3 MB: %.600v, want TooLarge", c)
+	}
+}

@@ -60,6 +60,10 @@ func addVersion(crd, version string) godwit.Fix {
 
 func awaitDeletion() godwit.Fix { return godwit.Do("wait until it is gone, and check again") }
 
+func shortenSchemas() godwit.Fix {
+	return oneOf("shorten the schemas, as without descriptions: controller-gen crd:maxDescLen=0", "see that etcd has a higher --max-request-bytes")
+}
+
 func fixFile() godwit.Fix { return godwit.Do("fix the file, and check again") }
 
 func prove(crd string) godwit.Fix {

@@ -1,6 +1,7 @@
 package releasecheck
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -169,4 +170,19 @@ func versionOf(crd *apiextensionsv1.CustomResourceDefinition, name string) *apie
 		return nil
 	}
 	return &crd.Spec.Versions[i]
+}
+
+// etcdLimit is etcd's default of --max-request-bytes, 1.5 MiB, less what a request has beside the spec of a CRD: its metadata and its
+// status.
+const etcdLimit = 1536*1024 - 2048
+
+// checkSize reports a CRD that etcd does not store by default.
+func checkSize(f Facts) []Finding {
+	text, err := json.Marshal(f.Next.Spec)
+	if err != nil || len(text) <= etcdLimit {
+		return nil
+	}
+	return []Finding{finding(Unknown, ReasonTooLarge,
+		fmt.Sprintf("the spec of %s has %d bytes as JSON: etcd refuses requests of over 1.5 MiB, unless its --max-request-bytes is higher", f.Next.Name, len(text)),
+		shortenSchemas())}
 }

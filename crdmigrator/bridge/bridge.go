@@ -31,7 +31,7 @@ var (
 	ReasonConverterNeeded = Reasons.Declare(godwit.Reason{
 		Name: "ConverterNeeded", UserAction: true,
 		Meaning: "The conversion webhook is that of the live release, and does not know any version of the next release.",
-		Fix:     installAny(),
+		Fix:     releasecheck.InstallAny(),
 	})
 	ReasonControllerNeeded = Reasons.Declare(godwit.Reason{
 		Name:    "ControllerNeeded",

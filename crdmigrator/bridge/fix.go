@@ -2,18 +2,10 @@ package bridge
 
 import (
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
-	"github.com/godwit-dev/godwit/internal/placeholder"
 )
 
 // Each fix is a function of the names in it: a finding calls it with those of its CRD, and the reason of the finding with
 // placeholders.
-
-// installAny has both ways to have a release in between convert.
-func installAny() godwit.Fix {
-	return releasecheck.InstallRelease(placeholder.Name, placeholder.Release, placeholder.Version, placeholder.Version).
-		Or(releasecheck.FindRelease(placeholder.Name, placeholder.Release, placeholder.Release, placeholder.Version, placeholder.Version))
-}
 
 func keepController() godwit.Fix {
 	return godwit.Do("do not install the controller of the next release before step " + string(Migrate) + " has ended")

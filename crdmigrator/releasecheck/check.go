@@ -117,9 +117,7 @@ var (
 	ReasonFieldsMayBeLost = Reasons.Declare(godwit.Reason{
 		Name:    "FieldsMayBeLost",
 		Meaning: "A schema of the next release lacks fields of a version at which objects may be stored, and no webhook converts. No object is known that has a value there.",
-		Fix: serveFirst(placeholder.CRD(), placeholder.Version).Or(keepFields(), keepConversion(),
-			InstallRelease(placeholder.Name, placeholder.Release, placeholder.Version, placeholder.Version),
-			FindRelease(placeholder.Name, placeholder.Release, placeholder.Release, placeholder.Version, placeholder.Version), NeedNoValue()),
+		Fix:     serveFirst(placeholder.CRD(), placeholder.Version).Or(keepFields(), keepConversion(), InstallAny(), NeedNoValue()),
 	})
 	ReasonFieldsWouldBeLost = Reasons.Declare(godwit.Reason{
 		Name: "FieldsWouldBeLost", UserAction: true,

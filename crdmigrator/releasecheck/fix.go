@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/placeholder"
 )
 
 // Each fix is a function of the names in it: a finding calls it with those of its CRD, and the reason of the finding with
@@ -107,6 +108,12 @@ func InstallRelease(crd, release, from, to string) godwit.Fix {
 func FindRelease(crd, live, next, from, to string) godwit.Fix {
 	return thenMigrate(crd, godwit.Do(fmt.Sprintf("install a release between %s and %s, with its controller, whose CRD has %s and one of %s and converts by a webhook",
 		live, next, from, to)))
+}
+
+// InstallAny has both ways to have a release in between convert, for a reason.
+func InstallAny() godwit.Fix {
+	return InstallRelease(placeholder.Name, placeholder.Release, placeholder.Version, placeholder.Version).
+		Or(FindRelease(placeholder.Name, placeholder.Release, placeholder.Release, placeholder.Version, placeholder.Version))
 }
 
 func thenMigrate(crd string, install godwit.Fix) godwit.Fix {

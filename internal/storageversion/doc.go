@@ -16,8 +16,8 @@
 //
 // [decision.Next] decides what follows. The reconciler of package crdmigrator, the manager and the commands render its decision.
 //
-// A plan for users has a preflight ([Options].Preflight): package preflight sends the write as a dry run for one object of
-// each namespace, and the plan says which webhook or policy denies it or changes the object.
+// A plan has a preflight ([Options].Preflight): package preflight sends the write as a dry run for one object of each
+// namespace, and the plan says which webhook or policy changes the object and, to a user, which one denies the write.
 //
 // The package refuses to write through any version but the storage version, to take a 404 for a deletion without a list that
 // confirms it, to trim after a pass that left an object at an old version, and to rely on a write from before the servers settled.
@@ -30,10 +30,10 @@
 //
 // # Reading order
 //
-// Read package decision first. patch.go has what each write sends, and failure.go classifies the answers. migrator.go is what a caller configures;
-// target.go sends dry runs, and
-// roundtrip.go those through old versions. answering.go asks which server answers. permissions.go and observe.go are the I/O of a plan, and surroundings.go is that of a plan of all CRDs. epoch.go is what a
-// run knows of its CRD, tally.go and progress.go count, rewrite.go and visit.go are what its workers do, pass.go is one pass
-// over all objects or over those that a cache has, objects.go one over a resource without a CRD, and trim.go the end. run.go
-// is the table of contents of a run. A file uses only files before it.
+// Read package decision first. patch.go has what each write sends, and failure.go classifies the answers. migrator.go is what
+// a caller configures; target.go sends dry runs, and roundtrip.go those through old versions. answering.go asks which server
+// answers. permissions.go and observe.go are the I/O of a plan, and surroundings.go is that of a plan of all CRDs. epoch.go is
+// what a run knows of its CRD, tally.go and progress.go count, rewrite.go and visit.go are what its workers do, pass.go is one
+// pass over all objects or over those that a cache has, objects.go one over a resource without a CRD, and trim.go the end.
+// run.go is the table of contents of a run. A file uses only files before it.
 package storageversion

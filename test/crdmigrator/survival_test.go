@@ -212,13 +212,13 @@ func TestSchemaThatChangesDuringARun(t *testing.T) {
 	o.PageObjects = 20
 	run := w.pauseAfter(t.Context(), newMigrator(t, w.withoutLeases(), o), 10)
 	w.setVersions(typed("v1", true, false, "color", "of"), typed("v2", true, true, "of"))
-	time.Sleep(time.Second) // the API server reads v2 with the new schema
+	w.awaitColor(false)
 	if _, err := run.resume(); !errors.Is(err, decision.ErrChanged) {
 		t.Fatalf("run: %v, want it to end because a schema changed", err)
 	}
 	w.mustRefuse(newMigrator(t, w.withoutLeases(), o), decision.ReasonFieldsWouldBeLost, "spec.color (")
 	w.setVersions(typed("v1", true, false, "color", "of"), typed("v2", true, true, "color", "of"))
-	time.Sleep(time.Second)
+	w.awaitColor(true)
 	w.mustBeMigrated(w.mustMigrate(newMigrator(t, w.withoutLeases(), o)), 60)
 	lost := 0
 	for _, value := range w.values() {
@@ -229,6 +229,20 @@ func TestSchemaThatChangesDuringARun(t *testing.T) {
 	if int64(lost) > o.PageObjects {
 		t.Errorf("%d objects lost their color, want no more than a page, which was under way", lost)
 	}
+}
+
+// awaitColor returns when the API server reads v2 with a schema that has spec.color, or that lacks it.
+func (w *widgets) awaitColor(known bool) {
+	w.t.Helper()
+	await(w.t, fmt.Sprintf("spec.color of v2 to be known: %t", known), func() bool {
+		dry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
+		o, err := w.at("v2").Patch(w.t.Context(), "w-0059", types.MergePatchType, []byte(`{"spec":{"color":"blue"}}`), dry)
+		if err != nil {
+			return false
+		}
+		_, kept, _ := unstructured.NestedString(o.Object, "spec", "color")
+		return kept == known
+	})
 }
 
 // spiller is a conversion webhook that answers as the test wants.

@@ -25,19 +25,15 @@ func (r *Resource) Flip(ctx context.Context) error {
 // Restrict gives the other version a schema that has the fields of the objects and no others. The version at which they are stored keeps
 // any field, so that the schemas do not prove that the other one keeps each value. If restricted is false, the other version keeps any field.
 func (r *Resource) Restrict(ctx context.Context, restricted bool) error {
-	other := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
-	if restricted {
-		other = apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-			"spec": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"payload": {Type: "string"}}},
-		}}
-	}
 	_, err := controlplane.UpdateCRD(ctx, r.cluster.User, r.CRD(), func(crd *apiextensionsv1.CustomResourceDefinition) {
 		for i := range crd.Spec.Versions {
-			schema := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
-			if crd.Spec.Versions[i].Name != r.storage {
-				schema = &other
+			v := r.version(crd.Spec.Versions[i].Name)
+			if restricted && !v.Storage {
+				v.Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+					"spec": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"payload": {Type: "string"}}},
+				}}
 			}
-			crd.Spec.Versions[i].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: schema}
+			crd.Spec.Versions[i] = v
 		}
 	})
 	return err

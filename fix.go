@@ -196,13 +196,16 @@ type RollBackRevision struct {
 	OnRunning string
 }
 
-// FixRevision sets the controller or the labels of a stored revision.
+// FixRevision sets the controller or the labels of a stored revision, or says which revision holds
+// what a missing one held.
 type FixRevision struct {
 	Namespace, Name string
 	// Owner is the controller to set, as KIND/NAME; empty to set none.
 	Owner string
 	// Labels are the keys of labels to set. Only the user knows their values.
 	Labels []string
+	// Replacement is the revision that holds the same; empty where this one exists.
+	Replacement string
 }
 
 func (RunMigration) action()    {}

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
-	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,7 +96,7 @@ func (c counterparts) ensureOne(ctx context.Context, one counterpart) (reason *g
 	switch {
 	case existing == nil || existing.DeletionTimestamp != nil:
 		return decision.ReasonTerminating, fmt.Sprintf("%s looks up controllerrevision %s, which is being deleted", one.restore(), one.name()), nil
-	case !c.equal(existing, one.of, one.ref.Expected):
+	case !holdSame(c.family, existing, one.of, one.ref.Expected):
 		return decision.ReasonRestoreConflict, fmt.Sprintf(
 			"%s would replace controllerrevision %s, which exists and holds something else: delete that revision if no object refers to it, or the snapshot", one.restore(), one.name()), nil
 	}
@@ -140,20 +138,11 @@ func (c counterparts) needed(ctx context.Context, existing *appsv1.ControllerRev
 	return nil, "", err
 }
 
-// equal compares two revisions as a restore does: the stored objects without their metadata.
-func (c counterparts) equal(a, b *appsv1.ControllerRevision, expected reference.ExpectedType) bool {
-	left, errLeft := c.family.Decode(a, expected)
-	right, errRight := c.family.Decode(b, expected)
-	if errLeft != nil || errRight != nil || left.Version != right.Version {
-		return false
-	}
-	return reflect.DeepEqual(withoutMetadata(left.Object), withoutMetadata(right.Object))
-}
-
-func withoutMetadata(object map[string]any) map[string]any {
-	object = maps.Clone(object)
-	delete(object, "metadata")
-	return object
+// holdSame reports whether two revisions hold the same object. One that can't be read does not.
+func holdSame(f decision.Family, a, b *appsv1.ControllerRevision, expected reference.ExpectedType) bool {
+	left, errLeft := f.Decode(a, expected)
+	right, errRight := f.Decode(b, expected)
+	return errLeft == nil && errRight == nil && f.Equal(left, right)
 }
 
 // restorable cuts a name for the replacement of a snapshot's revision, so that the names that

@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -68,9 +69,9 @@ func (c *create) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 	if allowed, err := c.afterRollback(ctx, s, u); err != nil || !allowed {
 		return err
 	}
-	d := decision.For(decision.Facts{Family: c.family, Policy: u.policy, CRDs: s.crds, Revision: u.source,
+	d := decision.For(decision.Facts{Family: c.family, Policy: u.policy, CRDs: s.crds, Software: s.software, Revision: u.source,
 		References: s.Of(u.GetName()), OwnerGone: s.OwnerGone(u.source), Replacement: s.lineage.ReplacementOf(u.source)})
-	u.result.Item = d.Item
+	u.result.Item, u.unreadable = d.Item, d.Unreadable
 	switch d.Action {
 	case decision.Upgrade:
 		if d.Reason == decision.ReasonRetained {
@@ -238,7 +239,7 @@ func (c *create) sourceChanged(ctx context.Context, u *upgrade) (bool, error) {
 
 // recreateReplacement creates a replacement again that is gone and referred to. Its source is kept for that.
 func (c *create) recreateReplacement(ctx context.Context, s *snapshot, u *upgrade, name string) error {
-	d := decision.For(decision.Facts{Family: c.family, Policy: u.policy, CRDs: s.crds, Revision: u.source, References: s.Of(name)})
+	d := decision.For(decision.Facts{Family: c.family, Policy: u.policy, CRDs: s.crds, Software: s.software, Revision: u.source, References: s.Of(name)})
 	if d.Composed == nil {
 		u.setStatus(Failed, d.Reason, name+" replaced it, and is gone: "+d.Message)
 		return nil
@@ -305,7 +306,7 @@ func (c *create) adopt(ctx context.Context, want *appsv1.ControllerRevision) (*a
 		return nil, err
 	case existing == nil:
 		return nil, errDeletedMeanwhile // a suffix would give one source two replacements
-	case !lineage.Same(existing, want):
+	case !lineage.Replaces(existing, want), !holdSame(c.family, existing, want, reference.ExpectedType{}):
 		return nil, nil
 	}
 	// A source of the same name and another UID is gone: a restore brought it back.
@@ -360,11 +361,19 @@ func (c *create) withoutSource(ctx context.Context, s *snapshot, u *upgrade) err
 }
 
 // absent reads again which objects refer to a revision that is gone: its owner may be gone as
-// well.
+// well, or other software upgraded the revision and left a pin.
 func (c *create) absent(ctx context.Context, s *snapshot, u *upgrade, references []reference.Reference) error {
-	a, err := absence.Of(ctx, c.client, s.types, s.Index, u.GetName())
+	a, err := absence.Of(ctx, c.client, c.family.Holds, s.types, s.Index, u.GetName())
 	if err != nil {
 		return err
+	}
+	if a.Proof != "" {
+		copied, err := c.client.Revision(ctx, u.GetNamespace(), a.Copy)
+		if err != nil || copied == nil {
+			return cmp.Or(err, errDeletedMeanwhile)
+		}
+		u.setReplacement(copied)
+		return c.created(ctx, s, u)
 	}
 	i, more := confirmed(missing(u.GetNamespace(), u.GetName(), references, nil), a)
 	switch {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
+	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -25,6 +28,9 @@ type Correction struct {
 	Owner reference.Owner
 	// Labels are set. Other labels stay as they are.
 	Labels map[string]string
+	// Replacement is the name of the revision that holds what this one held, which is gone. The
+	// next run repoints the references to it. With it, nothing else can be corrected.
+	Replacement string
 }
 
 // Fix corrects a revision of the family, and reports whether it wrote anything. A patch by
@@ -46,6 +52,9 @@ func (u *Upgrader) fixOnce(ctx context.Context, key types.NamespacedName, c Corr
 	r, err := u.client.Revision(ctx, key.Namespace, key.Name)
 	if err != nil {
 		return false, err
+	}
+	if c.Replacement != "" {
+		return u.noteReplacement(ctx, r, key, c.Replacement)
 	}
 	if r == nil {
 		return false, apierrors.NewNotFound(cluster.Revisions.GroupResource(), key.Name)
@@ -74,6 +83,29 @@ func (u *Upgrader) fixOnce(ctx context.Context, key types.NamespacedName, c Corr
 		return false, err
 	}
 	return true, nil
+}
+
+// noteReplacement writes to a revision that it holds what another one held, of which there is only the name.
+func (u *Upgrader) noteReplacement(ctx context.Context, existing *appsv1.ControllerRevision, gone types.NamespacedName, replacement string) (bool, error) {
+	if existing != nil {
+		return false, fmt.Errorf("controllerrevision %s exists: a run upgrades it", gone)
+	}
+	r, err := u.client.Revision(ctx, gone.Namespace, replacement)
+	if err != nil {
+		return false, err
+	}
+	if r == nil {
+		return false, apierrors.NewNotFound(cluster.Revisions.GroupResource(), replacement)
+	}
+	if _, err := u.family.Decode(r, reference.ExpectedType{}); err != nil {
+		return false, fmt.Errorf("controllerrevision %s/%s: %w", gone.Namespace, replacement, err)
+	}
+	key, name := lineage.SourceNote(r, gone.Name)
+	if slices.Contains(slices.Collect(maps.Values(lineage.SourcesOf(r))), name) {
+		return false, nil
+	}
+	_, err = u.client.Annotate(ctx, r, map[string]string{key: name})
+	return err == nil, err
 }
 
 // owner reads an object that is to be a controller.

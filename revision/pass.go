@@ -22,7 +22,7 @@ func (u *Upgrader) stages() []stage {
 	p := &repoint{worker: w, client: u.client}
 	return []stage{
 		&create{worker: w, client: u.client, family: u.family, counterparts: c, local: u.local},
-		&rollback{worker: w, client: u.client, clock: u.clock, counterparts: c},
+		&rollback{worker: w, client: u.client, family: u.family, clock: u.clock, counterparts: c},
 		p,
 		&release{worker: w, client: u.client, family: u.family, clock: u.clock, local: u.local, repoint: p},
 	}
@@ -31,7 +31,7 @@ func (u *Upgrader) stages() []stage {
 // Advance takes the upgrades of one namespace as far as they can go now. It begins with a scan, so
 // that any client may call it again at any time, after any interruption.
 func (u *Upgrader) Advance(ctx context.Context, namespace string, requests []Request) ([]Result, error) {
-	s := &snapshot{Index: refindex.New(namespace), lineage: lineage.NewIndex()}
+	s := &snapshot{Index: refindex.New(namespace), lineage: lineage.NewIndex()} // where the namespace is empty
 	for found, err := range u.snapshots(ctx, Scope{Namespace: namespace}) {
 		if err != nil {
 			return nil, err

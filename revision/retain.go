@@ -3,6 +3,7 @@ package revision
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -55,7 +56,7 @@ func (l *release) hold(ctx context.Context, u *upgrade, references []reference.R
 	}
 	message := usage.Describe(references)
 	if references[0].Fixed {
-		message += ": it can't be written, and is deleted when the VirtualMachine stops"
+		message += ": it can't be written, and counts until the VirtualMachine stops"
 	}
 	switch {
 	case permanent(u.repointErr):
@@ -190,14 +191,16 @@ func (l *release) noteUnreferenced(ctx context.Context, u *upgrade) error {
 // setDangling reports that references name a revision that is gone, and could not be repointed.
 func (u *upgrade) setDangling(references []reference.Reference) {
 	why := ""
-	running, notReady := usage.InUse(references, "this revision")
+	_, notReady := usage.InUse(references, "this revision")
 	switch {
+	case !slices.ContainsFunc(references, reference.Reference.Writable):
+		u.setStatus(InUse, decision.ReasonReferenced, fmt.Sprintf(
+			"it is gone, and %s, which can't be written: a snapshot of the VirtualMachine fails while it runs, and works when it has stopped", usage.Describe(references)))
+		return
 	case u.repointErr != nil:
 		why = ": " + u.repointErr.Error()
 	case notReady != "":
 		why = ", since " + notReady
-	case running != "":
-		why = ", since " + running
 	}
 	u.setStatus(Failed, decision.ReasonDangling, fmt.Sprintf("it is gone, and %s; the reference could not be repointed to %s%s", usage.Describe(references), u.repointing.to, why))
 }

@@ -3,6 +3,7 @@ package revision
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +25,7 @@ import (
 type rollback struct {
 	worker       worker
 	client       *cluster.Client
+	family       decision.Family
 	clock        clock.PassiveClock
 	counterparts counterparts
 }
@@ -59,6 +61,10 @@ func (b *rollback) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 		u.setStatus(Failed, decision.ReasonReplacementGone, name+" replaced it, and is gone: change the references to it to "+u.GetName())
 		return nil
 	}
+	if why := b.unreadable(s, u, s.Of(name)); why != "" {
+		u.setStatus(Failed, decision.ReasonUnreadableAfterwards, why)
+		return nil
+	}
 	if err := b.annotate(ctx, u, name); err != nil {
 		if apierrors.IsNotFound(err) {
 			u.setIrreversible()
@@ -72,6 +78,17 @@ func (b *rollback) prepare(ctx context.Context, s *snapshot, u *upgrade) error {
 	}
 	u.setReplacement(replacement)
 	return b.allow(ctx, s, u, s.Of(name))
+}
+
+// unreadable says that the installed software can't read the source; empty if it can. A source that was rolled back before, and
+// one that can't be decoded, are not its concern.
+func (b *rollback) unreadable(s *snapshot, u *upgrade, references []reference.Reference) string {
+	expected, _ := usage.ExpectedType(references)
+	stored, err := b.family.Decode(u.source, expected)
+	if err != nil || s.software.CanRead(stored.Version) {
+		return ""
+	}
+	return fmt.Sprintf("it is stored at %s, and %s reads only %s: what names it would neither start nor stop", stored.Version, s.software.Release, strings.Join(s.software.Reads, ", "))
 }
 
 // allow hands a rollback to the stage that repoints, unless a referrer is in use.

@@ -28,6 +28,7 @@ type snapshot struct {
 	lineage   *lineage.Index
 	types     []refindex.Source
 	crds      map[schema.GroupResource]decision.CRD
+	software  decision.Software
 	items     []decision.Item // in the order of their names
 	taken     time.Time       // when the scan ended; zero where revisions were planned by it
 	revisions int             // of the namespace, of any kind
@@ -59,16 +60,20 @@ func (s *snapshot) itemOf(name string) *decision.Item {
 	return &s.items[at]
 }
 
-// requests returns a request for each revision that a plan would upgrade. A run follows a user's command, so that it also
-// upgrades revisions that were rolled back before its scan.
+// requests returns a request for each revision that a plan would upgrade, first those that other software may delete at any
+// time. A run follows a user's command, so that it also upgrades revisions that were rolled back before its scan.
 func (s *snapshot) requests() []Request {
-	var all []Request
+	var atRisk, others []Request
 	for _, i := range s.items {
-		if i.Action == decision.Upgrade || i.Action == decision.Relabel {
-			all = append(all, Request{Name: i.Name, UID: i.UID, AfterRollback: !i.RolledBack.IsZero()})
+		switch one := (Request{Name: i.Name, UID: i.UID, AfterRollback: !i.RolledBack.IsZero()}); {
+		case i.Action != decision.Upgrade && i.Action != decision.Relabel:
+		case i.AtRisk:
+			atRisk = append(atRisk, one)
+		default:
+			others = append(others, one)
 		}
 	}
-	return all
+	return append(atRisk, others...)
 }
 
 // snapshots scans a scope, namespace by namespace.
@@ -85,7 +90,7 @@ func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapsh
 			return
 		}
 		sc := &scanner{family: u.family, policy: u.options.Policy, types: types, crds: crds}
-		missing := absence.NewReader(u.client, u.options.Limiter, types)
+		missing := absence.NewReader(u.client, u.family.Holds, u.options.Limiter, types)
 		sc.begin()
 		for index, err := range refindex.Scan(ctx, u.client, refindex.Scope{Types: types, Namespace: scope.Namespace, Selector: scope.Selector}, sc.see) {
 			if err != nil {
@@ -116,7 +121,7 @@ type scanner struct {
 }
 
 func (sc *scanner) begin() {
-	sc.found = &snapshot{types: sc.types, crds: sc.crds, lineage: lineage.NewIndex()}
+	sc.found = &snapshot{types: sc.types, crds: sc.crds, software: sc.family.Software(sc.crds), lineage: lineage.NewIndex()}
 	sc.seen = map[string]bool{}
 }
 
@@ -125,7 +130,7 @@ func (sc *scanner) see(index *refindex.Index, r *appsv1.ControllerRevision) {
 	sc.seen[r.Name] = true
 	references := index.Of(r.Name)
 	sc.found.lineage.Add(r)
-	i := decision.For(decision.Facts{Family: sc.family, Policy: sc.policy, CRDs: sc.crds, Revision: r,
+	i := decision.For(decision.Facts{Family: sc.family, Policy: sc.policy, CRDs: sc.crds, Software: sc.found.software, Revision: r,
 		References: references, OwnerGone: index.OwnerGone(r), Replacement: lineage.NotedReplacement(r)}).Item
 	if i.Action == decision.Unmanaged || !index.Selected(r, references) {
 		return
@@ -200,6 +205,11 @@ func confirmed(i decision.Item, a absence.Absence) (decision.Item, bool) {
 	switch {
 	case a.Found:
 		i.Action, i.Reason, i.Message = decision.Deferred, decision.ReasonChanged, "it was made while the others were read: run again"
+	case a.Proof != "":
+		i.Action, i.Message = decision.Upgrade, "it is gone, and "+a.Copy+" holds the same: "+a.Proof
+	case a.Copy != "":
+		i = i.WithCandidate(a.Copy)
+		i.Message += "; " + a.Copy + ", which is in a status beside it, may hold the same, and nothing proves it"
 	case a.Named:
 	case a.Unread != "":
 		i.Action, i.Reason = decision.Deferred, decision.ReasonUnconfirmed

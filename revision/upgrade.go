@@ -108,6 +108,7 @@ type upgrade struct {
 	source      *appsv1.ControllerRevision
 	replacement *appsv1.ControllerRevision
 	repointing  repointing
+	unreadable  bool // by the installed software
 
 	deleted bool                       // the old revision is deleted
 	backup  *appsv1.ControllerRevision // of the old revision, from just before its deletion
@@ -202,11 +203,12 @@ func (u *upgrade) recordError(err error) {
 	}
 }
 
-// mayWrite reports whether the policy allows to write a referrer, which may have started to
-// run since the plan.
+// mayWrite reports whether a referrer may be written, which may have started to run since the plan. The policy is for what
+// runs with a revision that can be read. Software that can't read a revision, as when it is gone, can't stop what runs with it.
 func (u *upgrade) mayWrite(r *reference.Referrer) bool {
+	whileRunning := u.policy.OnRunning == decision.Hold || u.unreadable || u.repointing.old == nil
 	for _, one := range []*reference.Referrer{r, r.Controlled} {
-		if one != nil && (one.NotReady != "" || one.Running && u.policy.OnRunning != decision.Hold) {
+		if one != nil && (one.NotReady != "" || one.Running && !whileRunning) {
 			return false
 		}
 	}

@@ -61,6 +61,31 @@ type Family interface {
 	// and data as the software that the family belongs to writes them, and nothing
 	// else. Its name begins with the name of old's controller, as old's does.
 	Compose(old *appsv1.ControllerRevision, s StoredObject) (*appsv1.ControllerRevision, error)
+	// Equal reports whether two objects at one version mean the same to the software that the
+	// family belongs to. Metadata mean nothing to it.
+	Equal(a, b StoredObject) bool
+	// Holds returns how it is known that a revision holds the object that another one held, of
+	// which only the name is left; empty if nothing proves it.
+	Holds(r *appsv1.ControllerRevision, gone string) (proof string)
+	// Software is the release that the CRDs of the stored objects tell of.
+	Software(crds map[schema.GroupResource]CRD) Software
+}
+
+// Software is what the installed release of the software that a family belongs to does with
+// revisions.
+type Software struct {
+	// Release as messages name it, such as "KubeVirt v1.7 or later".
+	Release string
+	// Reads are the versions that it reads; nil means all versions of the family.
+	Reads []string
+	// Upgrades means that it upgrades itself, when it starts, a revision that it reads and that is
+	// not [StoredObject.Current], and deletes the old one although a spec names it.
+	Upgrades bool
+}
+
+// CanRead reports whether it reads objects at a version.
+func (s Software) CanRead(version string) bool {
+	return s.Reads == nil || slices.Contains(s.Reads, version)
 }
 
 // Description is what a family is.
@@ -115,6 +140,9 @@ type StoredObject struct {
 	Object map[string]any
 	// Losses are the paths of what Version does not know.
 	Losses []string
+	// Current means that the software that the family belongs to takes the revision for one at its
+	// newest version, as the labels say, and does not upgrade it itself.
+	Current bool
 	// Data is what Object was decoded from; empty where Object was converted, or is not all
 	// that the data says.
 	Data []byte

@@ -79,6 +79,8 @@ func (p Policy) EffectiveRetention() time.Duration {
 type CRD struct {
 	Found          bool
 	StorageVersion string
+	// Versions are all that it defines, those that are not served among them.
+	Versions       []string
 	ServedVersions []string
 	// StoredVersions are status.storedVersions.
 	StoredVersions []string
@@ -89,7 +91,11 @@ func CRDOf(crd *apiextensionsv1.CustomResourceDefinition) CRD {
 	if crd == nil {
 		return CRD{}
 	}
-	return CRD{Found: true, StorageVersion: kube.StorageVersion(crd), ServedVersions: kube.ServedVersions(crd), StoredVersions: crd.Status.StoredVersions}
+	known := CRD{Found: true, StorageVersion: kube.StorageVersion(crd), ServedVersions: kube.ServedVersions(crd), StoredVersions: crd.Status.StoredVersions}
+	for _, v := range crd.Spec.Versions {
+		known.Versions = append(known.Versions, v.Name)
+	}
+	return known
 }
 
 // target of an object at a version: the one that is asked for, or else the storage version.
@@ -163,6 +169,8 @@ type candidates struct {
 	labels []string
 	// targets are served, and objects at older versions can be converted to them.
 	targets []string
+	// replacement may hold what a missing revision held. Nothing proves it.
+	replacement string
 }
 
 // Item is what is to be done about one revision, and why.
@@ -185,10 +193,19 @@ type Item struct {
 	// Until is when a source that is retained may go; zero where it is not, or where
 	// nothing says since when no object refers to it.
 	Until time.Time `json:"until,omitzero"`
+	// AtRisk means that the software that the family belongs to deletes the revision when it
+	// starts or is upgraded, although the spec of an object names it.
+	AtRisk bool `json:"atRisk,omitempty"`
 	// RolledBack is when a rollback to it was asked for; zero if none was.
 	RolledBack time.Time `json:"rolledBack,omitzero"`
 
 	candidates *candidates // of a revision that is Blocked; nil if there are none
+}
+
+// WithCandidate is the item of a missing revision, with one that may hold the same.
+func (i Item) WithCandidate(replacement string) Item {
+	i.candidates = &candidates{replacement: replacement}
+	return i
 }
 
 // ByName compares two items by the names of their revisions.

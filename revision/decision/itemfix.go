@@ -18,7 +18,7 @@ func placeItem() Item {
 	return Item{
 		Namespace: "NAMESPACE", Name: "REVISION",
 		References: []ReferenceStatus{{Kind: "VirtualMachine", Namespace: "NAMESPACE", Name: "NAME", Path: "/spec/PATH", State: ReferenceOld}},
-		candidates: &candidates{owners: []reference.Owner{{Kind: "KIND", Name: "OWNER"}}, labels: []string{"LABEL/VALUE"}, targets: []string{"VERSION"}},
+		candidates: &candidates{owners: []reference.Owner{{Kind: "KIND", Name: "OWNER"}}, labels: []string{"LABEL/VALUE"}, targets: []string{"VERSION"}, replacement: "OTHER"},
 	}
 }
 
@@ -41,8 +41,8 @@ func awaitReferrer(Item) godwit.Fix {
 }
 
 func repointDangling(i Item) godwit.Fix {
-	return godwit.Do("stop the virtual machine that runs and run again").Or(
-		godwit.Do("repoint the reference while it runs", i.hold()), godwit.Do("if the API server refuses the reference, do what its answer says"))
+	return godwit.Do("run again when the operation on the virtual machine has ended", godwit.UpgradeRevisions{Namespace: i.Namespace}).Or(
+		godwit.Do("if the API server refuses the reference, do what its answer says"))
 }
 
 func useNewerRelease(Item) godwit.Fix { return format.UseNewerRelease() }
@@ -58,7 +58,11 @@ func restoreOrRepoint(i Item) godwit.Fix {
 	if i.Action == Upgrade || i.Action == Deferred {
 		return nil
 	}
-	return godwit.Do("restore the revision from a backup").Or(
+	var fix godwit.Fix
+	if same := i.candidates.replacement; same != "" {
+		fix = godwit.Do("if "+same+" holds the same, say so, and run again", godwit.FixRevision{Namespace: i.Namespace, Name: i.Name, Replacement: same})
+	}
+	return fix.Or(godwit.Do("restore the revision from a backup")).Or(
 		godwit.Do("have its referrers name a ControllerRevision that exists", repointing(i.References)...))
 }
 
@@ -135,6 +139,10 @@ func changeRefusal(Item) godwit.Fix {
 
 func upgradeAgain(i Item) godwit.Fix {
 	return godwit.Do("to upgrade it again, run the upgrade; a trigger does not", godwit.UpgradeRevisions{Namespace: i.Namespace})
+}
+
+func keepReplacement(Item) godwit.Fix {
+	return godwit.Do("leave it upgraded: the new revision holds the same").Or(godwit.Do("roll back after KubeVirt v1.6 or earlier is installed"))
 }
 
 func rollBackAgain(i Item) godwit.Fix {

@@ -22,7 +22,9 @@ type Facts struct {
 	Family Family
 	Policy Policy
 	// CRDs has those of the stored objects' resources.
-	CRDs     map[schema.GroupResource]CRD
+	CRDs map[schema.GroupResource]CRD
+	// Software is what these tell the family.
+	Software Software
 	Revision *appsv1.ControllerRevision
 	// References are those to the revision that count.
 	References []reference.Reference
@@ -40,6 +42,9 @@ type Decision struct {
 	Composed *appsv1.ControllerRevision
 	// NewController is to own the replacement of a revision without a controller.
 	NewController *reference.Referrer
+	// Unreadable means that the installed software can't read the revision, so that waiting for an
+	// object that runs with it is no option: the software can't stop that object either.
+	Unreadable bool
 }
 
 // For decides about one revision. It sends nothing and changes nothing.
@@ -56,6 +61,8 @@ func For(f Facts) Decision {
 	stored, err := f.Family.Decode(r, expected)
 	var unexpected *UnexpectedOwnerError
 	j.Version, j.Form, j.Losses = stored.Version, stored.Form, stored.Losses
+	j.Unreadable = err == nil && !f.Software.CanRead(stored.Version)
+	j.AtRisk = err == nil && !j.Unreadable && !stored.Current && f.Software.Upgrades && slices.ContainsFunc(f.References, isPin)
 	switch {
 	case errors.Is(err, ErrNotInFamily) && len(reference.Explicit(f.References)) == 0:
 		return j.with(Unmanaged, ReasonNotInFamily, fmt.Sprintf("it holds nothing of the family %s: name one that does, as `godwit revision plan -n %s` shows them",
@@ -153,12 +160,17 @@ func (j Decision) allow(f Facts) Decision {
 		return j.with(Blocked, ReasonLossy, fmt.Sprintf("%s does not know %v; they would be carried along unread", j.Target, j.Losses))
 	case unready != "":
 		return j.with(Deferred, ReasonReferrerNotReady, unready)
-	case running != "" && f.Policy.OnRunning != Hold:
+	case running != "" && f.Policy.OnRunning != Hold && !j.Unreadable:
 		return j.with(Deferred, ReasonRunning, running)
+	case running != "" && j.Unreadable:
+		return j.with(Upgrade, ReasonUnreadable, fmt.Sprintf("%s, which %s can't read at %s: it can't be stopped until its references name a new revision, so that a run repoints them while it runs",
+			running, f.Software.Release, j.Version))
 	}
 	j.Item = j.upgradeOrRedo()
 	return j
 }
+
+func isPin(r reference.Reference) bool { return r.Pin }
 
 // superseded is one text for all sources: a cluster has tens of thousands, and what replaced each is in Replacement.
 const superseded = "no object refers to it any more, since another revision has replaced it"

@@ -15,6 +15,11 @@ var (
 		Meaning: "A VirtualMachine is running and uses the revision, and the policy is to wait.",
 		Fix:     stopOrUpgrade(placeItem()).Or(stopOrRollBack(placeItem())),
 	})
+	ReasonUnreadable = Reasons.Declare(godwit.Reason{
+		Name:    "Unreadable",
+		Meaning: "A VirtualMachine is running and uses the revision, and the installed KubeVirt can't read it, so that KubeVirt can't stop the VirtualMachine either.",
+		Fix:     godwit.Do("nothing: a run repoints its references while it runs, whatever the policy"),
+	})
 	ReasonReferrerNotReady = Reasons.Declare(godwit.Reason{
 		Name:    "ReferrerNotReady",
 		Meaning: "A referrer must not change now, for example a snapshot that is being taken.",
@@ -147,6 +152,11 @@ var (
 		Meaning: "The old revision is deleted, so that nothing can be rolled back.",
 		Fix:     godwit.Do("restore the old revision from a backup"),
 	})
+	ReasonUnreadableAfterwards = Reasons.Declare(godwit.Reason{
+		Name: "UnreadableAfterwards", UserAction: true,
+		Meaning: "The installed KubeVirt can't read the old revision: after a rollback to it no VirtualMachine that names it would start or stop.",
+		Fix:     keepReplacement(placeItem()),
+	})
 	ReasonRolledBack = Reasons.Declare(godwit.Reason{
 		Name:    "RolledBack",
 		Meaning: "A rollback repointed all references to the revision. No trigger upgrades it again.",
@@ -213,8 +223,10 @@ var fixes = map[*godwit.Reason]func(Item) godwit.Fix{
 	ReasonReferenced:       nameReplacement,
 	ReasonRefused:          changeRefusal,
 	ReasonRolledBack:       upgradeAgain,
-	ReasonRollbackPending:  rollBackAgain,
-	ReasonNeededForRestore: endSnapshot,
+
+	ReasonUnreadableAfterwards: keepReplacement,
+	ReasonRollbackPending:      rollBackAgain,
+	ReasonNeededForRestore:     endSnapshot,
 }
 
 // Fix is what a user can do about the revision. It is nil where the message says so already, and

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -96,12 +97,29 @@ func ownerPrefix(old *appsv1.ControllerRevision, object string) (string, error) 
 	return "", decision.ErrNoOwner
 }
 
+// discarded are the metadata that KubeVirt takes off an object before it stores it.
+var discarded = []string{"labels", "annotations", "finalizers", "ownerReferences", "managedFields"}
+
+// withoutDiscarded is an object as KubeVirt stores it.
+func withoutDiscarded(object map[string]any) map[string]any {
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		return object
+	}
+	object, metadata = maps.Clone(object), maps.Clone(metadata)
+	for _, key := range discarded {
+		delete(metadata, key)
+	}
+	object["metadata"] = metadata
+	return object
+}
+
 // dataOf is the object as JSON with sorted keys, or the very bytes that it was decoded from.
 func dataOf(s decision.StoredObject) ([]byte, error) {
 	if len(s.Data) > 0 {
 		return s.Data, nil
 	}
-	data, err := json.Marshal(s.Object)
+	data, err := json.Marshal(withoutDiscarded(s.Object))
 	if err != nil {
 		return nil, fmt.Errorf("encode the object: %w", err)
 	}

@@ -76,7 +76,7 @@ func (Family) Decode(r *appsv1.ControllerRevision, expected reference.ExpectedTy
 	if err != nil {
 		return fail(decision.StoredObject{}, err)
 	}
-	s := decision.StoredObject{Form: form, Version: version}
+	s := decision.StoredObject{Form: form, Version: version, Current: r.Labels[labelVersion] == v1beta1}
 	if by := metav1.GetControllerOf(r); owner == others && by != nil && !strings.HasPrefix(r.Name, startRevisionPrefix) {
 		return fail(s, &decision.UnexpectedOwnerError{Kind: by.Kind, Name: by.Name})
 	}

@@ -145,7 +145,8 @@ func TestDecode(t *testing.T) {
 			of:     labelled(storing(`{"apiVersion":"instancetype.kubevirt.io/v1","kind":"VirtualMachinePreference","spec":7}`), "version", "v1beta1"),
 			want: decision.StoredObject{
 				Form: FormObject, Version: "v1", Resource: crdOf("virtualmachinepreferences"),
-				Object: map[string]any{"apiVersion": "instancetype.kubevirt.io/v1", "kind": preference, "spec": int64(7)},
+				Object:  map[string]any{"apiVersion": "instancetype.kubevirt.io/v1", "kind": preference, "spec": int64(7)},
+				Current: true,
 			},
 		},
 	}

@@ -15,5 +15,5 @@
 // kinds.go and identity.go name what is stored. references.go says which objects refer to a revision. parse.go reads JSON that
 // may be hostile, and shapes.go compares it with shapes.json, the fields of KubeVirt's types. remember.go keeps what equal
 // data were found to hold. decode.go reads a revision, convert.go converts its object, and compose.go makes the revision that
-// replaces it. A file uses only files before it.
+// replaces it. software.go has what the releases of KubeVirt do. A file uses only files before it.
 package kubevirt

@@ -44,9 +44,17 @@ func referrers() []reference.Type {
 }
 
 func readVM(vm *unstructured.Unstructured) reference.Usage {
-	status := object(vm.Object, "status")
+	status, pinned := object(vm.Object, "status"), pins(vm.Object, "")
+	for i := range pinned {
+		pinned[i].Pin = true
+		for _, m := range matchers {
+			if m.pin == pinned[i].Path {
+				pinned[i].Recorded = text(object(status, m.record, "controllerRevisionRef"), "name")
+			}
+		}
+	}
 	return reference.Usage{
-		References: append(pins(vm.Object, ""), records(vm.Object, "", "status")...),
+		References: append(pinned, records(vm.Object, "", "status")...),
 		Running:    isRunning(status),
 		NotReady:   copying(status),
 	}

@@ -31,6 +31,16 @@ func TestReferences(t *testing.T) {
 			{Path: path + "/status/preferenceRef/controllerRevisionRef/name", Subresource: subresource, Revision: "new-p", Expected: preferenceClaim},
 		}
 	}
+	// inMachine are pins that the status records others for; recorded is empty where it records none.
+	inMachine := func(references []reference.Reference, recorded ...string) []reference.Reference {
+		for i := range references {
+			references[i].Pin = true
+			if recorded != nil {
+				references[i].Recorded = recorded[i]
+			}
+		}
+		return references
+	}
 	restoredOnto := func(vm, snapshot string, references []reference.Reference) []reference.Reference {
 		for i := range references {
 			references[i].Counterpart = &reference.Counterpart{Resource: virtualMachines, Owner: vm, Part: snapshot}
@@ -45,7 +55,7 @@ func TestReferences(t *testing.T) {
 	}{
 		"spec and status": {
 			reason: "they may name different revisions", resource: "virtualmachines", object: `{"spec":` + spec + `,"status":` + status + `}`,
-			want: reference.Usage{References: append(pinned("", false), recorded("", "status")...)},
+			want: reference.Usage{References: append(inMachine(pinned("", false), "new-it", "new-p"), recorded("", "status")...)},
 		},
 		"status alone": {
 			reason:   "a matcher without a revision is what KubeVirt leaves since v1.3; its kind is meant in status too",
@@ -65,7 +75,7 @@ func TestReferences(t *testing.T) {
 			reason: "reported as it is, so that Decode refuses it", resource: "virtualmachines",
 			object: `{"spec":{"preference":{"kind":"Pod","revisionName":"x"}}}`,
 			want: reference.Usage{References: []reference.Reference{
-				{Path: "/spec/preference/revisionName", Revision: "x", Expected: reference.ExpectedType{Kind: "Pod"}},
+				{Path: "/spec/preference/revisionName", Revision: "x", Expected: reference.ExpectedType{Kind: "Pod"}, Pin: true},
 			}},
 		},
 		"nothing": {

@@ -56,6 +56,12 @@ type Reference struct {
 	// Revision is the name.
 	Revision string
 	Expected ExpectedType
+	// Pin means that a user may have written the name, in a spec. Software that repoints its own
+	// record of it leaves the pin as it is.
+	Pin bool
+	// Recorded is the name that the status of the same object records in place of this one; empty
+	// if it records none.
+	Recorded string
 	// Fixed means that the field can't be written. The reference counts for as long as the
 	// referrer exists or, where the referrer is a revision that a VirtualMachine or the like
 	// was started with, for as long as its controller runs.

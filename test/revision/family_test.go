@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,6 +113,17 @@ func (testFamily) Convert(s decision.StoredObject, version string) (decision.Sto
 	}
 	s.Version, s.Object["apiVersion"] = version, testGroup+"/"+version
 	return s, nil
+}
+
+func (testFamily) Equal(a, b decision.StoredObject) bool {
+	return a.Version == b.Version && reflect.DeepEqual(a.Object["spec"], b.Object["spec"])
+}
+
+// Holds: a name of this family says nothing.
+func (testFamily) Holds(*appsv1.ControllerRevision, string) string { return "" }
+
+func (testFamily) Software(map[schema.GroupResource]decision.CRD) decision.Software {
+	return decision.Software{Release: "test"}
 }
 
 func (testFamily) Compose(old *appsv1.ControllerRevision, s decision.StoredObject) (*appsv1.ControllerRevision, error) {

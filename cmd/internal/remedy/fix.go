@@ -258,5 +258,5 @@ func (w Writer) fixRevision(a godwit.FixRevision) string {
 		value := label[strings.LastIndexAny(label, "-/")+1:]
 		labels.WriteString(" --label=" + label + "=" + strings.ToUpper(value)) // only the user knows the value
 	}
-	return w.Program + " " + words + w.Cluster + flag(" --owner=", a.Owner) + labels.String()
+	return w.Program + " " + words + w.Cluster + flag(" --owner=", a.Owner) + labels.String() + flag(" --replacement=", a.Replacement)
 }

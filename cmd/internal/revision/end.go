@@ -45,6 +45,9 @@ func printRetained(a *frame.App, p *pass) {
 	a.Console.Printf("run again %sto delete %s: %s\n", timeAfter(until, a.Clock.Now()),
 		render.Count(n, "old revision", "old revisions"), a.CommandLine())
 	namespaces := p.namespaces()
+	if p.session.installed.Reads != nil { // the old revisions are at versions that it can't read
+		namespaces = nil
+	}
 	for _, name := range namespaces[:min(len(namespaces), maxRollbackHints)] {
 		a.Console.Printf("to roll back until then: %s\n", a.Hint("revision rollback --all --namespace="+name))
 	}

@@ -25,7 +25,9 @@ type fixOptions struct {
 	name   string
 	owner  string
 	labels []string
-	change frame.ChangeFlags
+	// replacement of a revision that is gone
+	replacement string
+	change      frame.ChangeFlags
 
 	correction revision.Correction
 }
@@ -33,18 +35,22 @@ type fixOptions struct {
 func fixCommand(a *frame.App) *cobra.Command {
 	o := &fixOptions{App: a}
 	c := &cobra.Command{
-		Use:   "fix NAME [-n NAMESPACE] [--owner=KIND/NAME] [--label=KEY=VALUE]...",
-		Short: "Set the controller or the labels of a revision that is Blocked without them",
+		Use:   "fix NAME [-n NAMESPACE] {[--owner=KIND/NAME] [--label=KEY=VALUE]... | --replacement=NAME}",
+		Short: "Say what a revision that is Blocked does not say: its controller, its labels, what replaces it",
 		Long: "Set the controller or the labels that a revision lacks. `" + a.Program + " revision plan` prints\n" +
 			"them beside NoController, UnexpectedOwner and LabelsMissing. --owner replaces the\n" +
 			"controller. The data and all other metadata stay as they are.\n\n" +
+			"--replacement says which revision holds what NAME held, which is gone: the next run repoints\n" +
+			"the references to it. The plan names such a revision beside SourceGone if nothing proves\n" +
+			"that it holds the same. Compare it with a backup, or with the status of the machine, first.\n\n" +
 			"kubectl can't change a revision whose data a script or a backup tool wrote with spaces or\n" +
 			"with unescaped & < >: the API server then answers that data is immutable. This command\n" +
 			"sends the data as the bytes that are stored.\n\n" +
 			"Exit codes: 0 done or nothing to do; 3 refused, and nothing written; 2 error;\n" +
 			"130 interrupted.",
 		Example: "  # Make the VirtualMachine that refers to a revision its controller\n  " + a.Program + " revision fix web-copy -n shop --owner=VirtualMachine/web\n\n" +
-			"  # Set the labels that name the object of the data\n  " + a.Program + " revision fix web-copy -n shop --label=instancetype.kubevirt.io/object-uid=5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102 --label=instancetype.kubevirt.io/object-generation=1",
+			"  # Set the labels that name the object of the data\n  " + a.Program + " revision fix web-copy -n shop --label=instancetype.kubevirt.io/object-uid=5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102 --label=instancetype.kubevirt.io/object-generation=1\n\n" +
+			"  # Have the references to a revision that is gone name another one\n  " + a.Program + " revision fix web-copy -n shop --replacement=web--v1beta1--0",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.parse(a, c, args); err != nil {
@@ -59,6 +65,8 @@ func fixCommand(a *frame.App) *cobra.Command {
 	_ = c.RegisterFlagCompletionFunc("owner", o.completeOwner)
 	flags.StringArrayVar(&o.labels, "label", nil, "a label to set, as `KEY=VALUE`; several times for several")
 	_ = c.RegisterFlagCompletionFunc("label", cobra.NoFileCompletions)
+	flags.StringVar(&o.replacement, "replacement", "", "the revision that holds what NAME held, which is gone")
+	_ = c.RegisterFlagCompletionFunc("replacement", cobra.NoFileCompletions)
 	o.change.AddYesTo(c)
 	return c
 }
@@ -89,14 +97,21 @@ func (o *fixOptions) parse(a *frame.App, c *cobra.Command, args []string) error 
 	switch {
 	case len(args) != 1:
 		return frame.Usagef("specify one NAME; `%s plan` lists the revisions", c.Parent().CommandPath())
-	case o.owner == "" && len(o.labels) == 0:
-		return frame.Usagef("specify --owner or --label; `%s plan` prints both", c.Parent().CommandPath())
+	case o.owner == "" && len(o.labels) == 0 && o.replacement == "":
+		return frame.Usagef("specify --owner, --label or --replacement; `%s plan` prints them", c.Parent().CommandPath())
+	case o.replacement != "" && (o.owner != "" || len(o.labels) > 0):
+		return frame.Usagef("--replacement is of a revision that is gone, which has neither --owner nor --label")
 	}
 	if o.name, err = bareName(args[0]); err != nil {
 		return err
 	}
 	if err := o.parseCorrection(); err != nil {
 		return err
+	}
+	if o.replacement != "" {
+		if o.correction.Replacement, err = bareName(o.replacement); err != nil {
+			return err
+		}
 	}
 	return o.defaultNamespace(a)
 }
@@ -128,6 +143,9 @@ func (o *fixOptions) describe() string {
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.correction.Labels)) {
 		all = append(all, "label "+key+"="+o.correction.Labels[key])
+	}
+	if o.replacement != "" {
+		all = append(all, "replacement "+o.correction.Replacement)
 	}
 	return strings.Join(all, ", ")
 }

@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -72,6 +73,7 @@ func (o *planOptions) run(ctx context.Context) error {
 		return err
 	}
 	printIncomplete(o.App, unconfirmed(items))
+	printAtRisk(o.App, &o.selection, items)
 	if inventory == nil {
 		o.Console.Printf("? only a scan of the whole cluster shows which versions you can drop: %s\n", o.Hint("revision plan"))
 	}
@@ -96,6 +98,24 @@ func planCode(items []decision.Item, inventory *revision.Inventory) frame.Code {
 		code = frame.Worst(code, frame.Pending)
 	}
 	return code
+}
+
+// printAtRisk prints which revisions KubeVirt may delete before a run has upgraded them, with the run that is to come first.
+func printAtRisk(a *frame.App, s *selection, items []decision.Item) {
+	n, first, scope := int64(0), "", "-A"
+	if s.namespace != "" {
+		scope = "-n " + s.namespace
+	}
+	for _, i := range items {
+		if i.AtRisk {
+			n, first = n+1, cmp.Or(first, render.ObjectName(i.Namespace, i.Name))
+		}
+	}
+	if n == 0 {
+		return
+	}
+	a.Console.Printf("! the spec of a virtual machine names %s, such as %s, that KubeVirt v1.5 or later deletes when it starts next: run godwit before you start or upgrade KubeVirt: %s\n",
+		render.Count(n, "revision", "revisions"), first, a.Hint("revision run "+scope))
 }
 
 // unconfirmed counts the revisions that may be missing: the scan could not confirm it.

@@ -120,8 +120,17 @@ func (o *rollbackOptions) plan(ctx context.Context) (frame.Change, error) {
 		if err := errors.Join(s.missing(ctx, o.namespace), s.upgradedByManager(ctx, o.namespace, r.meant)); err != nil {
 			return nil, frame.Refuse(err)
 		}
+		printNotKept(o.App, s.installed)
 	}
 	return r, nil
+}
+
+// printNotKept prints what KubeVirt does with a revision that was rolled back.
+func printNotKept(a *frame.App, installed decision.Software) {
+	if installed.Upgrades && installed.Reads == nil {
+		a.Console.Printf("! a rollback lasts only while virt-controller is stopped: KubeVirt v1.3 to v1.6 upgrades the old revisions again, " +
+			"and v1.5 and v1.6 then delete those that a spec names. Without virt-controller, virtual machines that run go on, and none starts, stops or migrates\n")
+	}
 }
 
 // Question implements frame.Change.

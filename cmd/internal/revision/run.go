@@ -177,6 +177,7 @@ func (o *runOptions) printDryRun(p *pass, items []decision.Item) error {
 	if err != nil {
 		return err
 	}
+	printAtRisk(o.App, &o.selection, items)
 	return frame.Exit(planCode(items, nil))
 }
 

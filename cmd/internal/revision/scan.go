@@ -32,6 +32,7 @@ func connect(ctx context.Context, a *frame.App, p permission.Command, scope *sel
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}
+	s.installed = s.family.Software(crds)
 	if o.Target == "" {
 		printUnknownStorageVersions(a, s.family.Describe(), crds)
 	}

@@ -23,7 +23,9 @@ type session struct {
 	*frame.Connection
 	*revision.Upgrader
 	family decision.Family
-	scope  *selection
+	// installed is the release of the software that the family belongs to.
+	installed decision.Software
+	scope     *selection
 	// clusterFlags are those of printed commands.
 	clusterFlags string
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit/internal/apierror"
@@ -23,17 +25,23 @@ const maxReferrers = 16
 type Absence struct {
 	Found       bool   // the revision exists now
 	Named       bool   // an object that stays refers to it
+	Copy        string // the revision that holds the same, as such an object records it; empty if none is known
+	Proof       string // how that is known; empty if nothing proves it
 	Terminating string // the object that referred to it and is being deleted
 	Unread      string // why it is not known whether an object refers to it
 }
 
+// Holds returns how it is known that a revision holds the object that another one held, of which
+// only the name is left; empty if nothing proves it.
+type Holds func(r *appsv1.ControllerRevision, gone string) (proof string)
+
 // Of reads one revision of a namespace again. It retries nothing.
-func Of(ctx context.Context, c *cluster.Client, types []refindex.Source, x *refindex.Index, name string) (Absence, error) {
+func Of(ctx context.Context, c *cluster.Client, holds Holds, types []refindex.Source, x *refindex.Index, name string) (Absence, error) {
 	terminating, err := terminating(ctx, c, x.Namespace)
 	if err != nil || terminating.Terminating != "" {
 		return terminating, err
 	}
-	return lookup{client: c, types: types, index: x}.read(ctx, name)
+	return lookup{client: c, holds: holds, types: types, index: x}.read(ctx, name)
 }
 
 // terminating says of a namespace that is being deleted that everything in it is. Without the
@@ -59,12 +67,14 @@ func denied(err error) bool {
 // lookup reads revisions that a scan of one namespace did not find.
 type lookup struct {
 	client *cluster.Client
+	holds  Holds
 	types  []refindex.Source
 	index  *refindex.Index
 }
 
 // read reads one revision and, if there is none, the objects that named it. An object that is
-// found not to stay is no reason to stop, one that stays is.
+// found not to stay is no reason to stop. One that stays is, unless others may record a revision
+// that is proven to hold the same.
 func (l lookup) read(ctx context.Context, name string) (Absence, error) {
 	a := Absence{}
 	existing, err := l.client.Find(ctx, cluster.Revisions, l.index.Namespace, name)
@@ -73,16 +83,31 @@ func (l lookup) read(ctx context.Context, name string) (Absence, error) {
 		return a, err
 	}
 	references := reference.Explicit(l.index.Of(name))
+	slices.SortStableFunc(references, pinsFirst)
 	for i, ref := range references {
-		if i == maxReferrers {
+		switch {
+		case a.Named && (!ref.Pin || i == maxReferrers):
+			return a, nil
+		case i == maxReferrers:
 			a.Unread = fmt.Sprintf("%d of %d references to it are gone or going, and the others were not read", maxReferrers, len(references))
 			return a, nil
 		}
-		if err := l.readReferrer(ctx, ref, &a); err != nil || a.Named {
+		if err := l.readReferrer(ctx, ref, &a); err != nil || a.Proof != "" {
 			return a, err
 		}
 	}
 	return a, nil
+}
+
+// pinsFirst orders references: only an object with a pin records a revision in place of it.
+func pinsFirst(a, b reference.Reference) int {
+	switch {
+	case a.Pin == b.Pin:
+		return 0
+	case a.Pin:
+		return -1
+	}
+	return 1
 }
 
 // readReferrer reads an object that referred to a missing revision. What a VirtualMachine was
@@ -92,31 +117,60 @@ func (l lookup) readReferrer(ctx context.Context, ref reference.Reference, a *Ab
 	if by := l.index.Referrer(ref.Referrer.Controller); ref.Fixed && by != nil {
 		objects = append(objects, by)
 	}
+	var recorded string
 	for _, r := range objects {
 		now, err := l.client.Find(ctx, r.Resource, r.Namespace, r.Name)
 		if err != nil {
 			return err
 		}
-		switch {
-		case now == nil || now.GetUID() != r.UID || r == ref.Referrer && !l.stillNames(now, ref):
+		if now == nil || now.GetUID() != r.UID {
 			return nil
+		}
+		if r == ref.Referrer {
+			same, stays := l.reread(now, ref)
+			if !stays {
+				return nil
+			}
+			recorded = same.Recorded
+		}
+		switch {
 		case now.GetDeletionTimestamp() != nil:
 			a.Terminating = fmt.Sprintf("%s %s", r.Kind, r.Name)
 			return nil
 		}
 	}
 	a.Named = true
+	return l.findCopy(ctx, ref, recorded, a)
+}
+
+// findCopy reads the revision that an object records in place of the one that is missing. It must
+// be the object's own.
+func (l lookup) findCopy(ctx context.Context, ref reference.Reference, recorded string, a *Absence) error {
+	if recorded == "" || recorded == ref.Revision {
+		return nil
+	}
+	r, err := l.client.FindRevision(ctx, l.index.Namespace, recorded)
+	if err != nil || r == nil || r.DeletionTimestamp != nil {
+		return err
+	}
+	if owner := metav1.GetControllerOfNoCopy(r); owner == nil || owner.UID != ref.Referrer.UID {
+		return nil
+	}
+	a.Copy, a.Proof = r.Name, l.holds(r, ref.Revision)
 	return nil
 }
 
-// stillNames reports whether an object still has a reference.
-func (l lookup) stillNames(u *unstructured.Unstructured, ref reference.Reference) bool {
+// reread returns a reference as an object has it now; false if the object has it no more.
+func (l lookup) reread(u *unstructured.Unstructured, ref reference.Reference) (reference.Reference, bool) {
 	for _, one := range l.types {
 		if one.Served != ref.Referrer.Resource {
 			continue
 		}
 		_, references := one.Find(u)
-		return slices.ContainsFunc(references, func(now reference.Reference) bool { return now.Path == ref.Path && now.Revision == ref.Revision })
+		at := slices.IndexFunc(references, func(now reference.Reference) bool { return now.Path == ref.Path && now.Revision == ref.Revision })
+		if at >= 0 {
+			return references[at], true
+		}
 	}
-	return false
+	return reference.Reference{}, false
 }

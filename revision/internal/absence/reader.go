@@ -18,14 +18,15 @@ const MaxNames = 1000
 // Reader reads revisions again for one scan, several at once.
 type Reader struct {
 	client  *cluster.Client
+	holds   Holds
 	limiter *walk.Limiter
 	types   []refindex.Source
 	left    int // revisions that may be read
 }
 
 // NewReader is for one scan, in which types refer to revisions.
-func NewReader(c *cluster.Client, limiter *walk.Limiter, types []refindex.Source) *Reader {
-	return &Reader{client: c, limiter: limiter, types: types, left: MaxNames}
+func NewReader(c *cluster.Client, holds Holds, limiter *walk.Limiter, types []refindex.Source) *Reader {
+	return &Reader{client: c, holds: holds, limiter: limiter, types: types, left: MaxNames}
 }
 
 // Read reads revisions of one namespace again, in the order of their names, and returns as many
@@ -84,7 +85,7 @@ func (r *Reader) readEach(ctx context.Context, x *refindex.Index, names []string
 		jobs[i] = &job{namespace: x.Namespace, name: name, absence: &into[i], err: errNotRead}
 	}
 	page := func(yield func(walk.Page[*job], error) bool) { yield(walk.Page[*job]{Items: jobs}, nil) }
-	one := lookup{client: r.client, types: r.types, index: x}
+	one := lookup{client: r.client, holds: r.holds, types: r.types, index: x}
 	_, err := walk.Run(ctx, page, func(ctx context.Context, j *job) (godwit.Outcome, error) {
 		if *j.absence, j.err = one.read(ctx, j.name); j.err != nil {
 			return godwit.Failed, j.err

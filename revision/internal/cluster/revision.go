@@ -82,6 +82,19 @@ func (c *Client) Revision(ctx context.Context, namespace, name string) (*appsv1.
 	return r, nil
 }
 
+// FindRevision reads one as Revision does, and needs only the permission to list.
+func (c *Client) FindRevision(ctx context.Context, namespace, name string) (*appsv1.ControllerRevision, error) {
+	var l appsv1.ControllerRevisionList
+	err := c.protobuf.Get().Namespace(namespace).Resource(Revisions.Resource).Param("fieldSelector", "metadata.name="+name).MaxRetries(0).Do(ctx).Into(&l)
+	if err != nil {
+		return nil, &ReadError{fmt.Errorf("read controllerrevision %s/%s: %w", namespace, name, c.retryForbidden(ctx, err))}
+	}
+	if len(l.Items) == 0 {
+		return nil, nil
+	}
+	return &l.Items[0], nil
+}
+
 // ReadError says that a request which writes nothing failed.
 type ReadError struct{ error }
 

@@ -1,6 +1,8 @@
 package lineage
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"time"
 
@@ -40,6 +42,16 @@ func timeOf(r *appsv1.ControllerRevision, annotation string) time.Time {
 // SourceOf is a replacement's first source.
 func SourceOf(r *appsv1.ControllerRevision) (name string, uid types.UID) {
 	return r.Annotations[FromAnnotation], types.UID(r.Annotations[FromUIDAnnotation])
+}
+
+// SourceNote is the annotation by which a replacement notes a source that is gone, and of which
+// only the name is known.
+func SourceNote(r *appsv1.ControllerRevision, gone string) (key, value string) {
+	if first, _ := SourceOf(r); first == "" {
+		return FromAnnotation, gone
+	}
+	sum := sha256.Sum256([]byte(gone))
+	return AlsoFromPrefix + hex.EncodeToString(sum[:])[:16], gone
 }
 
 // SourcesOf are all sources of a replacement.

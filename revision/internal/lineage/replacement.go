@@ -1,12 +1,10 @@
 package lineage
 
 import (
-	"reflect"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/godwit-dev/godwit/revision/reference"
 )
@@ -29,22 +27,16 @@ func NewReplacement(composed, from *appsv1.ControllerRevision, adopter *referenc
 	return r
 }
 
-// Same reports whether an existing revision is the one to create: the same object of the same
-// controller, with its labels or known to come from the source.
-func Same(existing, want *appsv1.ControllerRevision) bool {
+// Replaces reports whether an existing revision may be the one to create: it has the same
+// controller, and its labels or is known to come from the source. It does not read data.
+func Replaces(existing, want *appsv1.ControllerRevision) bool {
 	a, b := metav1.GetControllerOfNoCopy(existing), metav1.GetControllerOfNoCopy(want)
 	if a == nil || b == nil || a.UID != b.UID || existing.DeletionTimestamp != nil {
 		return false
 	}
 	_, source := SourceOf(want)
-	if _, ours := SourcesOf(existing)[source]; !ours && !HasLabels(existing, want.Labels) {
-		return false
-	}
-	var left, right any
-	if utiljson.Unmarshal(existing.Data.Raw, &left) != nil || utiljson.Unmarshal(want.Data.Raw, &right) != nil {
-		return false
-	}
-	return reflect.DeepEqual(left, right)
+	_, ours := SourcesOf(existing)[source]
+	return ours || HasLabels(existing, want.Labels)
 }
 
 // HasLabels reports whether a revision has all of these labels.

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/decision"
@@ -63,22 +65,81 @@ func (y *testNamespace) race(at fixture.Fields, before []int) {
 	y.mustRefer(machines, "web", want)
 }
 
-// TestKubeVirtDeletedWhatAPinNames before we ever came: nothing says what was in it,
-// and the plan says so instead of guessing. What the status says is not touched.
+// TestKubeVirtDeletedWhatAPinNames before we ever came. What the status names is a copy of
+// the same object at the same generation, and the machine's own: the pin is led to it, also
+// that of another machine that shares it, and while both run, since KubeVirt stops neither.
 func TestKubeVirtDeletedWhatAPinNames(t *testing.T) {
 	t.Parallel()
 	y := newNamespace(t)
 	y.machine("web", both, instancetype)
+	source := instancetype.RevisionName("web")
+	y.names("clone", source, true)
 	for _, step := range (virtController{y}).upgrade("web", instancetype) {
 		step()
 	}
-	source := instancetype.RevisionName("web")
-	y.mustPlan(decision.Policy{}, source, decision.Blocked, decision.ReasonSourceGone)
-	r := y.advance(decision.Policy{}, revision.Request{Name: source})
-	if r.Phase != revision.Failed || r.Reason != decision.ReasonSourceGone {
-		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
+	y.change(machines, "web", "status", set(true, "status", "created"))
+	i := y.mustPlan(decision.Policy{}, source, decision.Upgrade, decision.ReasonSourceGone)
+	for _, word := range []string{"web" + instancetypeTail, "u1.medium", "generation 1", "UID 5d0c2cf4"} {
+		mustSay(t, i.Message, word)
 	}
-	y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: "web" + instancetypeTail})
+	y.mustBe(y.run(decision.Policy{}), source, revision.Succeeded, nil)
+	y.mustResolve()
+	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
+	y.mustRefer(machines, "clone", map[string]string{inSpec: "web" + instancetypeTail})
+}
+
+// TestWhatProvesNothing: a revision that the status names is another machine's, or a copy of
+// another generation. The pin stays, and the plan says that nothing proves it.
+func TestWhatProvesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		candidate bool // the machine's own
+		replace   func(y *testNamespace) string
+	}{
+		"another generation": {true, func(y *testNamespace) string {
+			other := instancetype
+			other.Generation++
+			y.createRevisions(y.read(machines, "web"), other)
+			return other.RevisionName("web")
+		}},
+		"another machine's": {false, func(y *testNamespace) string {
+			other := y.create(fixture.VirtualMachine(y.namespace, "other", fixture.InSpec))
+			r := instancetype.Revision(other)
+			r.Name = "web" + instancetypeTail
+			y.createRevision(r)
+			return r.Name
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y := newNamespace(t)
+			y.machine("web", both, instancetype)
+			source := instancetype.RevisionName("web")
+			recorded := test.replace(y)
+			virtController{y}.record("web", instancetype, recorded)
+			y.removeRevision(source)
+			i := y.mustPlan(decision.Policy{}, source, decision.Blocked, decision.ReasonSourceGone)
+			if got := strings.Contains(i.Message, recorded+", which is in a status beside it, may hold the same"); got != test.candidate {
+				t.Errorf("the plan says of a candidate %t: %s", got, i.Message)
+			}
+			r := y.advance(decision.Policy{}, revision.Request{Name: source})
+			if r.Phase != revision.Failed || r.Reason != decision.ReasonSourceGone {
+				t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
+			}
+			y.mustRefer(machines, "web", map[string]string{inSpec: source, inStatus: recorded})
+			if !test.candidate {
+				return
+			}
+			key := types.NamespacedName{Namespace: y.namespace, Name: source}
+			for _, want := range []bool{true, false} {
+				if written, err := y.upgrader(decision.Policy{}).Fix(t.Context(), key, revision.Correction{Replacement: recorded}); err != nil || written != want {
+					t.Errorf("the replacement was noted: %t, %v", written, err)
+				}
+			}
+			y.mustBe(y.run(decision.Policy{}), source, revision.Succeeded, nil)
+			y.run(decision.Policy{}) // it is at an old version itself
+			y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
+		})
+	}
 }
 
 // TestStatusFollowsSpec: KubeVirt mirrors the spec before each of our writes.

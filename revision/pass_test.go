@@ -2,11 +2,13 @@ package revision
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/walk"
@@ -52,5 +54,20 @@ func TestStagesTakeTheirOwn(t *testing.T) {
 		if err := one.Apply(t.Context(), s, batch); err != nil || batch[0].next != stepDone || batch[0].result.Phase != Succeeded {
 			t.Errorf("stage %d changes an upgrade that is done: %v, %+v", i, err, batch[0].result)
 		}
+	}
+}
+
+// TestAtRiskFirst: what other software may delete at any time is repointed before all else.
+func TestAtRiskFirst(t *testing.T) {
+	t.Parallel()
+	s := &snapshot{items: []decision.Item{
+		{Name: "a", Action: decision.Upgrade}, {Name: "b", Action: decision.Deferred, AtRisk: true}, {Name: "c", Action: decision.Upgrade, AtRisk: true}, {Name: "d", Action: decision.Relabel, AtRisk: true},
+	}}
+	var names []string
+	for _, r := range s.requests() {
+		names = append(names, r.Name)
+	}
+	if want := []string{"c", "d", "a"}; !slices.Equal(names, want) {
+		t.Errorf("%v, want %v", names, want)
 	}
 }

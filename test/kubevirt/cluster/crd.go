@@ -18,6 +18,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/gomodule"
 )
@@ -56,6 +57,21 @@ func Install(ctx context.Context, config *rest.Config) error {
 	crds, err := CRDs(ctx)
 	if err != nil {
 		return err
+	}
+	return controlplane.InstallCRDs(ctx, config, crds...)
+}
+
+// InstallLater adds the CRDs of KubeVirt v1.7 and later, of which those of stored objects define
+// v1beta1 alone.
+func InstallLater(ctx context.Context, config *rest.Config) error {
+	crds, err := CRDs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, crd := range crds {
+		if crd.Spec.Group == kubevirt.Group {
+			crd.Spec.Versions = crd.Spec.Versions[:1]
+		}
 	}
 	return controlplane.InstallCRDs(ctx, config, crds...)
 }

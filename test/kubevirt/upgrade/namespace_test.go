@@ -26,6 +26,7 @@ import (
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
+	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/fault"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
@@ -60,6 +61,7 @@ const (
 // testNamespace is a test's own namespace. What its clients write, the referenceLog sees.
 type testNamespace struct {
 	t            *testing.T
+	plane        *controlplane.ControlPlane
 	namespace    string
 	core         kubernetes.Interface
 	dynamic      dynamic.Interface
@@ -69,9 +71,14 @@ type testNamespace struct {
 
 func newNamespace(t *testing.T) *testNamespace {
 	t.Helper()
-	plain := shared.Config()
+	return newNamespaceOn(t, shared)
+}
+
+func newNamespaceOn(t *testing.T, plane *controlplane.ControlPlane) *testNamespace {
+	t.Helper()
+	plain := plane.Config()
 	plain.QPS, plain.ContentType = -1, "application/json" // which the referenceLog reads
-	y := &testNamespace{t: t, namespace: fmt.Sprintf("test-%d", number.Add(1)), clock: testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+	y := &testNamespace{t: t, plane: plane, namespace: fmt.Sprintf("test-%d", number.Add(1)), clock: testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	y.referenceLog = newReferenceLog(dynamic.NewForConfigOrDie(plain), y.namespace)
 	seen := (&fault.Transport{After: y.referenceLog.others}).Config(plain)
 	y.core, y.dynamic = kubernetes.NewForConfigOrDie(seen), dynamic.NewForConfigOrDie(seen)
@@ -95,7 +102,7 @@ func (y *testNamespace) must(_ any, err error) {
 func (y *testNamespace) disturbed(w *fault.Transport, p decision.Policy) *revision.Upgrader {
 	y.t.Helper()
 	w.After = y.referenceLog.ours
-	u, err := revision.New(w.Config(shared.Config()), kubevirt.Family{}, revision.Options{Policy: p, Clock: y.clock})
+	u, err := revision.New(w.Config(y.plane.Config()), kubevirt.Family{}, revision.Options{Policy: p, Clock: y.clock})
 	y.must(u, err)
 	return u
 }

@@ -3,6 +3,7 @@ package upgrade_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,6 +32,26 @@ func (v virtController) mirror(vm string) {
 			}
 		}
 	})
+}
+
+// stop deletes the instance of a machine. Before the controller looks at what a machine is to do,
+// it reads the machine's revisions: where it can't, it does nothing else, however often it tries.
+func (v virtController) stop(vm string, reads ...string) error {
+	v.t.Helper()
+	revisions := v.revisions()
+	for _, name := range v.refers(machines, vm) {
+		r := revisions[name]
+		if r == nil {
+			return fmt.Errorf("FailedFindInstancetype: controllerrevisions.apps %q not found", name)
+		}
+		s, err := kubevirt.Family{}.Decode(r, instancetype.ExpectedType())
+		v.must(s, err)
+		if !slices.Contains(reads, s.Version) {
+			return fmt.Errorf("FailedFindInstancetype: no kind is registered for version %s of ControllerRevision %s", s.Version, name)
+		}
+	}
+	v.testNamespace.stop(vm)
+	return nil
 }
 
 // capture makes the revision of a machine that has none yet, and notes it in status.

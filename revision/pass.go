@@ -31,14 +31,23 @@ func (u *Upgrader) stages() []stage {
 // Advance takes the upgrades of one namespace as far as they can go now. It begins with a scan, so
 // that any client may call it again at any time, after any interruption.
 func (u *Upgrader) Advance(ctx context.Context, namespace string, requests []Request) ([]Result, error) {
-	s := &snapshot{Index: refindex.New(namespace), lineage: lineage.NewIndex()} // where the namespace is empty
+	s, err := u.snapshotOf(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return u.advance(ctx, s, requests)
+}
+
+// snapshotOf scans one namespace, which may be empty.
+func (u *Upgrader) snapshotOf(ctx context.Context, namespace string) (*snapshot, error) {
+	s := &snapshot{Index: refindex.New(namespace), lineage: lineage.NewIndex()}
 	for found, err := range u.snapshots(ctx, Scope{Namespace: namespace}) {
 		if err != nil {
 			return nil, err
 		}
 		s = found
 	}
-	return u.advance(ctx, s, requests)
+	return s, nil
 }
 
 // batchSize bounds how many revisions are in memory with their data, and how many are deleted

@@ -3,6 +3,7 @@ package revision
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/godwit-dev/godwit"
@@ -77,14 +78,42 @@ func (u *Upgrader) Run(ctx context.Context, s Scope, each func(Result)) (Report,
 					<-turns
 				}
 			}()
-			results, err := u.advance(ctx, found, requests)
-			r.add(found.items, results, each)
+			items, results, err := u.upgradeAll(ctx, found, requests)
+			r.add(items, results, each)
 			r.fail(err)
 		})
 	}
 	all.Wait()
 	r.report.Complete = r.err == nil && r.unconfirmed == 0
 	return r.report, r.err
+}
+
+// upgradeAll takes the upgrades of a namespace as far as they can go now. Software that upgrades
+// revisions itself may have read one before it was upgraded here, and delete it afterwards: where
+// that could be, a second scan shows which pins it left behind, and they are repointed.
+func (u *Upgrader) upgradeAll(ctx context.Context, s *snapshot, requests []Request) ([]decision.Item, []Result, error) {
+	results, err := u.advance(ctx, s, requests)
+	if err != nil || !slices.ContainsFunc(s.items, func(i decision.Item) bool { return i.AtRisk }) {
+		return s.items, results, err
+	}
+	later, err := u.snapshotOf(ctx, s.Namespace)
+	if err != nil {
+		return s.items, results, err
+	}
+	var lost []Request
+	items := slices.Clone(s.items)
+	for _, i := range later.items {
+		if i.Action != decision.Upgrade || i.Reason != decision.ReasonSourceGone {
+			continue
+		}
+		lost = append(lost, Request{Name: i.Name})
+		results = slices.DeleteFunc(results, func(r Result) bool { return r.Name == i.Name })
+		if s.itemOf(i.Name) == nil {
+			items = append(items, i)
+		}
+	}
+	repointed, err := u.advance(ctx, later, lost)
+	return items, append(results, repointed...), err
 }
 
 // runner gathers what several namespaces report.

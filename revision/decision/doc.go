@@ -6,6 +6,6 @@
 //
 // # Reading order
 //
-// family.go, item.go and lineage.go have the nouns, itemfix.go has what a user can do, reason.go the reasons, and plan.go
+// crd.go, family.go, item.go and lineage.go have the nouns, itemfix.go has what a user can do, reason.go the reasons, and plan.go
 // decides. A file uses only files before it.
 package decision

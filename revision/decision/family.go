@@ -71,23 +71,6 @@ type Family interface {
 	Software(crds map[schema.GroupResource]CRD) Software
 }
 
-// Software is what the installed release of the software that a family belongs to does with
-// revisions.
-type Software struct {
-	// Release as messages name it, such as "KubeVirt v1.7 or later".
-	Release string
-	// Reads are the versions that it reads; nil means all versions of the family.
-	Reads []string
-	// Upgrades means that it upgrades itself, when it starts, a revision that it reads and that is
-	// not [StoredObject.Current], and deletes the old one although a spec names it.
-	Upgrades bool
-}
-
-// CanRead reports whether it reads objects at a version.
-func (s Software) CanRead(version string) bool {
-	return s.Reads == nil || slices.Contains(s.Reads, version)
-}
-
 // Description is what a family is.
 type Description struct {
 	// Name is what specs and flags call it.

@@ -5,11 +5,9 @@ import (
 	"strings"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -73,29 +71,6 @@ func (p Policy) EffectiveRetention() time.Duration {
 		return DefaultRetention
 	}
 	return max(p.Retention, MinRetention)
-}
-
-// CRD is what the API server says about the CRD of a stored object.
-type CRD struct {
-	Found          bool
-	StorageVersion string
-	// Versions are all that it defines, those that are not served among them.
-	Versions       []string
-	ServedVersions []string
-	// StoredVersions are status.storedVersions.
-	StoredVersions []string
-}
-
-// CRDOf says what upgrades need to know of a CRD; nil is one that is not installed.
-func CRDOf(crd *apiextensionsv1.CustomResourceDefinition) CRD {
-	if crd == nil {
-		return CRD{}
-	}
-	known := CRD{Found: true, StorageVersion: kube.StorageVersion(crd), ServedVersions: kube.ServedVersions(crd), StoredVersions: crd.Status.StoredVersions}
-	for _, v := range crd.Spec.Versions {
-		known.Versions = append(known.Versions, v.Name)
-	}
-	return known
 }
 
 // target of an object at a version: the one that is asked for, or else the storage version.

@@ -16,6 +16,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/correction"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -29,7 +30,7 @@ type fixOptions struct {
 	replacement string
 	change      frame.ChangeFlags
 
-	correction revision.Correction
+	correction correction.Correction
 }
 
 func fixCommand(a *frame.App) *cobra.Command {
@@ -176,7 +177,12 @@ func (f *fix) Question() (string, error) {
 
 // Run implements frame.Change.
 func (f *fix) Run(ctx context.Context) {
-	f.written, f.err = f.session.Fix(ctx, types.NamespacedName{Namespace: f.namespace, Name: f.name}, f.correction)
+	c, err := correction.New(f.session.Config, f.session.family)
+	if err != nil {
+		f.err = err
+		return
+	}
+	f.written, f.err = c.Fix(ctx, types.NamespacedName{Namespace: f.namespace, Name: f.name}, f.correction)
 }
 
 // End implements frame.Change.

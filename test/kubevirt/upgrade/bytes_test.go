@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/correction"
 	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/test/kubevirt/cluster"
@@ -137,9 +138,9 @@ func TestRemedyOfDataAsOthersWriteThem(t *testing.T) {
 		t.Errorf("the patch of a client is answered with %v, want a 422", err)
 	}
 	key := types.NamespacedName{Namespace: y.namespace, Name: r.Name}
-	correction := revision.Correction{Owner: reference.Owner{Kind: "VirtualMachine", Name: "web"}, Labels: map[string]string{"a": "b"}}
+	corrected := correction.Correction{Owner: reference.Owner{Kind: "VirtualMachine", Name: "web"}, Labels: map[string]string{"a": "b"}}
 	for _, want := range []bool{true, false} { // the second time nothing is left to write
-		if written, err := y.upgrader(decision.Policy{}).Fix(t.Context(), key, correction); err != nil || written != want {
+		if written, err := y.corrector().Fix(t.Context(), key, corrected); err != nil || written != want {
 			t.Fatalf("Fix() = %t, %v; want %t", written, err, want)
 		}
 	}
@@ -157,8 +158,8 @@ func TestFixLeavesOtherFamilies(t *testing.T) {
 	y := newNamespace(t)
 	start := fixture.StartRevision(y.create(fixture.VirtualMachine(y.namespace, "web", both)))
 	y.createAsWritten(start)
-	_, err := y.upgrader(decision.Policy{}).Fix(t.Context(), types.NamespacedName{Namespace: y.namespace, Name: start.Name},
-		revision.Correction{Labels: map[string]string{"a": "b"}})
+	_, err := y.corrector().Fix(t.Context(), types.NamespacedName{Namespace: y.namespace, Name: start.Name},
+		correction.Correction{Labels: map[string]string{"a": "b"}})
 	if !errors.Is(err, decision.ErrNotInFamily) {
 		t.Errorf("Fix() = %v, want %v", err, decision.ErrNotInFamily)
 	}

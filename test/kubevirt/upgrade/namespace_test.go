@@ -24,6 +24,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/correction"
 	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/revision/kubevirt"
 	"github.com/godwit-dev/godwit/test/controlplane"
@@ -110,6 +111,13 @@ func (y *testNamespace) disturbed(w *fault.Transport, p decision.Policy) *revisi
 func (y *testNamespace) upgrader(p decision.Policy) *revision.Upgrader {
 	y.t.Helper()
 	return y.disturbed(&fault.Transport{}, p)
+}
+
+func (y *testNamespace) corrector() *correction.Corrector {
+	y.t.Helper()
+	c, err := correction.New(y.plane.Config(), kubevirt.Family{})
+	y.must(c, err)
+	return c
 }
 
 // run makes one pass, and returns what became of each revision that was not at the

@@ -3,6 +3,7 @@ package upgrade_test
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/correction"
 	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/test/fault"
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
@@ -88,6 +90,47 @@ func TestKubeVirtDeletedWhatAPinNames(t *testing.T) {
 	y.mustRefer(machines, "clone", map[string]string{inSpec: "web" + instancetypeTail})
 }
 
+// TestKubeVirtUpgradesBetweenScanAndRead: it has created the new revision, written the status and
+// deleted what the spec names when we read the revision that our scan had found.
+func TestKubeVirtUpgradesBetweenScanAndRead(t *testing.T) {
+	t.Parallel()
+	y := newNamespace(t)
+	y.machine("web", both, instancetype)
+	source := instancetype.RevisionName("web")
+	kubeVirt := &seen{pick: readsARevision, nth: 1, act: func() {
+		for _, step := range (virtController{y}).upgrade("web", instancetype) {
+			step()
+		}
+	}}
+	y.mustBe(y.pass(y.watched(kubeVirt, slowClock{y.clock})), source, revision.Succeeded, nil)
+	y.mustHave("web" + instancetypeTail)
+	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
+}
+
+// TestKubeVirtDeletesWhatWasRelabelled: it read the revision before we labelled it, and deletes
+// it afterwards, without a precondition. The same run leads the pin to what took its place.
+func TestKubeVirtDeletesWhatWasRelabelled(t *testing.T) {
+	t.Parallel()
+	unlabelled := fixture.Find("F3/VirtualMachineClusterInstancetype/unlabelled")
+	y := newNamespace(t)
+	y.machine("web", both, unlabelled)
+	source, steps := unlabelled.RevisionName("web"), virtController{y}.upgrade("web", unlabelled)
+	relabelled := false
+	kubeVirt := &seen{nth: 1, pick: func(req *http.Request) bool {
+		if req.Method == http.MethodPut && !relabelled {
+			relabelled = true
+			steps[0]()
+		}
+		return relabelled && listsRevisions(req)
+	}, act: func() {
+		steps[1]()
+		steps[2]()
+	}}
+	y.mustBe(y.pass(y.watched(kubeVirt, y.clock)), source, revision.Succeeded, nil)
+	y.mustHave("web" + instancetypeTail)
+	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
+}
+
 // TestWhatProvesNothing: a revision that the status names is another machine's, or a copy of
 // another generation. The pin stays, and the plan says that nothing proves it.
 func TestWhatProvesNothing(t *testing.T) {
@@ -131,7 +174,7 @@ func TestWhatProvesNothing(t *testing.T) {
 			}
 			key := types.NamespacedName{Namespace: y.namespace, Name: source}
 			for _, want := range []bool{true, false} {
-				if written, err := y.upgrader(decision.Policy{}).Fix(t.Context(), key, revision.Correction{Replacement: recorded}); err != nil || written != want {
+				if written, err := y.corrector().Fix(t.Context(), key, correction.Correction{Replacement: recorded}); err != nil || written != want {
 					t.Errorf("the replacement was noted: %t, %v", written, err)
 				}
 			}

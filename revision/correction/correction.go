@@ -1,4 +1,7 @@
-package revision
+// Package correction writes to a ControllerRevision what a user knows about it, and the revision does
+// not say. A patch by another client would be refused where the data of the revision is not compact
+// JSON: see package cluster.
+package correction
 
 import (
 	"context"
@@ -12,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
@@ -33,14 +37,31 @@ type Correction struct {
 	Replacement string
 }
 
-// Fix corrects a revision of the family, and reports whether it wrote anything. A patch by
-// another client would be refused where the data of the revision is not compact JSON; see
-// package cluster. A revision or an owner that does not exist is a NotFound error of the API.
-func (u *Upgrader) Fix(ctx context.Context, revision types.NamespacedName, c Correction) (written bool, err error) {
+// Corrector corrects revisions of one family in one cluster.
+type Corrector struct {
+	client *cluster.Client
+	family decision.Family
+}
+
+// New makes a corrector. It sends nothing.
+func New(cfg *rest.Config, family decision.Family) (*Corrector, error) {
+	client, err := cluster.New(cfg, walk.NewLimiter(walk.Limits{}))
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return &Corrector{client, family}, nil
+}
+
+// attempts bounds how often a revision is read again that another client has written.
+const attempts = 4
+
+// Fix corrects a revision of the family, and reports whether it wrote anything. A revision or an
+// owner that does not exist is a NotFound error of the API.
+func (c *Corrector) Fix(ctx context.Context, revision types.NamespacedName, known Correction) (written bool, err error) {
 	err = walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
 		for attempt := 1; ; attempt++ {
-			written, err = u.fixOnce(ctx, revision, c)
-			if !apierrors.IsConflict(err) || attempt == prepareAttempts {
+			written, err = c.fixOnce(ctx, revision, known)
+			if !apierrors.IsConflict(err) || attempt == attempts {
 				return err
 			}
 		}
@@ -48,26 +69,26 @@ func (u *Upgrader) Fix(ctx context.Context, revision types.NamespacedName, c Cor
 	return written, cluster.Forbidden(err)
 }
 
-func (u *Upgrader) fixOnce(ctx context.Context, key types.NamespacedName, c Correction) (bool, error) {
-	r, err := u.client.Revision(ctx, key.Namespace, key.Name)
+func (c *Corrector) fixOnce(ctx context.Context, key types.NamespacedName, known Correction) (bool, error) {
+	r, err := c.client.Revision(ctx, key.Namespace, key.Name)
 	if err != nil {
 		return false, err
 	}
-	if c.Replacement != "" {
-		return u.noteReplacement(ctx, r, key, c.Replacement)
+	if known.Replacement != "" {
+		return c.noteReplacement(ctx, r, key, known.Replacement)
 	}
 	if r == nil {
 		return false, apierrors.NewNotFound(cluster.Revisions.GroupResource(), key.Name)
 	}
-	if _, err := u.family.Decode(r, reference.ExpectedType{}); errors.Is(err, decision.ErrNotInFamily) {
+	if _, err := c.family.Decode(r, reference.ExpectedType{}); errors.Is(err, decision.ErrNotInFamily) {
 		return false, fmt.Errorf("controllerrevision %s: %w", key, err)
 	}
 	corrected := r.DeepCopy()
-	for label, value := range c.Labels {
+	for label, value := range known.Labels {
 		metav1.SetMetaDataLabel(&corrected.ObjectMeta, label, value)
 	}
-	if c.Owner != (reference.Owner{}) {
-		owner, err := u.owner(ctx, key.Namespace, c.Owner)
+	if known.Owner != (reference.Owner{}) {
+		owner, err := c.owner(ctx, key.Namespace, known.Owner)
 		if err != nil {
 			return false, err
 		}
@@ -79,51 +100,51 @@ func (u *Upgrader) fixOnce(ctx context.Context, key types.NamespacedName, c Corr
 	if equality.Semantic.DeepEqual(r.ObjectMeta, corrected.ObjectMeta) {
 		return false, nil
 	}
-	if _, err := u.client.Update(ctx, corrected); err != nil {
+	if _, err := c.client.Update(ctx, corrected); err != nil {
 		return false, err
 	}
 	return true, nil
 }
 
 // noteReplacement writes to a revision that it holds what another one held, of which there is only the name.
-func (u *Upgrader) noteReplacement(ctx context.Context, existing *appsv1.ControllerRevision, gone types.NamespacedName, replacement string) (bool, error) {
+func (c *Corrector) noteReplacement(ctx context.Context, existing *appsv1.ControllerRevision, gone types.NamespacedName, replacement string) (bool, error) {
 	if existing != nil {
 		return false, fmt.Errorf("controllerrevision %s exists: a run upgrades it", gone)
 	}
-	r, err := u.client.Revision(ctx, gone.Namespace, replacement)
+	r, err := c.client.Revision(ctx, gone.Namespace, replacement)
 	if err != nil {
 		return false, err
 	}
 	if r == nil {
 		return false, apierrors.NewNotFound(cluster.Revisions.GroupResource(), replacement)
 	}
-	if _, err := u.family.Decode(r, reference.ExpectedType{}); err != nil {
+	if _, err := c.family.Decode(r, reference.ExpectedType{}); err != nil {
 		return false, fmt.Errorf("controllerrevision %s/%s: %w", gone.Namespace, replacement, err)
 	}
 	key, name := lineage.SourceNote(r, gone.Name)
 	if slices.Contains(slices.Collect(maps.Values(lineage.SourcesOf(r))), name) {
 		return false, nil
 	}
-	_, err = u.client.Annotate(ctx, r, map[string]string{key: name})
+	_, err = c.client.Annotate(ctx, r, map[string]string{key: name})
 	return err == nil, err
 }
 
 // owner reads an object that is to be a controller.
-func (u *Upgrader) owner(ctx context.Context, namespace string, o reference.Owner) (*metav1.OwnerReference, error) {
-	known := u.family.Describe().Owners
+func (c *Corrector) owner(ctx context.Context, namespace string, o reference.Owner) (*metav1.OwnerReference, error) {
+	known := c.family.Describe().Owners
 	at := slices.IndexFunc(known, func(one decision.OwnerType) bool { return one.Kind == o.Kind })
 	if at < 0 {
-		return nil, fmt.Errorf("objects of kind %s own no revisions of the family %s", o.Kind, u.family.Describe().Name)
+		return nil, fmt.Errorf("objects of kind %s own no revisions of the family %s", o.Kind, c.family.Describe().Name)
 	}
 	resource := known[at].GroupResource()
-	version, err := u.client.Discovery().Served(ctx, resource, known[at].Versions)
+	version, err := c.client.Discovery().Served(ctx, resource, known[at].Versions)
 	if err != nil {
 		return nil, err
 	}
 	if version == "" {
 		return nil, apierrors.NewNotFound(resource, o.Name)
 	}
-	live, err := u.client.Get(ctx, resource.WithVersion(version), namespace, o.Name)
+	live, err := c.client.Get(ctx, resource.WithVersion(version), namespace, o.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -176,7 +176,7 @@ func (c *create) findReplacement(ctx context.Context, s *snapshot, u *upgrade, n
 	case replacement == nil && len(s.Of(name)) > 0:
 		return c.recreateReplacement(ctx, s, u, name)
 	case replacement == nil:
-		u.setStatus(Skipped, decision.ReasonReplacementGone, name+" replaced it, and is gone: this revision is kept")
+		u.setStatus(Skipped, decision.ReasonReplacementGone, name+" replaced it, and is gone, and no object refers to either: this revision is kept, and can be deleted unless the restore of a backup needs it")
 		return nil
 	}
 	u.setReplacement(replacement)

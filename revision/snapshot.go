@@ -153,6 +153,9 @@ func (sc *scanner) end(index *refindex.Index) *snapshot {
 		if replacement != "" && (item.Action == decision.Unreferenced || item.Reason == decision.ReasonUndecodable && len(item.References) == 0) {
 			item = item.MarkSuperseded(replacement)
 		}
+		if item.Reason == decision.ReasonRetained && !sc.seen[replacement] && len(s.Of(replacement)) == 0 {
+			item = item.MarkAbandoned(replacement)
+		}
 		s.items[i] = item
 	}
 	slices.SortFunc(s.items, decision.ByName)

@@ -181,6 +181,14 @@ func (i Item) MarkSuperseded(replacement string) Item {
 	return i
 }
 
+// MarkAbandoned is the item of a source whose replacement is gone, and that nothing needs any more: KubeVirt deletes the revision
+// of a VirtualMachine that it expands.
+func (i Item) MarkAbandoned(replacement string) Item {
+	i.Action, i.Reason, i.Replacement, i.Until = Unreferenced, ReasonUnreferenced, "", time.Time{}
+	i.Message = "no object refers to it or to " + replacement + ", which has replaced it and is gone, and it is stored at " + i.Version
+	return i
+}
+
 // upgradeOrRedo is an upgrade, which a user has to ask for again where it was rolled back.
 func (i Item) upgradeOrRedo() Item {
 	i.Action, i.Reason, i.Message = Upgrade, nil, ""

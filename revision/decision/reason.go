@@ -100,7 +100,8 @@ var (
 	ReasonReplacementGone = Reasons.Declare(godwit.Reason{
 		Name:    "ReplacementGone",
 		Meaning: "The new revision does not exist any more.",
-		Fix:     godwit.Do("nothing: the old revision is kept. To upgrade it again, delete the upgrade, and a trigger makes another"),
+		Fix: godwit.Do("if no object refers to it or to the new revision, delete the old one, unless the restore of a backup needs it").Or(
+			godwit.Do("to upgrade it again, delete the upgrade, and a trigger makes another")),
 	})
 	ReasonReplaced = Reasons.Declare(godwit.Reason{
 		Name:    "Replaced",

@@ -185,6 +185,25 @@ func TestWhatProvesNothing(t *testing.T) {
 	}
 }
 
+// TestKubeVirtExpandsAMachine that was upgraded: it deletes the new revision, and nothing needs
+// the old one. The plan asks to delete it, since its version can't be dropped before.
+func TestKubeVirtExpandsAMachine(t *testing.T) {
+	t.Parallel()
+	y := newNamespace(t)
+	y.machine("web", fixture.InStatus, instancetype)
+	source := instancetype.RevisionName("web")
+	y.run(decision.Policy{})
+	y.change(machines, "web", "", set(nil, "spec", "instancetype"))
+	y.change(machines, "web", "status", set(nil, "status", "instancetypeRef"))
+	y.removeRevision("web" + instancetypeTail)
+	i := y.mustPlan(decision.Policy{}, source, decision.Unreferenced, decision.ReasonUnreferenced)
+	mustSay(t, i.Message, "web"+instancetypeTail+", which has replaced it and is gone")
+	if r := y.advance(decision.Policy{}, revision.Request{Name: source}); r.Phase != revision.Skipped || r.Reason != decision.ReasonReplacementGone {
+		t.Errorf("%s (%s: %s)", r.Phase, r.Reason, r.Message)
+	}
+	y.mustHave(source)
+}
+
 // TestStatusFollowsSpec: KubeVirt mirrors the spec before each of our writes.
 func TestStatusFollowsSpec(t *testing.T) {
 	t.Parallel()

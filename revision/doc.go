@@ -41,6 +41,6 @@
 //
 // upgrade.go is one upgrade and its steps, upgrader.go what a caller configures, and snapshot.go a scan with its decisions.
 // counterpart.go is what a restore needs, and worker.go takes a step of several upgrades. Then come the stages: create.go,
-// rollback.go, repoint.go, and retain.go with delete.go, which are one stage. pass.go takes a batch through them. inventory.go
-// and run.go are what callers use. A file uses only files before it.
+// rollback.go, repoint.go, and retain.go with delete.go, which are one stage. pass.go takes a batch through them. inventory.go,
+// trial.go and run.go are what callers use. A file uses only files before it.
 package revision

@@ -42,14 +42,16 @@ func runCommand(a *frame.App) *cobra.Command {
 			"revisions. Run the same command to resume an interrupted run.\n\n" +
 			"The output has a row for each revision that was not upgraded, and counts of all. -o wide\n" +
 			"prints all rows.\n\n" +
-			"The API server does no dry run: it would refuse references to revisions that a dry run\n" +
-			"does not store.\n\n" +
+			"--dry-run=server also sends each object that a run would repoint to the API server, as it\n" +
+			"is: what admission refuses then, such as a virtual machine that is not valid any more, it\n" +
+			"would refuse of the run, too. A dry run can't try a new name, since it stores no revision.\n\n" +
 			"Exit codes: 0 nothing left to do; 1 revisions are retained, deferred or in use, or a dry\n" +
 			"run found work; 3 blocked or refused, and nothing written; 4 some revisions are blocked\n" +
 			"or failed, or the scan is incomplete; 2 error; 124 --timeout; 130 interrupted.",
 		Example: "  # One namespace; asks before it writes\n  " + a.Program + " revision run -n shop\n\n" +
 			"  # The whole cluster, in a script, with the deletion of the old revisions\n  " + a.Program + " revision run -A --yes --retention=10m --wait -o json\n\n" +
-			"  # Show what a run would write\n  " + a.Program + " revision run -A --dry-run=client -o wide",
+			"  # Show what a run would write\n  " + a.Program + " revision run -A --dry-run=client -o wide\n\n" +
+			"  # Show also which virtual machines admission would refuse\n  " + a.Program + " revision run -A --dry-run=server",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.parse(a, c); err != nil {
@@ -66,7 +68,7 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 	flags := c.Flags()
 	o.selection.addTo(c)
 	o.change.AddYesTo(c)
-	o.change.AddDryRunTo(c, frame.DryRunClient)
+	o.change.AddDryRunTo(c, frame.DryRunClient, frame.DryRunServer)
 	o.policyFlags.addTo(c)
 	o.retention.addTo(c)
 	flags.BoolVar(&o.retain, "retain", false, "keep old revisions without a limit")
@@ -114,7 +116,7 @@ type run struct {
 func (o *runOptions) plan(ctx context.Context) (frame.Change, error) {
 	r := &run{runOptions: o, steps: &steps{console: o.Console}, began: time.Now()}
 	command := revisionpermission.Run
-	if !o.change.Writes() {
+	if o.change.DryRun() == frame.DryRunClient {
 		command = revisionpermission.Plan
 	}
 	s, err := connect(ctx, o.App, command, &o.selection, o.options(r.steps))
@@ -122,12 +124,17 @@ func (o *runOptions) plan(ctx context.Context) (frame.Change, error) {
 		return nil, err
 	}
 	r.pass = &pass{session: s, remedies: o.Remedies()}
-	r.inventory, err = s.scanEach(ctx, func(i decision.Item) {
+	each := func(i decision.Item) {
 		r.pass.plan(i)
 		if o.change.Asks() || !o.change.Writes() {
 			r.items = append(r.items, i)
 		}
-	})
+	}
+	if o.change.DryRun() == frame.DryRunServer {
+		err = s.tryEach(ctx, each)
+	} else {
+		r.inventory, err = s.scanEach(ctx, each)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,16 @@
 package revision
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -93,18 +96,30 @@ func (s *session) scanEach(ctx context.Context, each func(decision.Item)) (*revi
 		}
 		return &inventory, nil
 	}
+	return nil, s.planEach(ctx, s.Plan(ctx, s.scope.scope()), each)
+}
+
+// tryEach calls each with every item, after a dry run of its writes.
+func (s *session) tryEach(ctx context.Context, each func(decision.Item)) error {
+	if err := s.missing(ctx, cmp.Or(s.scope.namespace, metav1.NamespaceDefault)); err != nil {
+		return frame.Refuse(err)
+	}
+	return s.planEach(ctx, s.Try(ctx, s.scope.scope()), each)
+}
+
+func (s *session) planEach(ctx context.Context, items iter.Seq2[decision.Item, error], each func(decision.Item)) error {
 	found := false
-	for i, err := range s.Plan(ctx, s.scope.scope()) {
+	for i, err := range items {
 		if err != nil {
-			return nil, s.explain(ctx, err)
+			return s.explain(ctx, err)
 		}
 		found = true
 		each(i)
 	}
-	if !found {
-		return nil, s.emptyScope(ctx)
+	if !found && !s.scope.isWholeCluster() {
+		return s.emptyScope(ctx)
 	}
-	return nil, nil
+	return nil
 }
 
 // emptyScope returns the error for a scope without revisions: a typo in a namespace or a selector must not look like

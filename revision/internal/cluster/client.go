@@ -171,16 +171,9 @@ func (c *Client) NamespaceTerminating(ctx context.Context, name string) (bool, e
 func (c *Client) Patch(ctx context.Context, r *reference.Referrer, subresource, resourceVersion string, fields map[string]string) (string, error) {
 	content := map[string]any{}
 	put(content, "/metadata/resourceVersion", resourceVersion)
-	for pointer, value := range fields {
-		put(content, pointer, value)
-	}
-	body, err := json.Marshal(content)
+	req, err := c.patch(r, subresource, content, fields)
 	if err != nil {
 		return "", err
-	}
-	target := path(r.Resource, r.Namespace, r.Name)
-	if subresource != "" {
-		target = append(target, subresource)
 	}
 	// The answer in metadata alone is smaller; what an old server answers instead has the same
 	// field. The others, managedFields the largest, are not decoded.
@@ -189,8 +182,7 @@ func (c *Client) Patch(ctx context.Context, r *reference.Referrer, subresource, 
 			ResourceVersion string `json:"resourceVersion"`
 		} `json:"metadata"`
 	}
-	result := c.json.Patch(types.MergePatchType).AbsPath(target...).Param("fieldManager", fieldManager).
-		SetHeader("Accept", metadataOnly).Body(body).MaxRetries(0).Do(ctx)
+	result := req.Do(ctx)
 	if err := result.Error(); err != nil {
 		return "", c.retryForbidden(ctx, err)
 	}
@@ -200,6 +192,32 @@ func (c *Client) Patch(ctx context.Context, r *reference.Referrer, subresource, 
 	}
 	err = json.Unmarshal(answer, &patched)
 	return patched.Metadata.ResourceVersion, err
+}
+
+// TryPatch is a dry run of Patch, whatever the resourceVersion is.
+func (c *Client) TryPatch(ctx context.Context, r *reference.Referrer, subresource string, fields map[string]string) error {
+	req, err := c.patch(r, subresource, map[string]any{}, fields)
+	if err != nil {
+		return err
+	}
+	return c.retryForbidden(ctx, req.Param("dryRun", metav1.DryRunAll).Do(ctx).Error())
+}
+
+// patch is the request that adds fields to the content of a merge patch, and sends it.
+func (c *Client) patch(r *reference.Referrer, subresource string, content map[string]any, fields map[string]string) (*rest.Request, error) {
+	for pointer, value := range fields {
+		put(content, pointer, value)
+	}
+	body, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	target := path(r.Resource, r.Namespace, r.Name)
+	if subresource != "" {
+		target = append(target, subresource)
+	}
+	return c.json.Patch(types.MergePatchType).AbsPath(target...).Param("fieldManager", fieldManager).
+		SetHeader("Accept", metadataOnly).Body(body).MaxRetries(0), nil
 }
 
 // metadataOnly asks for an object's metadata as JSON.

@@ -93,3 +93,33 @@ func TestRepointThatIsRefusedEachTime(t *testing.T) {
 	y.mustHave("web" + instancetypeTail)
 	y.mustResolve()
 }
+
+// TestTry: admission refuses one machine as it is. A dry run of the writes says so, writes
+// nothing, and leaves the plan of another machine alone.
+func TestTry(t *testing.T) {
+	t.Parallel()
+	y := newNamespace(t)
+	y.machine("web", both, instancetype, preference)
+	y.machine("db", both, instancetype)
+	y.deny(`object.metadata.name != "web"`)
+	version := y.read(machines, "db").GetResourceVersion()
+	actions := map[string]decision.Item{}
+	for i, err := range y.upgrader(decision.Policy{}).Try(t.Context(), revision.Scope{Namespace: y.namespace}) {
+		y.must(i, err)
+		actions[i.Name] = i
+	}
+	for _, name := range []string{instancetype.RevisionName("web"), preference.RevisionName("web")} {
+		i := actions[name]
+		if i.Action != decision.Blocked || i.Reason != decision.ReasonRefused {
+			t.Errorf("%s is %s (%s: %s)", name, i.Action, i.Reason, i.Message)
+		}
+		mustSay(t, i.Message, "VirtualMachine web as it is, in a dry run")
+		mustSay(t, i.Message, "the machine is locked")
+	}
+	if i := actions[instancetype.RevisionName("db")]; i.Action != decision.Upgrade || i.Reason != nil {
+		t.Errorf("the other machine is %s (%s: %s)", i.Action, i.Reason, i.Message)
+	}
+	if now := y.read(machines, "db").GetResourceVersion(); now != version || len(y.revisions()) != 3 {
+		t.Error("a dry run has written")
+	}
+}

@@ -280,8 +280,8 @@ func TestRestoreWithLongNames(t *testing.T) {
 			t.Parallel()
 			y := newNamespace(t)
 			source := test.machine + "-" + object + "-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-12345678"
-			vm := fixture.VirtualMachine(y.namespace, test.machine, fixture.InStatus)
-			set(map[string]any{"name": object}, "spec", "instancetype")(vm.Object)
+			vm := fixture.VirtualMachine(y.namespace, test.machine, both)
+			set(map[string]any{"name": object, "revisionName": source}, "spec", "instancetype")(vm.Object)
 			set(map[string]any{"name": object, "controllerRevisionRef": map[string]any{"name": source}}, "status", "instancetypeRef")(vm.Object)
 			vm = y.create(vm)
 			r := instancetype.Revision(vm)

@@ -1,17 +1,23 @@
 package upgrade_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
+	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/godwit-dev/godwit/revision/kubevirt"
+	"github.com/godwit-dev/godwit/revision/reference"
 	"github.com/godwit-dev/godwit/test/kubevirt/fixture"
 )
 
@@ -19,7 +25,7 @@ import (
 type virtController struct{ *testNamespace }
 
 // mirror writes the revisions that a machine's spec pins into its status, as KubeVirt
-// does since v1.4.
+// does since v1.5.
 func (v virtController) mirror(vm string) {
 	v.t.Helper()
 	v.change(machines, vm, "status", func(o map[string]any) {
@@ -69,15 +75,15 @@ func (v virtController) record(vm string, f fixture.Fixture, name string) {
 	})
 }
 
-// snapshot copies a machine that stands, and the revisions that it refers to: for the
+// snapshot copies a machine that stands, and the revisions that its spec pins: for the
 // copy the machine's name within a revision's becomes the snapshot's, and of the
-// metadata only labels are taken. A content pins what it names.
+// metadata only labels are taken. What a status alone names is not copied.
 func (v virtController) snapshot(vm, name string) {
 	v.t.Helper()
 	machine := v.read(machines, vm)
 	snapshot := v.create(fixture.Snapshot(machine, name))
 	content := fixture.SnapshotContent(machine, name, fixture.InSpec)
-	for field, source := range v.referred(vm) {
+	for field, source := range v.pinned(vm) {
 		to := strings.Replace(source, vm, name, 1)
 		v.copyRevision(source, to, *metav1.NewControllerRef(snapshot, snapshot.GroupVersionKind()))
 		set(to, "spec", "source", "virtualMachine", "spec", field, "revisionName")(content.Object)
@@ -185,14 +191,23 @@ func (v virtController) claim(name string, machine *unstructured.Unstructured) {
 	v.must(of.Update(v.t.Context(), r, metav1.UpdateOptions{}))
 }
 
-// referred is what a machine goes by: its status, or else its spec.
-func (v virtController) referred(vm string) map[string]string {
+// pinned is what a machine's spec names.
+func (v virtController) pinned(vm string) map[string]string {
 	v.t.Helper()
 	machine, all := v.read(machines, vm).Object, map[string]string{}
 	for _, field := range []string{"instancetype", "preference"} {
 		if name, _, _ := unstructured.NestedString(machine, "spec", field, "revisionName"); name != "" {
 			all[field] = name
 		}
+	}
+	return all
+}
+
+// referred is what a machine's upgrade goes by: its status, or else its spec.
+func (v virtController) referred(vm string) map[string]string {
+	v.t.Helper()
+	machine, all := v.read(machines, vm).Object, v.pinned(vm)
+	for _, field := range []string{"instancetype", "preference"} {
 		if name, _, _ := unstructured.NestedString(machine, "status", field+"Ref", "controllerRevisionRef", "name"); name != "" {
 			all[field] = name
 		}
@@ -245,17 +260,92 @@ func (v virtController) upgrade(vm string, f fixture.Fixture) []func() {
 	}
 }
 
-// compose is what KubeVirt makes of a revision: the oracle's tests say that the family
-// makes the same.
+// compose is what KubeVirt makes of a revision.
 func (v virtController) compose(source *appsv1.ControllerRevision, f fixture.Fixture) *appsv1.ControllerRevision {
 	v.t.Helper()
-	var family kubevirt.Family
-	s, err := family.Decode(source, f.ExpectedType())
-	v.must(s, err)
-	s, err = family.Convert(s, "v1beta1")
-	v.must(s, err)
-	r, err := family.Compose(source, s)
+	r, err := upgradedByKubeVirt(source, f.ExpectedType())
 	v.must(r, err)
-	r.OwnerReferences = source.OwnerReferences
 	return r
+}
+
+// upgradedByKubeVirt is the revision that KubeVirt makes of an old one. Of a spec without its
+// object it knows neither name nor UID, and takes a name that stands for any.
+func upgradedByKubeVirt(source *appsv1.ControllerRevision, expected reference.ExpectedType) (*appsv1.ControllerRevision, error) {
+	var family kubevirt.Family
+	s, err := family.Decode(source, expected)
+	if err != nil {
+		return nil, err
+	}
+	if s.Form == kubevirt.FormSpecRevision {
+		role := "instancetype"
+		if strings.HasSuffix(expected.Kind, "Preference") {
+			role = "preference"
+		}
+		s.Object["kind"] = "VirtualMachine" + strings.ToUpper(role[:1]) + role[1:]
+		s.Object["metadata"] = map[string]any{"name": "old-version-of-" + role + "-object", "creationTimestamp": nil}
+	}
+	if s, err = family.Convert(s, "v1beta1"); err != nil {
+		return nil, err
+	}
+	r := &appsv1.ControllerRevision{}
+	if s.Form == kubevirt.FormSpecRevision {
+		owner := metav1.GetControllerOf(source).Name
+		metadata := s.Object["metadata"].(map[string]any)
+		r.Name = fmt.Sprintf("%s-%s-v1beta1--0", owner, metadata["name"])
+		r.Labels = map[string]string{
+			"instancetype.kubevirt.io/object-generation": "0", "instancetype.kubevirt.io/object-kind": s.Object["kind"].(string),
+			"instancetype.kubevirt.io/object-name": metadata["name"].(string), "instancetype.kubevirt.io/object-uid": "", "instancetype.kubevirt.io/object-version": "v1beta1",
+		}
+		r.Data.Raw, err = json.Marshal(s.Object)
+	} else {
+		r, err = family.Compose(source, s)
+	}
+	if err == nil {
+		r.OwnerReferences = source.OwnerReferences
+	}
+	return r, err
+}
+
+// TestFakeUpgradesAsKubeVirt: what virt-controller v1.6.6 made of revisions in each form, beside a
+// real API server and its webhooks.
+func TestFakeUpgradesAsKubeVirt(t *testing.T) {
+	t.Parallel()
+	type revision struct {
+		Name, Owner string
+		Labels      map[string]string
+		Data        json.RawMessage
+	}
+	var seen []struct {
+		Field, SpecNames, StatusNames string
+		OldIsGone                     bool
+		Before, After                 revision
+	}
+	text, err := os.ReadFile("testdata/upgraded-by-kubevirt-v1.6.6.json")
+	if err == nil {
+		err = json.Unmarshal(text, &seen)
+	}
+	if err != nil || len(seen) == 0 {
+		t.Fatalf("%d revisions, %v", len(seen), err)
+	}
+	for _, one := range seen {
+		if one.SpecNames != one.Before.Name || one.StatusNames != one.After.Name || !one.OldIsGone {
+			t.Errorf("%s: KubeVirt leaves the spec, writes the status, and deletes: %+v", one.Before.Name, one)
+		}
+		kind, owner, _ := strings.Cut(one.Before.Owner, "/")
+		source := &appsv1.ControllerRevision{
+			ObjectMeta: metav1.ObjectMeta{Name: one.Before.Name, Labels: one.Before.Labels, OwnerReferences: []metav1.OwnerReference{{APIVersion: "kubevirt.io/v1", Kind: kind, Name: owner, Controller: new(true)}}},
+			Data:       runtime.RawExtension{Raw: one.Before.Data},
+		}
+		expected := reference.ExpectedType{Kind: map[string]string{"instancetype": "VirtualMachineClusterInstancetype", "preference": "VirtualMachineClusterPreference"}[one.Field]}
+		got, err := upgradedByKubeVirt(source, expected)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(one.After.Labels, got.Labels); got.Name != one.After.Name || diff != "" {
+			t.Errorf("the fake makes %s of %s, KubeVirt %s; labels (-KubeVirt +fake):\n%s", got.Name, one.Before.Name, one.After.Name, diff)
+		}
+		if diff := cmp.Diff(object(t, one.After.Data), object(t, got.Data.Raw)); diff != "" {
+			t.Errorf("%s (-KubeVirt +fake):\n%s", got.Name, diff)
+		}
+	}
 }

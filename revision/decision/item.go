@@ -171,6 +171,9 @@ type Item struct {
 	// AtRisk means that the software that the family belongs to deletes the revision when it
 	// starts or is upgraded, although the spec of an object names it.
 	AtRisk bool `json:"atRisk,omitempty"`
+	// SharedBy are the objects that name the revision, could own revisions, and do not own this one,
+	// as KIND/NAME. They lose it when its owner is deleted.
+	SharedBy []string `json:"sharedBy,omitempty"`
 	// RolledBack is when a rollback to it was asked for; zero if none was.
 	RolledBack time.Time `json:"rolledBack,omitzero"`
 

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
@@ -53,6 +54,7 @@ func For(f Facts) Decision {
 	j := Decision{Item: Item{Namespace: r.Namespace, Name: r.Name, UID: r.UID, References: ReferenceStatuses(f.References, ""), Replacement: f.Replacement, RolledBack: lineage.RolledBackAt(r)}}
 	if owner := metav1.GetControllerOfNoCopy(r); owner != nil {
 		j.Owner = reference.Owner{Kind: owner.Kind, Name: owner.Name}
+		j.SharedBy = f.sharedBy(owner.UID)
 	}
 	if err := lineage.CheckFormat(r); err != nil {
 		return j.with(Blocked, ReasonNewerFormat, err.Error())
@@ -168,6 +170,20 @@ func (j Decision) allow(f Facts) Decision {
 	}
 	j.Item = j.upgradeOrRedo()
 	return j
+}
+
+// sharedBy are the referrers that could own the revision, and do not.
+func (f Facts) sharedBy(owner types.UID) []string {
+	var all []string
+	for _, r := range f.References {
+		if r.ImpliedBy != "" || r.Referrer.UID == owner || !owns(f.Family.Describe().Owners, r.Referrer) {
+			continue
+		}
+		if one := r.Referrer.Kind + "/" + r.Referrer.Name; !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 func isPin(r reference.Reference) bool { return r.Pin }

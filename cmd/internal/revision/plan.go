@@ -74,6 +74,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	}
 	printIncomplete(o.App, unconfirmed(items))
 	printAtRisk(o.App, &o.selection, items)
+	printShared(o.App, items)
 	if inventory == nil {
 		o.Console.Printf("? only a scan of the whole cluster shows which versions you can drop: %s\n", o.Hint("revision plan"))
 	}
@@ -116,6 +117,23 @@ func printAtRisk(a *frame.App, s *selection, items []decision.Item) {
 	}
 	a.Console.Printf("! the spec of a virtual machine names %s, such as %s, that KubeVirt v1.5 or later deletes when it starts next: run godwit before you start or upgrade KubeVirt: %s\n",
 		render.Count(n, "revision", "revisions"), first, a.Hint("revision run "+scope))
+}
+
+// printShared prints which revisions belong to another virtual machine than one that names them, as after a clone.
+func printShared(a *frame.App, items []decision.Item) {
+	n, first := int64(0), decision.Item{}
+	for _, i := range items {
+		if len(i.SharedBy) > 0 {
+			if n++; n == 1 {
+				first = i
+			}
+		}
+	}
+	if n == 0 {
+		return
+	}
+	a.Console.Printf("! %s named by a virtual machine that does not own it, such as %s by %s: it goes when its owner %s/%s is deleted, and the other machine can't start then. Keep the owner for as long as the other is needed; sharedBy of -o json has them all\n",
+		render.Count(n, "revision is", "revisions are"), render.ObjectName(first.Namespace, first.Name), first.SharedBy[0], first.Owner.Kind, first.Owner.Name)
 }
 
 // unconfirmed counts the revisions that may be missing: the scan could not confirm it.

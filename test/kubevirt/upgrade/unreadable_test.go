@@ -1,6 +1,7 @@
 package upgrade_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/godwit-dev/godwit/revision"
@@ -65,10 +66,10 @@ func TestKubeVirtThatCannotRead(t *testing.T) {
 	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
 }
 
-// TestAtRisk are the revisions that KubeVirt upgrades itself, and deletes although a machine's
+// TestAtRiskAndShared: at risk are the revisions that KubeVirt upgrades itself, and deletes although a machine's
 // spec names them: those without the label of its newest version. What a status alone names,
-// it repoints.
-func TestAtRisk(t *testing.T) {
+// it repoints. Shared are those that a machine names and does not own.
+func TestAtRiskAndShared(t *testing.T) {
 	t.Parallel()
 	current, unlabelled := fixture.Find("F3/VirtualMachineClusterInstancetype/labelled"), fixture.Find("F3/VirtualMachineClusterInstancetype/unlabelled")
 	y := newNamespace(t)
@@ -83,7 +84,15 @@ func TestAtRisk(t *testing.T) {
 		y.machine(vm, one.in, one.of)
 		want[one.of.RevisionName(vm)] = one.atRisk
 	}
+	y.names("clone", instancetype.RevisionName("old"), false)
 	for _, i := range y.plan(decision.Policy{}) {
+		var sharedBy []string
+		if i.Name == instancetype.RevisionName("old") {
+			sharedBy = []string{"VirtualMachine/clone"}
+		}
+		if !slices.Equal(i.SharedBy, sharedBy) {
+			t.Errorf("%s is shared by %v, want %v", i.Name, i.SharedBy, sharedBy)
+		}
 		if i.AtRisk != want[i.Name] {
 			t.Errorf("%s is at risk: %t, want %t", i.Name, i.AtRisk, want[i.Name])
 		}

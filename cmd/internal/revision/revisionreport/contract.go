@@ -56,6 +56,9 @@ type Plan struct {
 	// AtRisk means that KubeVirt v1.5 or later deletes the revision when it starts, although the
 	// spec of a VirtualMachine names it.
 	AtRisk bool `json:"atRisk"`
+	// SharedBy are other VirtualMachines that name the revision, as KIND/NAME. They lose it when the
+	// owner is deleted.
+	SharedBy []string `json:"sharedBy"`
 	// Replacement is the new revision; empty before it is created.
 	Replacement string `json:"replacement"`
 	// RetainedUntil is null if no revision is retained, or if it is retained without a limit.
@@ -124,7 +127,7 @@ func NewPlanList(items []decision.Item, inventory *revision.Inventory, w remedy.
 		l.Items = append(l.Items, Plan{
 			Namespace: i.Namespace, Name: i.Name, UID: i.UID, Owner: i.Owner, Version: i.Version, Form: i.Form, Target: i.Target,
 			Action: i.Action, State: stateOf(revision.Result{Item: i}), References: render.Present(i.References), Losses: render.Present(i.Losses), Problem: problemOf(i, w),
-			AtRisk: i.AtRisk, Replacement: i.Replacement, RetainedUntil: orNull(i.Until),
+			AtRisk: i.AtRisk, SharedBy: render.Present(i.SharedBy), Replacement: i.Replacement, RetainedUntil: orNull(i.Until),
 		})
 	}
 	if inventory != nil {

@@ -37,32 +37,32 @@ type ControllerRevisionUpgradeTrigger struct {
 }
 
 // ControllerRevisionUpgradeTriggerSpec says which revisions to upgrade, and how. Every field is
-// optional. All fields except suspend are immutable.
+// optional. All fields except suspend, onRunning and lossPolicy are immutable.
 //
-// +kubebuilder:validation:XValidation:rule="has(oldSelf.namespace) == has(self.namespace) && has(oldSelf.labelSelector) == has(self.labelSelector) && has(oldSelf.family) == has(self.family) && has(oldSelf.targetVersion) == has(self.targetVersion) && has(oldSelf.mode) == has(self.mode) && has(oldSelf.maxConcurrent) == has(self.maxConcurrent) && has(oldSelf.onRunning) == has(self.onRunning) && has(oldSelf.lossPolicy) == has(self.lossPolicy) && has(oldSelf.retention) == has(self.retention) && has(oldSelf.run) == has(self.run) && has(oldSelf.ttlSecondsAfterFinished) == has(self.ttlSecondsAfterFinished)",message="only suspend can be changed: create another trigger"
+// +kubebuilder:validation:XValidation:rule="has(oldSelf.namespace) == has(self.namespace) && has(oldSelf.labelSelector) == has(self.labelSelector) && has(oldSelf.family) == has(self.family) && has(oldSelf.targetVersion) == has(self.targetVersion) && has(oldSelf.mode) == has(self.mode) && has(oldSelf.maxConcurrent) == has(self.maxConcurrent) && has(oldSelf.retention) == has(self.retention) && has(oldSelf.run) == has(self.run) && has(oldSelf.ttlSecondsAfterFinished) == has(self.ttlSecondsAfterFinished)",message="only suspend, onRunning and lossPolicy can be changed: create another trigger"
 type ControllerRevisionUpgradeTriggerSpec struct {
 	// Namespace to scan; all namespaces unless set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: create another trigger"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, onRunning and lossPolicy can be changed: create another trigger"
 	Namespace string `json:"namespace,omitempty"`
 	// LabelSelector of the objects that refer to revisions, such as virtual machines; all objects
 	// unless set.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: create another trigger"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, onRunning and lossPolicy can be changed: create another trigger"
 	LabelSelector *Selector `json:"labelSelector,omitempty"`
 	// Family of the stored objects; KubeVirtInstancetype unless set.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: create another trigger"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, onRunning and lossPolicy can be changed: create another trigger"
 	Family RevisionFamily `json:"family,omitempty"`
 	// TargetVersion to upgrade to; the storage version of the installed CRD unless set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: create another trigger"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, onRunning and lossPolicy can be changed: create another trigger"
 	TargetVersion string `json:"targetVersion,omitempty"`
 	// Mode is Upgrade unless set.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: create another trigger"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, onRunning and lossPolicy can be changed: create another trigger"
 	Mode UpgradeMode `json:"mode,omitempty"`
 	// Suspend stops the trigger before the next upgrade. When it is false again, the trigger
 	// resumes.
@@ -73,33 +73,33 @@ type ControllerRevisionUpgradeTriggerSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: create another trigger"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, onRunning and lossPolicy can be changed: create another trigger"
 	MaxConcurrent *int32 `json:"maxConcurrent,omitempty"`
 	// OnRunning is Defer unless set: a revision that a running virtual machine uses stays as it is.
-	// Hold upgrades it, and keeps the source until the virtual machine stops.
+	// Hold upgrades it, and keeps the source until the virtual machine stops. A change is for each
+	// upgrade of the trigger that has not ended and has no onRunning of its own.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: create another trigger"
 	OnRunning OnRunning `json:"onRunning,omitempty"`
 	// LossPolicy is Fail unless set. Allow upgrades a revision with fields that the target version
-	// does not know. The data keeps these fields, and no client reads them.
+	// does not know. The data keeps these fields, and no client reads them. A change is for each
+	// upgrade of the trigger that has not ended and has no lossPolicy of its own.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: create another trigger"
 	LossPolicy LossPolicy `json:"lossPolicy,omitempty"`
 	// Retention says how long sources are kept.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: create another trigger"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, onRunning and lossPolicy can be changed: create another trigger"
 	Retention *Retention `json:"retention,omitempty"`
 	// Run is Once unless set. Continuous scans again every ten minutes, such as for snapshots that
 	// are restored later.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: create another trigger"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, onRunning and lossPolicy can be changed: create another trigger"
 	Run RunPolicy `json:"run,omitempty"`
 	// TTLSecondsAfterFinished is the time after which the manager deletes the trigger and its
 	// upgrades. It starts when the trigger has completed and the last source is deleted. Unless set,
 	// the manager deletes neither. A continuous trigger never completes.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend can be changed: create another trigger"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, onRunning and lossPolicy can be changed: create another trigger"
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 

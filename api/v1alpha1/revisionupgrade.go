@@ -33,41 +33,41 @@ type ControllerRevisionUpgrade struct {
 }
 
 // ControllerRevisionUpgradeSpec says which revision to upgrade, and how. Only targetName is
-// required. All fields except suspend and rollback are immutable.
+// required. All fields except suspend, rollback, onRunning and lossPolicy are immutable.
 //
-// +kubebuilder:validation:XValidation:rule="has(oldSelf.targetUID) == has(self.targetUID) && has(oldSelf.family) == has(self.family) && has(oldSelf.targetVersion) == has(self.targetVersion) && has(oldSelf.onRunning) == has(self.onRunning) && has(oldSelf.lossPolicy) == has(self.lossPolicy) && has(oldSelf.retention) == has(self.retention)",message="only suspend and rollback can be changed: create another upgrade"
+// +kubebuilder:validation:XValidation:rule="has(oldSelf.targetUID) == has(self.targetUID) && has(oldSelf.family) == has(self.family) && has(oldSelf.targetVersion) == has(self.targetVersion) && has(oldSelf.retention) == has(self.retention)",message="only suspend, rollback, onRunning and lossPolicy can be changed: create another upgrade"
 type ControllerRevisionUpgradeSpec struct {
 	// TargetName is the name of the ControllerRevision to upgrade.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: create another upgrade"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, rollback, onRunning and lossPolicy can be changed: create another upgrade"
 	TargetName string `json:"targetName"`
 	// TargetUID is the UID of this ControllerRevision. Unless set, the manager upgrades the first
 	// ControllerRevision that it finds by the name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: create another upgrade"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, rollback, onRunning and lossPolicy can be changed: create another upgrade"
 	TargetUID string `json:"targetUID,omitempty"`
 	// Family of the stored object; KubeVirtInstancetype unless set.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: create another upgrade"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, rollback, onRunning and lossPolicy can be changed: create another upgrade"
 	Family RevisionFamily `json:"family,omitempty"`
 	// TargetVersion to upgrade to; the storage version of the installed CRD unless set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: create another upgrade"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, rollback, onRunning and lossPolicy can be changed: create another upgrade"
 	TargetVersion string `json:"targetVersion,omitempty"`
-	// OnRunning is Defer unless set, as in a trigger.
+	// OnRunning is that of the trigger that created the upgrade unless set, and follows its changes;
+	// Defer without a trigger. A value here has precedence over that of the trigger.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: create another upgrade"
 	OnRunning OnRunning `json:"onRunning,omitempty"`
-	// LossPolicy is Fail unless set, as in a trigger.
+	// LossPolicy is that of the trigger that created the upgrade unless set, and follows its changes;
+	// Fail without a trigger. A value here has precedence over that of the trigger.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: create another upgrade"
 	LossPolicy LossPolicy `json:"lossPolicy,omitempty"`
 	// Retention says how long the source is kept.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend and rollback can be changed: create another upgrade"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, rollback, onRunning and lossPolicy can be changed: create another upgrade"
 	Retention *Retention `json:"retention,omitempty"`
 	// Suspend stops the upgrade. When it is false again, the upgrade resumes.
 	// +optional

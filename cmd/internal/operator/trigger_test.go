@@ -305,26 +305,30 @@ func TestSubjectIsImmutable(t *testing.T) {
 	c := newVirtualization(t)
 	trigger := c.trigger("fixed", v1alpha1.ControllerRevisionUpgradeTriggerSpec{Mode: v1alpha1.ModeDryRun})
 	upgrade := c.upgradeByName("fixed", "any")
+	const ofTrigger, ofUpgrade = "only suspend, onRunning and lossPolicy can be changed", "only suspend, rollback, onRunning and lossPolicy can be changed"
 	for patch, test := range map[string]struct {
 		of   client.Object
 		says string // empty: it is fine
 	}{
 		`{"spec":{"suspend":true}}`:                                     {of: trigger},
-		`{"spec":{"mode":"Upgrade"}}`:                                   {trigger, "only suspend can be changed"},
-		`{"spec":null}`:                                                 {trigger, "only suspend can be changed"},
-		`{"spec":{"mode":null}}`:                                        {trigger, "only suspend can be changed"},
-		`{"spec":{"namespace":"other"}}`:                                {trigger, "only suspend can be changed"},
-		`{"spec":{"labelSelector":{"matchLabels":{"a":"b"}}}}`:          {trigger, "only suspend can be changed"},
-		`{"spec":{"targetVersion":"v1beta1"}}`:                          {trigger, "only suspend can be changed"},
-		`{"spec":{"maxConcurrent":3}}`:                                  {trigger, "only suspend can be changed"},
-		`{"spec":{"run":"Continuous"}}`:                                 {trigger, "only suspend can be changed"},
-		`{"spec":{"retention":{"ttl":"2h"}}}`:                           {trigger, "only suspend can be changed"},
-		`{"spec":{"ttlSecondsAfterFinished":5}}`:                        {trigger, "only suspend can be changed"},
+		`{"spec":{"onRunning":"Hold","lossPolicy":"Allow"}}`:            {of: trigger},
+		`{"spec":{"lossPolicy":"Allow","onRunning":"Hold"}}`:            {of: upgrade},
+		`{"spec":{"onRunning":"Never"}}`:                                {trigger, "Unsupported value"},
+		`{"spec":{"mode":"Upgrade"}}`:                                   {trigger, ofTrigger},
+		`{"spec":null}`:                                                 {trigger, ofTrigger},
+		`{"spec":{"mode":null}}`:                                        {trigger, ofTrigger},
+		`{"spec":{"namespace":"other"}}`:                                {trigger, ofTrigger},
+		`{"spec":{"labelSelector":{"matchLabels":{"a":"b"}}}}`:          {trigger, ofTrigger},
+		`{"spec":{"targetVersion":"v1beta1"}}`:                          {trigger, ofTrigger},
+		`{"spec":{"maxConcurrent":3}}`:                                  {trigger, ofTrigger},
+		`{"spec":{"run":"Continuous"}}`:                                 {trigger, ofTrigger},
+		`{"spec":{"retention":{"ttl":"2h"}}}`:                           {trigger, ofTrigger},
+		`{"spec":{"ttlSecondsAfterFinished":5}}`:                        {trigger, ofTrigger},
 		`{"spec":{"suspend":true,"rollback":true}}`:                     {of: upgrade},
-		`{"spec":{"targetName":"other"}}`:                               {upgrade, "only suspend and rollback can be changed"},
-		`{"spec":{"targetUID":"5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102"}}`: {upgrade, "only suspend and rollback can be changed"},
-		`{"spec":{"lossPolicy":"Allow"}}`:                               {upgrade, "only suspend and rollback can be changed"},
-		`{"spec":{"retention":{"policy":"Retain","ttl":"20m"}}}`:        {upgrade, "only suspend and rollback can be changed"},
+		`{"spec":{"targetName":"other"}}`:                               {upgrade, ofUpgrade},
+		`{"spec":{"targetUID":"5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102"}}`: {upgrade, ofUpgrade},
+		`{"spec":{"family":"KubeVirtInstancetype"}}`:                    {upgrade, ofUpgrade},
+		`{"spec":{"retention":{"policy":"Retain","ttl":"20m"}}}`:        {upgrade, ofUpgrade},
 	} {
 		o, _ := test.of.DeepCopyObject().(client.Object)
 		err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)

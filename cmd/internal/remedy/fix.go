@@ -26,10 +26,18 @@ type Writer struct {
 	Administrator string
 	// Spec writes the settings of an upgrade as fields of a spec instead of flags.
 	Spec bool
+	// upgrade is the object whose spec has the settings of an upgrade; without a name for a reader of any status.
+	upgrade godwit.Object
 }
 
 // Manager is the Writer for readers of a status, who may use any command line.
 var Manager = Writer{Program: "godwit", Spec: true}
+
+// OfUpgrade returns the Writer for readers of the status of a ControllerRevisionUpgrade.
+func (w Writer) OfUpgrade(namespace, name string) Writer {
+	w.upgrade = godwit.Object{Resource: "controllerrevisionupgrade", Namespace: namespace, Name: name}
+	return w
+}
 
 // Text returns a fix in words, with its commands.
 func (w Writer) Text(f godwit.Fix) string {
@@ -109,7 +117,7 @@ func (w Writer) command(action godwit.Action) string {
 func (w Writer) revisionCommand(action godwit.Action) string {
 	switch a := action.(type) {
 	case godwit.UpgradeRevisions:
-		return w.upgrade(a)
+		return w.runRevisions(a)
 	case godwit.PlanRevisions:
 		return w.godwit("revision plan -n " + a.Namespace)
 	case godwit.RollBackRevision:
@@ -219,33 +227,37 @@ func nameRune(r rune) rune {
 	return '-'
 }
 
-// upgrade is the command for an upgrade of a namespace, or the settings of the upgrade where
-// the manager runs it.
-func (w Writer) upgrade(a godwit.UpgradeRevisions) string {
+// runRevisions is the command for an upgrade of a namespace, or for the settings of the upgrade where the manager runs it.
+func (w Writer) runRevisions(a godwit.UpgradeRevisions) string {
 	losses := ""
 	if a.AllowLosses {
 		losses = "Allow"
 	}
-	settings := []struct{ flag, field, value string }{
-		{" --target-version=", "targetVersion: ", a.TargetVersion},
-		{" --on-running=", "onRunning: ", a.OnRunning},
-		{" --loss-policy=", "lossPolicy: ", losses},
+	switch {
+	case w.Spec && a.TargetVersion != "": // it can't be changed
+		return "delete the upgrade, or the trigger that created it, and create another with `targetVersion: " + a.TargetVersion + "` in its spec"
+	case w.Spec && a.OnRunning != "":
+		return w.setting("onRunning", a.OnRunning)
+	case w.Spec && losses != "":
+		return w.setting("lossPolicy", losses)
 	}
-	words, fields := "revision run -n "+a.Namespace, []string{}
-	for _, s := range settings {
-		if s.value != "" {
-			words += s.flag + s.value
-			fields = append(fields, "`"+s.field+s.value+"`")
-		}
-	}
-	if w.Spec && len(fields) > 0 {
-		return "set " + strings.Join(fields, " and ") + " in the spec"
-	}
-	return w.godwit(words)
+	return w.godwit("revision run -n " + a.Namespace + flag(" --target-version=", a.TargetVersion) +
+		flag(" --on-running=", a.OnRunning) + flag(" --loss-policy=", losses))
 }
 
-// rollback is the command for a rollback of one revision.
+// setting is the command for a setting of the upgrade that the manager runs.
+func (w Writer) setting(field, value string) string {
+	if w.upgrade.Name == "" {
+		return fmt.Sprintf("set `%s: %s` in the spec of the upgrade or its trigger", field, value)
+	}
+	return w.command(godwit.Patch{Object: w.upgrade, Type: godwit.PatchMerge, Body: fmt.Sprintf(`{"spec": {%q: %q}}`, field, value)})
+}
+
+// rollback is the command for a rollback of one revision, or for the setting of the upgrade that the manager rolls back.
 func (w Writer) rollback(a godwit.RollBackRevision) string {
+	if w.upgrade.Name != "" && a.OnRunning != "" {
+		return w.setting("onRunning", a.OnRunning)
+	}
 	return w.godwit("revision rollback " + a.Name + " -n " + a.Namespace + flag(" --on-running=", a.OnRunning))
 }
 

@@ -180,15 +180,29 @@ func TestAdministratorsCommandDoesNotImpersonate(t *testing.T) {
 	}
 }
 
-// TestManagerWordsSettingsAsFields: a reader of a status changes a spec, and runs no command.
+// TestManagerWordsSettingsAsFields: a reader of a status changes a spec, and runs no command of Godwit.
 func TestManagerWordsSettingsAsFields(t *testing.T) {
-	for want, fix := range map[string]godwit.Fix{
-		"a: set `onRunning: Hold` in the spec":                           godwit.Do("a", godwit.UpgradeRevisions{Namespace: "shop", OnRunning: "Hold"}),
-		"a: set `targetVersion: v2` and `lossPolicy: Allow` in the spec": godwit.Do("a", godwit.UpgradeRevisions{TargetVersion: "v2", AllowLosses: true}),
-		"a: godwit revision run -n shop":                                 godwit.Do("a", godwit.UpgradeRevisions{Namespace: "shop"}),
+	const another = "a: delete the upgrade, or the trigger that created it, and create another with `targetVersion: v2` in its spec"
+	for name, test := range map[string]struct {
+		action           godwit.Action
+		upgrade, explain string
+	}{
+		"hold": {godwit.UpgradeRevisions{Namespace: "shop", OnRunning: "Hold"},
+			`a: kubectl patch controllerrevisionupgrade -n shop web --type=merge -p '{"spec": {"onRunning": "Hold"}}'`, "a: set `onRunning: Hold` in the spec of the upgrade or its trigger"},
+		"losses": {godwit.UpgradeRevisions{Namespace: "shop", AllowLosses: true},
+			`a: kubectl patch controllerrevisionupgrade -n shop web --type=merge -p '{"spec": {"lossPolicy": "Allow"}}'`, "a: set `lossPolicy: Allow` in the spec of the upgrade or its trigger"},
+		"hold a rollback": {godwit.RollBackRevision{Namespace: "shop", Name: "old", OnRunning: "Hold"},
+			`a: kubectl patch controllerrevisionupgrade -n shop web --type=merge -p '{"spec": {"onRunning": "Hold"}}'`, "a: godwit revision rollback old -n shop --on-running=Hold"},
+		"target":      {godwit.UpgradeRevisions{Namespace: "shop", TargetVersion: "v2"}, another, another},
+		"no setting":  {godwit.UpgradeRevisions{Namespace: "shop"}, "a: godwit revision run -n shop", "a: godwit revision run -n shop"},
+		"a roll back": {godwit.RollBackRevision{Namespace: "shop", Name: "old"}, "a: godwit revision rollback old -n shop", "a: godwit revision rollback old -n shop"},
 	} {
-		if got := Manager.Text(fix); got != want {
-			t.Errorf("%s, want %s", got, want)
+		fix := godwit.Do("a", test.action)
+		if got := Manager.OfUpgrade("shop", "web").Text(fix); got != test.upgrade {
+			t.Errorf("%s, of an upgrade: %s, want %s", name, got, test.upgrade)
+		}
+		if got := Manager.Text(fix); got != test.explain {
+			t.Errorf("%s: %s, want %s", name, got, test.explain)
 		}
 	}
 }

@@ -52,7 +52,8 @@ func printRetained(a *frame.App, p *pass) {
 		a.Console.Printf("to roll back until then: %s\n", a.Hint("revision rollback --all --namespace="+name))
 	}
 	if more := len(namespaces) - maxRollbackHints; more > 0 {
-		a.Console.Printf("and likewise in %s\n", render.Count(int64(more), "more namespace", "more namespaces"))
+		a.Console.Printf("and likewise in %s, or in all: %s\n", render.Count(int64(more), "more namespace", "more namespaces"),
+			a.Hint("revision rollback --all --all-namespaces"))
 	}
 }
 
@@ -73,7 +74,7 @@ func clockTime(t, now time.Time) string {
 	return t.Format("2006-01-02 15:04:05 MST")
 }
 
-// maxRollbackHints bounds the printed commands, since each rolls back one namespace.
+// maxRollbackHints bounds the printed commands for one namespace each.
 const maxRollbackHints = 5
 
 // namespaces are those with a retained revision, in order.

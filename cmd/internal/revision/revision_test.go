@@ -2,10 +2,18 @@ package revision
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/utils/clock"
 
@@ -126,8 +134,8 @@ func TestClockTimeNamesTheDayIfItIsAnother(t *testing.T) {
 	}
 }
 
-// TestHintsCanBePasted: they lead to the same cluster, as the same user, and name a
-// namespace each, since a rollback is of one.
+// TestHintsCanBePasted: they lead to the same cluster, as the same user. Five name a
+// namespace each, and one is for all.
 func TestHintsCanBePasted(t *testing.T) {
 	said := &bytes.Buffer{}
 	a := &frame.App{Program: "godwit", Args: []string{"revision", "run", "-A", "--as=alice"}, Console: frame.NewConsole(said), Clock: clock.RealClock{}, Cluster: genericclioptions.NewConfigFlags(true)}
@@ -136,9 +144,13 @@ func TestHintsCanBePasted(t *testing.T) {
 	for _, namespace := range []string{"edge", "shop", "shop"} {
 		p.rows = append(p.rows, p.newRow(revision.Result{Phase: revision.Retained, Item: decision.Item{Namespace: namespace, Until: time.Unix(1, 0)}}))
 	}
+	for n := range maxRollbackHints {
+		p.rows = append(p.rows, p.newRow(revision.Result{Phase: revision.Retained, Item: decision.Item{Namespace: fmt.Sprint("z", n), Until: time.Unix(1, 0)}}))
+	}
 	printRetained(a, p)
 	for _, want := range []string{
-		"to delete 3 old revisions: godwit revision run -A --as=alice\n",
+		"to delete 8 old revisions: godwit revision run -A --as=alice\n",
+		"and likewise in 2 more namespaces, or in all: godwit revision rollback --all --all-namespaces --context='the lab' --as=alice --as-group=a --as-group=b\n",
 		"godwit revision rollback --all --namespace=edge --context='the lab' --as=alice --as-group=a --as-group=b\n",
 		"godwit revision rollback --all --namespace=shop --context='the lab' --as=alice --as-group=a --as-group=b\n",
 	} {
@@ -185,5 +197,52 @@ func TestRemedyOfARollbackThatWaits(t *testing.T) {
 	}
 	if p.counts.Deferred != 1 {
 		t.Errorf("%+v, want it Deferred", p.counts)
+	}
+}
+
+// TestRollbackOfAllNamespaces: an error in one namespace hides no result of the others. A server that does not answer ends the
+// command, and each revision has a row.
+func TestRollbackOfAllNamespaces(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	denied := apierrors.NewForbidden(schema.GroupResource{Group: "kubevirt.io", Resource: "virtualmachines"}, "", errors.New("no"))
+	down := &url.Error{Op: "Get", URL: "https://lab", Err: io.EOF}
+	const back, waits, forbidden, unanswered = "RolledBack ", "InUse ", "InUse Forbidden", "InUse Unanswered"
+	for name, test := range map[string]struct {
+		ctx   context.Context
+		fails error
+		want  []string // of the namespaces a, b and c
+		code  frame.Code
+	}{
+		"no error":                   {t.Context(), nil, []string{back, back, back}, frame.OK},
+		"a list is denied":           {t.Context(), denied, []string{back, forbidden, back}, frame.Partial},
+		"the server does not answer": {t.Context(), down, []string{back, unanswered, waits}, frame.Partial},
+		"interrupted":                {ended, context.Canceled, []string{back, unanswered, waits}, frame.Partial},
+	} {
+		r := &rollback{rollbackOptions: &rollbackOptions{all: true}, pass: &pass{}, steps: &steps{console: frame.NewConsole(io.Discard)}}
+		for _, namespace := range []string{"a", "b", "c"} {
+			r.addItem(decision.Item{Namespace: namespace, Name: "old", Replacement: "new"})
+			r.addItem(decision.Item{Namespace: namespace, Name: "other"})
+		}
+		r.advance = func(_ context.Context, namespace string, requests []revision.Request) ([]revision.Result, error) {
+			if namespace == "b" && test.fails != nil {
+				return nil, test.fails
+			}
+			if len(requests) != 1 || requests[0].Name != "old" || !requests[0].Rollback {
+				t.Errorf("%s: requests %+v", name, requests)
+			}
+			return []revision.Result{{Item: decision.Item{Namespace: namespace, Name: "old"}, Phase: revision.RolledBack}}, nil
+		}
+		r.Run(test.ctx)
+		var got []string
+		for run := range r.results {
+			got = append(got, fmt.Sprintf("%s %s", run.Phase, run.Reason))
+		}
+		if !slices.Equal(got, test.want) || runCode(r.counts, r.rows) != test.code {
+			t.Errorf("%s: %q, code %d, want %q, code %d", name, got, runCode(r.counts, r.rows), test.want, test.code)
+		}
+		if !errors.Is(r.err, test.fails) || test.fails != nil && !strings.Contains(r.err.Error(), "namespace b: ") {
+			t.Errorf("%s: error %v", name, r.err)
+		}
 	}
 }

@@ -51,7 +51,7 @@ func retainedUpgrade(t *testing.T, i int) *v1alpha1.ControllerRevisionUpgrade {
 		Phase: revision.Retained, ResourceVersion: fmt.Sprint(i), Hash: strings.Repeat("a", 64), ReplacementUID: c.uid, ReplacementHash: strings.Repeat("b", 64),
 	}
 	fill(&upgrade.Status, r)
-	summaryOf(r).Apply(upgrade)
+	summaryOf(upgrade, r).Apply(upgrade)
 	text, err := json.Marshal(upgrade)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestDecisionsFromTheCache(t *testing.T) {
 	summary := func(u *v1alpha1.ControllerRevisionUpgrade, phase revision.Phase, reason *godwit.Reason) {
 		r := revision.Result{Phase: phase, Item: decision.Item{Reason: reason, Message: "the answer of a webhook"}}
 		u.Status.Phase = v1alpha1.UpgradePhase(phase)
-		summaryOf(r).Apply(u)
+		summaryOf(u, r).Apply(u)
 	}
 	now := metav1.Now()
 	transform := NewCacheTransform()
@@ -221,7 +221,7 @@ func TestStatusOfACachedUpgrade(t *testing.T) {
 	if diff := cmp.Diff(want.Status, got.Status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
-	if !summaryOf(r).Same(got.Status.Conditions) || done.resourceVersion != got.ResourceVersion {
+	if !summaryOf(server, r).Same(got.Status.Conditions) || done.resourceVersion != got.ResourceVersion {
 		t.Errorf("%+v, %+v", done, got.Status.Conditions)
 	}
 	if e := <-c.recorder.Events; !strings.Contains(e, "Normal Succeeded") {
@@ -247,7 +247,7 @@ func TestFirstStatusNeedsNoRead(t *testing.T) {
 	if _, err := c.upgrades().record(t.Context(), c.upgrade(t, server), r); err != nil || c.reads != 0 || c.patches != 1 {
 		t.Errorf("%d reads, %d patches, %v", c.reads, c.patches, err)
 	}
-	if got := c.upgrade(t, server); got.Status.Phase != "Created" || !summaryOf(r).Same(got.Status.Conditions) {
+	if got := c.upgrade(t, server); got.Status.Phase != "Created" || !summaryOf(server, r).Same(got.Status.Conditions) {
 		t.Errorf("%+v", got.Status)
 	}
 }

@@ -18,31 +18,34 @@ import (
 var suspended = status.Summary{Reason: ReasonSuspended.Name, Message: "spec.suspend is true; set it to false to resume"}
 
 // summaryOf returns the Summary of an upgrade.
-func summaryOf(r revision.Result) status.Summary {
+func summaryOf(one *v1alpha1.ControllerRevisionUpgrade, r revision.Result) status.Summary {
+	remedies := remedy.Manager.OfUpgrade(one.Namespace, one.Name)
 	s := status.Summary{State: status.StateReconciling, Reason: cmp.Or(r.Reason.String(), string(r.Phase)), Message: r.Message}
 	switch {
 	case r.Phase.Ended(), r.Phase == revision.Retained: // the source waits for the end of its retention
 		s.State = status.StateReady
 	case r.Phase == revision.Failed:
 		s.State = status.StateStalled
-		s.Message += advice(r.Item)
+		s.Message += advice(r.Item, remedies)
 	case r.Reason == decision.ReasonForbidden:
 		s.State = status.StateStalled
+	case r.Reason == decision.ReasonRunning && one.Spec.Rollback:
+		s.Message += "; " + remedies.Text(r.RollbackFix())
 	case r.Reason == decision.ReasonRunning: // waiting helps, and so does the user
-		s.Message += "; " + remedy.Manager.Text(r.Fix())
+		s.Message += "; " + remedies.Text(r.Fix())
 	}
 	return s
 }
 
 // advice returns the fix of a revision that needs user action, or that of its reason.
-func advice(i decision.Item) string {
+func advice(i decision.Item, remedies remedy.Writer) string {
 	switch fix := i.Fix(); {
 	case i.Reason == nil || !i.Reason.UserAction:
 		return ""
 	case fix != nil:
-		return "; " + remedy.Manager.Text(fix)
+		return "; " + remedies.Text(fix)
 	}
-	return ". " + remedy.Manager.Sentence(i.Reason.Fix)
+	return ". " + remedies.Sentence(i.Reason.Fix)
 }
 
 // errorSummary returns the Summary of an error that ended a scan.

@@ -134,7 +134,7 @@ func upgradeFor(trigger *v1alpha1.ControllerRevisionUpgradeTrigger, c candidate)
 		},
 		Spec: v1alpha1.ControllerRevisionUpgradeSpec{
 			TargetName: c.name, TargetUID: string(c.uid), Family: spec.Family, TargetVersion: spec.TargetVersion,
-			OnRunning: spec.OnRunning, LossPolicy: spec.LossPolicy, Retention: spec.Retention,
+			Retention: spec.Retention, // it has the settings of the trigger without a copy
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/decision"
@@ -52,7 +53,7 @@ var phasesOf = map[*godwit.Reason][]revision.Phase{
 func Occurrences(reason *godwit.Reason) []status.Occurrence {
 	var all []status.Occurrence
 	for _, phase := range phasesOf[reason] {
-		s := summaryOf(revision.Result{Item: decision.Item{Reason: reason}, Phase: phase})
+		s := summaryOf(&v1alpha1.ControllerRevisionUpgrade{}, revision.Result{Item: decision.Item{Reason: reason}, Phase: phase})
 		if o := (status.Occurrence{Condition: string(s.State), EventType: s.EventType()}); !slices.Contains(all, o) {
 			all = append(all, o)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/decision"
@@ -40,7 +41,7 @@ func TestOccurrencesOfReasons(t *testing.T) {
 		}
 		found++
 		reason := reasons[m[2]]
-		s := summaryOf(revision.Result{Item: decision.Item{Reason: reason}, Phase: phase})
+		s := summaryOf(&v1alpha1.ControllerRevisionUpgrade{}, revision.Result{Item: decision.Item{Reason: reason}, Phase: phase})
 		if want := (status.Occurrence{Condition: string(s.State), EventType: s.EventType()}); !slices.Contains(Occurrences(reason), want) {
 			t.Errorf("%s: package revision sets it with the phase %s, and %+v is not among its occurrences %+v", reason, phase, want, Occurrences(reason))
 		}

@@ -37,7 +37,7 @@ var (
 	ReasonNotUpgraded = Reasons.Declare(godwit.Reason{
 		Name: "NotUpgraded", UserAction: true,
 		Meaning: "Revisions are at old versions, and the mode of the trigger is not to upgrade them.",
-		Fix:     godwit.Do("see `status.versionCounts`. Set another `spec.mode` to have them upgraded"),
+		Fix:     godwit.Do("see `status.versionCounts`. Create a trigger with `mode: Upgrade` in its spec to have them upgraded"),
 	})
 	ReasonVersionsInUse = Reasons.Declare(godwit.Reason{
 		Name: "VersionsInUse", UserAction: true,

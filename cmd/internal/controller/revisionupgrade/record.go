@@ -29,7 +29,7 @@ func hashOf(r revision.Result, s status.Summary) (uint64, error) {
 
 // record writes the status of an upgrade, and announces a new phase.
 func (u *Upgrades) record(ctx context.Context, one *v1alpha1.ControllerRevisionUpgrade, r revision.Result) (written, error) {
-	s := summaryOf(r)
+	s := summaryOf(one, r)
 	hash, err := hashOf(r, s)
 	if err != nil {
 		return written{}, err

@@ -1,6 +1,7 @@
 package revisionupgrade
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -48,6 +49,23 @@ func readyReason(upgrade *v1alpha1.ControllerRevisionUpgrade) string {
 		return ready.Reason
 	}
 	return ""
+}
+
+// settings are the fields of a spec that a user may change while the upgrade is under way.
+type settings struct {
+	onRunning  v1alpha1.OnRunning
+	lossPolicy v1alpha1.LossPolicy
+}
+
+func settingsOf(upgrade *v1alpha1.ControllerRevisionUpgrade) settings {
+	return settings{upgrade.Spec.OnRunning, upgrade.Spec.LossPolicy}
+}
+
+// inheritSettings sets the settings that an upgrade does not have to those of its trigger, in memory: a write to each upgrade would
+// look like a request of the user to upgrade a rolled-back revision again.
+func inheritSettings(upgrade *v1alpha1.ControllerRevisionUpgrade, trigger v1alpha1.ControllerRevisionUpgradeTriggerSpec) {
+	upgrade.Spec.OnRunning = cmp.Or(upgrade.Spec.OnRunning, trigger.OnRunning)
+	upgrade.Spec.LossPolicy = cmp.Or(upgrade.Spec.LossPolicy, trigger.LossPolicy)
 }
 
 // isObserved reports whether the status is about the present spec.

@@ -25,6 +25,8 @@ type schedule struct {
 // visit is the record of the last visit to an upgrade.
 type visit struct {
 	next time.Time
+	// settings are those that the visit used. A change of the trigger changes them without a change of the upgrade.
+	settings settings
 	// written is the status as it was written.
 	written written
 }
@@ -35,7 +37,7 @@ type written struct {
 	hash            uint64
 }
 
-// Take returns the upgrades to visit now: new ones, those with a changed spec, and those whose time has come. An
+// Take returns the upgrades to visit now: new ones, those with a changed spec or other settings, and those whose time has come. An
 // upgrade whose write was refused is part of every turn: a webhook may accept the references of several upgrades only
 // together. Take also returns how long to wait for the next turn; zero if none is scheduled.
 func (s *schedule) Take(namespace string, open []*v1alpha1.ControllerRevisionUpgrade, now time.Time) (turn []*v1alpha1.ControllerRevisionUpgrade, wait time.Duration) {
@@ -49,7 +51,7 @@ func (s *schedule) Take(namespace string, open []*v1alpha1.ControllerRevisionUpg
 			kept[one.UID] = last
 		}
 		switch {
-		case isObserved(one) && last.next.After(now):
+		case isObserved(one) && last.settings == settingsOf(one) && last.next.After(now):
 			wait = shorterWait(wait, last.next.Sub(now))
 			if phaseOf(one) == revision.Failed && readyReason(one) == decision.ReasonRefused.Name {
 				refused = append(refused, one)

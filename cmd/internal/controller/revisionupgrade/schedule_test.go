@@ -15,7 +15,8 @@ import (
 	"github.com/godwit-dev/godwit/revision/decision"
 )
 
-// TestSchedule: each of many upgrades has its turn, and none is visited before its time unless its spec changed.
+// TestSchedule: each of many upgrades has its turn, and none is visited before its time unless its spec or a setting of
+// its trigger changed.
 func TestSchedule(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	s := &schedule{}
@@ -32,7 +33,7 @@ func TestSchedule(t *testing.T) {
 			t.Fatalf("a turn of %d, and the next one after %v; want %d, %v", len(turn), got, want, wait)
 		}
 		for _, one := range turn {
-			s.Set(one, visit{next: clock.Now().Add(time.Minute)})
+			s.Set(one, visit{next: clock.Now().Add(time.Minute), settings: settingsOf(one)})
 		}
 	}
 	take(turnUpgrades, time.Millisecond)
@@ -41,6 +42,9 @@ func TestSchedule(t *testing.T) {
 	open[7].Generation++
 	take(1, time.Minute)
 	open[7].Status.ObservedGeneration++
+	inheritSettings(open[8], v1alpha1.ControllerRevisionUpgradeTriggerSpec{LossPolicy: v1alpha1.LossAllow})
+	take(1, time.Minute)
+	take(0, time.Minute)
 	clock.SetTime(clock.Now().Add(time.Minute))
 	take(turnUpgrades, time.Millisecond)
 	take(50, time.Minute)

@@ -58,7 +58,7 @@ func (l *tally) add(one *v1alpha1.ControllerRevisionUpgrade) {
 func (l *tally) addRolledBack(namespace, name, pending string) {
 	l.counts.Blocked++
 	if pending != "" {
-		again := advice(decision.Item{Namespace: namespace, Name: name, Reason: decision.ReasonRollbackPending})
+		again := advice(decision.Item{Namespace: namespace, Name: name, Reason: decision.ReasonRollbackPending}, remedy.Manager)
 		l.failures = appendFailure(l.failures, namespace, name, decision.ReasonRollbackPending.Name, pending+again)
 		return
 	}

@@ -38,7 +38,7 @@ import (
 // Events about upgrades are in their namespaces.
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// SetupWithManager registers the reconciler. A request is a namespace. When a trigger is suspended or resumed, the request is for
+// SetupWithManager registers the reconciler. A request is a namespace. When the spec of a trigger changes, the request is for
 // each namespace with upgrades of it.
 func (u *Upgrades) SetupWithManager(mgr manager.Manager) error {
 	ofNamespace := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
@@ -106,7 +106,7 @@ func (u *Upgrades) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		next := nextVisit(r, now, pause)
 		wait = shorterWait(wait, next)
 		done, failed := u.record(ctx, turn[i], r)
-		u.schedule.Set(turn[i], visit{next: now.Add(next), written: done})
+		u.schedule.Set(turn[i], visit{next: now.Add(next), settings: settingsOf(turn[i]), written: done})
 		err = errors.Join(err, failed)
 	}
 	return reconcile.Result{RequeueAfter: wait}, err
@@ -143,8 +143,8 @@ func (u *Upgrades) triggers(ctx context.Context) (triggerSpecs, error) {
 	return all, nil
 }
 
-// open returns the upgrades of a namespace that have not ended, are not suspended, and are not of a newer release. It
-// omits an upgrade whose trigger is deleted: it will be garbage-collected.
+// open returns the upgrades of a namespace that have not ended, are not suspended, and are not of a newer release, with the
+// settings of their triggers. It omits an upgrade whose trigger is deleted: it will be garbage-collected.
 func (u *Upgrades) open(ctx context.Context, namespace string, triggers triggerSpecs) ([]*v1alpha1.ControllerRevisionUpgrade, error) {
 	list := &v1alpha1.ControllerRevisionUpgradeList{}
 	if err := u.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -166,6 +166,7 @@ func (u *Upgrades) open(ctx context.Context, namespace string, triggers triggerS
 				return nil, err
 			}
 		default:
+			inheritSettings(one, trigger)
 			open = append(open, one)
 		}
 	}

@@ -28,9 +28,7 @@ type create struct {
 
 // Apply leaves an upgrade at stepRepoint if the replacement exists.
 func (c *create) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) error {
-	due := dueFor(upgrades, stepCreate)
-	c.listSources(ctx, s, due)
-	return c.worker.prepare(ctx, due, func(ctx context.Context, u *upgrade) error { return c.prepare(ctx, s, u) })
+	return c.worker.prepare(ctx, dueFor(upgrades, stepCreate), func(ctx context.Context, u *upgrade) error { return c.prepare(ctx, s, u) })
 }
 
 // revisionsPerSource bounds what the list of a batch reads for each source. A revision in a list costs the API server far less

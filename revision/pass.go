@@ -1,13 +1,17 @@
 package revision
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/godwit-dev/godwit/revision/decision"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
+	"github.com/godwit-dev/godwit/revision/reference"
 )
 
 // stage takes upgrades one step further: those whose next step is its own, and no others.
@@ -16,15 +20,21 @@ type stage interface {
 }
 
 // stages of one pass, in their order.
-func (u *Upgrader) stages() []stage {
+type stages struct {
+	create  *create
+	each    []stage // for the upgrades of one owner
+	release *release
+}
+
+func (u *Upgrader) stages() stages {
 	w := worker{limiter: u.options.Limiter, progress: u.options.Progress}
 	c := counterparts{client: u.client, family: u.family}
 	p := &repoint{worker: w, client: u.client}
-	return []stage{
-		&create{worker: w, client: u.client, family: u.family, counterparts: c, local: u.local},
-		&rollback{worker: w, client: u.client, family: u.family, clock: u.clock, counterparts: c},
-		p,
-		&release{worker: w, client: u.client, family: u.family, clock: u.clock, local: u.local, repoint: p},
+	first := &create{worker: w, client: u.client, family: u.family, counterparts: c, local: u.local}
+	return stages{
+		create:  first,
+		each:    []stage{first, &rollback{worker: w, client: u.client, family: u.family, clock: u.clock, counterparts: c}, p},
+		release: &release{worker: w, client: u.client, family: u.family, clock: u.clock, local: u.local, repoint: p},
 	}
 }
 
@@ -58,7 +68,7 @@ const batchSize = 200
 // results, and the upgrades whose old revision it has deleted: later scans may find references
 // to these revisions.
 func (u *Upgrader) advance(ctx context.Context, s *snapshot, requests []Request) (results []Result, err error) {
-	stages, deleted := u.stages(), map[int]*upgrade{}
+	all, deleted := u.stages(), map[int]*upgrade{}
 	results = make([]Result, 0, len(requests))
 	for chunk := range slices.Chunk(requests, batchSize) {
 		batch := make([]*upgrade, len(chunk))
@@ -66,7 +76,7 @@ func (u *Upgrader) advance(ctx context.Context, s *snapshot, requests []Request)
 			batch[i] = newUpgrade(r, s.item(r), u.options.Policy)
 		}
 		if err == nil {
-			err = apply(ctx, stages, s, batch)
+			err = all.apply(ctx, s, batch)
 		}
 		for _, one := range batch {
 			if one.deleted {
@@ -94,16 +104,58 @@ func newUpgrade(r Request, i decision.Item, p decision.Policy) *upgrade {
 }
 
 // apply takes a batch through all stages.
-func apply(ctx context.Context, stages []stage, s *snapshot, batch []*upgrade) error {
+func (a stages) apply(ctx context.Context, s *snapshot, batch []*upgrade) error {
 	defer func() {
 		for _, u := range batch {
 			u.dropData()
 		}
 	}()
-	for _, one := range stages {
-		if err := one.Apply(ctx, s, batch); err != nil {
-			return err
-		}
+	a.create.listSources(ctx, s, dueFor(batch, stepCreate))
+	if err := a.applyEach(ctx, s, byOwner(batch)); err != nil {
+		return err
 	}
-	return nil
+	return a.release.Apply(ctx, s, batch)
+}
+
+// ownersAtOnce is as many as requests may be in flight by default.
+const ownersAtOnce = 16
+
+// applyEach creates the replacements of one owner and repoints the references to its revisions, of several owners at once. The
+// time between the two is kept short: KubeVirt's own upgrade of a machine finds the new revision in its way, and reports that.
+func (a stages) applyEach(ctx context.Context, s *snapshot, groups [][]*upgrade) error {
+	errs, turns := make([]error, len(groups)), make(chan struct{}, ownersAtOnce)
+	var failed atomic.Bool
+	var all sync.WaitGroup
+	for i, group := range groups {
+		turns <- struct{}{}
+		if failed.Load() {
+			break
+		}
+		all.Go(func() {
+			defer func() { <-turns }()
+			for _, one := range a.each {
+				if errs[i] = one.Apply(ctx, s, group); errs[i] != nil {
+					failed.Store(true)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return cmp.Or(errs...)
+}
+
+// byOwner divides a batch. One write of an object is for all revisions that it names, and most name those that they own.
+func byOwner(batch []*upgrade) [][]*upgrade {
+	var groups [][]*upgrade
+	at := map[reference.Owner]int{}
+	for _, u := range batch {
+		n, known := at[u.result.Owner]
+		if !known {
+			n = len(groups)
+			groups, at[u.result.Owner] = append(groups, nil), n
+		}
+		groups[n] = append(groups[n], u)
+	}
+	return groups
 }

@@ -31,7 +31,7 @@ func TestUpgradesKeepNoData(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	u := &Upgrader{options: Options{Limiter: walk.NewLimiter(walk.Limits{})}}
-	if err := apply(ctx, u.stages(), &snapshot{Index: refindex.New("shop"), lineage: lineage.NewIndex()}, batch); err == nil {
+	if err := u.stages().apply(ctx, &snapshot{Index: refindex.New("shop"), lineage: lineage.NewIndex()}, batch); err == nil {
 		t.Error("an interrupted batch ends without an error")
 	}
 	for _, u := range batch {
@@ -49,7 +49,7 @@ func TestStagesTakeTheirOwn(t *testing.T) {
 	t.Parallel()
 	u := &Upgrader{options: Options{Limiter: walk.NewLimiter(walk.Limits{})}}
 	s := &snapshot{Index: refindex.New("shop"), lineage: lineage.NewIndex()}
-	for i, one := range u.stages() {
+	for i, one := range append(u.stages().each, u.stages().release) {
 		batch := []*upgrade{{request: Request{Name: "done"}, result: Result{Phase: Succeeded}}}
 		if err := one.Apply(t.Context(), s, batch); err != nil || batch[0].next != stepDone || batch[0].result.Phase != Succeeded {
 			t.Errorf("stage %d changes an upgrade that is done: %v, %+v", i, err, batch[0].result)

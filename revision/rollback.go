@@ -88,7 +88,7 @@ func (b *rollback) unreadable(s *snapshot, u *upgrade, references []reference.Re
 	if err != nil || s.software.CanRead(stored.Version) {
 		return ""
 	}
-	return fmt.Sprintf("it is stored at %s, and %s reads only %s: what names it would neither start nor stop", stored.Version, s.software.Release, strings.Join(s.software.Reads, ", "))
+	return fmt.Sprintf("it is stored at %s, and %s reads only %s: objects that name it would neither start nor stop", stored.Version, s.software.Release, strings.Join(s.software.Reads, ", "))
 }
 
 // allow hands a rollback to the stage that repoints, unless a referrer is in use.

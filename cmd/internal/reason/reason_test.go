@@ -188,7 +188,7 @@ func TestOccurrencesOfConditions(t *testing.T) {
 			continue
 		}
 		for _, r := range g.Reasons() {
-			if len(g.Occurrences(r)) == 0 && r.Name != "NotBlocked" && r.Name != "RollbackPending" && r.Name != "Unreferenced" {
+			if len(g.Occurrences(r)) == 0 && !slices.Contains([]string{"NotBlocked", "RollbackPending", "Unreferenced", "Unreadable"}, r.Name) {
 				t.Errorf("%s occurs in no condition", r.Name)
 			}
 		}

@@ -11,7 +11,8 @@ import (
 )
 
 // phasesOf are the phases that an upgrade may have with a reason: one for each condition that is
-// then True. RollbackPending is a reason of a trigger's failures alone, and Unreferenced one of a plan.
+// then True. RollbackPending is a reason of a trigger's failures alone, Unreferenced and Unreadable
+// are reasons of a plan.
 var phasesOf = map[*godwit.Reason][]revision.Phase{
 	decision.ReasonRunning:          {revision.Converted},
 	decision.ReasonReferrerNotReady: {revision.Converted, revision.Retained},
@@ -47,6 +48,8 @@ var phasesOf = map[*godwit.Reason][]revision.Phase{
 	decision.ReasonNeededForRestore: {revision.InUse, revision.Succeeded},
 	decision.ReasonRestoreConflict:  {revision.Failed},
 	decision.ReasonNotInFamily:      {revision.Failed},
+
+	decision.ReasonUnreadableAfterwards: {revision.Failed},
 }
 
 // Occurrences returns how a reason of a revision shows in the status of an upgrade, as the controller decides it.

@@ -36,7 +36,15 @@ var spoiled = map[string]func(*appsv1.ControllerRevision){
 	"later": func(r *appsv1.ControllerRevision) {
 		r.Data.Raw = []byte(strings.Replace(string(r.Data.Raw), "/v1alpha2", "/v2", 1))
 	},
+	// KubeVirt has upgraded a spec without its object, written the status, and deleted what the spec names.
+	"lost": func(r *appsv1.ControllerRevision) {
+		r.Name = lostReplacement(r.OwnerReferences[0].Name)
+		r.Data.Raw = []byte(`{"apiVersion":"instancetype.kubevirt.io/v1beta1","kind":"VirtualMachineInstancetype","metadata":{"name":"old-version-of-instancetype-object","creationTimestamp":null},"spec":{"cpu":{"guest":1},"memory":{"guest":"4Gi"}}}`)
+		r.Labels = map[string]string{"instancetype.kubevirt.io/object-name": "old-version-of-instancetype-object", "instancetype.kubevirt.io/object-version": "v1beta1"}
+	},
 }
+
+func lostReplacement(vm string) string { return vm + "-old-version-of-instancetype-object-v1beta1--0" }
 
 // spoil MACHINE HOW [spaced]: a VirtualMachine with a revision that is called MACHINE-HOW-copy,
 // or HOW-copy if its name must not tell whose it is. The data of a spaced revision has bytes
@@ -55,6 +63,10 @@ func spoil(ts *testscript.TestScript, args []string) error {
 	}
 	instancetype := vm.Object["spec"].(map[string]any)["instancetype"].(map[string]any)
 	instancetype["revisionName"] = r.Name
+	if args[1] == "lost" {
+		ref := map[string]any{"name": f.Object, "kind": f.Kind, "controllerRevisionRef": map[string]any{"name": lostReplacement(args[0])}}
+		vm.Object["status"] = map[string]any{"instancetypeRef": ref}
+	}
 	there, err := cluster.Create(context.Background(), s.Objects, vm)
 	if err != nil {
 		return err

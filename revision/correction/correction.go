@@ -37,6 +37,9 @@ type Correction struct {
 	Replacement string
 }
 
+// ErrExists says that a revision is not gone, and so needs no replacement.
+var ErrExists = errors.New("exists")
+
 // Corrector corrects revisions of one family in one cluster.
 type Corrector struct {
 	client *cluster.Client
@@ -109,7 +112,7 @@ func (c *Corrector) fixOnce(ctx context.Context, key types.NamespacedName, known
 // noteReplacement writes to a revision that it holds what another one held, of which there is only the name.
 func (c *Corrector) noteReplacement(ctx context.Context, existing *appsv1.ControllerRevision, gone types.NamespacedName, replacement string) (bool, error) {
 	if existing != nil {
-		return false, fmt.Errorf("controllerrevision %s exists: a run upgrades it", gone)
+		return false, fmt.Errorf("controllerrevision %s %w", gone, ErrExists)
 	}
 	r, err := c.client.Revision(ctx, gone.Namespace, replacement)
 	if err != nil {

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -194,6 +195,8 @@ func (f *fix) End(ctx context.Context) error {
 			Message: fmt.Sprintf("%v in namespace %s", f.err, f.namespace),
 			Remedy:  "list the revisions: " + f.Hint("revision plan -n "+f.namespace),
 		}
+	case errors.Is(f.err, correction.ErrExists):
+		return &frame.ActionableError{Message: f.err.Error(), Remedy: "upgrade it: " + f.Hint("revision run -n "+f.namespace)}
 	case f.err != nil:
 		return f.session.explain(ctx, f.err)
 	}

@@ -361,7 +361,7 @@ func (c *create) withoutSource(ctx context.Context, s *snapshot, u *upgrade) err
 // absent reads again which objects refer to a revision that is gone: its owner may be gone as
 // well, or other software upgraded the revision and left a pin.
 func (c *create) absent(ctx context.Context, s *snapshot, u *upgrade, references []reference.Reference) error {
-	a, err := absence.Of(ctx, c.client, c.family.Holds, s.types, s.Index, u.GetName())
+	a, err := absence.Of(ctx, absence.Access{Client: c.client, Holds: c.family.Holds, Types: s.types}, s.Index, u.GetName())
 	if err != nil {
 		return err
 	}

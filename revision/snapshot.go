@@ -90,7 +90,7 @@ func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapsh
 			return
 		}
 		sc := &scanner{family: u.family, policy: u.options.Policy, types: types, crds: crds}
-		missing := absence.NewReader(u.client, u.family.Holds, u.options.Limiter, types)
+		missing := absence.NewReader(absence.Access{Client: u.client, Holds: u.family.Holds, Types: types}, u.options.Limiter)
 		sc.begin()
 		for index, err := range refindex.Scan(ctx, u.client, refindex.Scope{Types: types, Namespace: scope.Namespace, Selector: scope.Selector}, sc.see) {
 			if err != nil {

@@ -43,11 +43,18 @@ func (e *ConversionError) Error() string {
 }
 
 // Family is one kind of stored objects: which objects refer to them, how their data is
-// read and converted, and how their revisions are named. It does no I/O and
-// decides nothing about upgrades.
+// read and converted, how their revisions are named, and what the software that they belong to
+// does with them. It does no I/O and decides nothing about upgrades.
 type Family interface {
+	Codec
 	// Describe returns the facts that need no cluster.
 	Describe() Description
+	// Software is the release that the CRDs of the stored objects tell of.
+	Software(crds map[schema.GroupResource]CRD) Software
+}
+
+// Codec reads, converts, names and compares stored objects.
+type Codec interface {
 	// Decode reads a revision. Where its data does not say its type, the type that a
 	// reference expects does; that is empty where no object refers to the revision, and the
 	// object may be without a kind then. It returns ErrNotInFamily where the revision is none of
@@ -67,8 +74,6 @@ type Family interface {
 	// Holds returns how it is known that a revision holds the object that another one held, of
 	// which only the name is left; empty if nothing proves it.
 	Holds(r *appsv1.ControllerRevision, gone string) (proof string)
-	// Software is the release that the CRDs of the stored objects tell of.
-	Software(crds map[schema.GroupResource]CRD) Software
 }
 
 // Description is what a family is.

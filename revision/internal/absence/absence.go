@@ -35,13 +35,20 @@ type Absence struct {
 // only the name is left; empty if nothing proves it.
 type Holds func(r *appsv1.ControllerRevision, gone string) (proof string)
 
+// Access is what live reads need.
+type Access struct {
+	Client *cluster.Client
+	Holds  Holds
+	Types  []refindex.Source // that refer to revisions
+}
+
 // Of reads one revision of a namespace again. It retries nothing.
-func Of(ctx context.Context, c *cluster.Client, holds Holds, types []refindex.Source, x *refindex.Index, name string) (Absence, error) {
-	terminating, err := terminating(ctx, c, x.Namespace)
+func Of(ctx context.Context, a Access, x *refindex.Index, name string) (Absence, error) {
+	terminating, err := terminating(ctx, a.Client, x.Namespace)
 	if err != nil || terminating.Terminating != "" {
 		return terminating, err
 	}
-	return lookup{client: c, holds: holds, types: types, index: x}.read(ctx, name)
+	return lookup{Access: a, index: x}.read(ctx, name)
 }
 
 // terminating says of a namespace that is being deleted that everything in it is. Without the
@@ -66,10 +73,8 @@ func denied(err error) bool {
 
 // lookup reads revisions that a scan of one namespace did not find.
 type lookup struct {
-	client *cluster.Client
-	holds  Holds
-	types  []refindex.Source
-	index  *refindex.Index
+	Access
+	index *refindex.Index
 }
 
 // read reads one revision and, if there is none, the objects that named it. An object that is
@@ -77,7 +82,7 @@ type lookup struct {
 // that is proven to hold the same.
 func (l lookup) read(ctx context.Context, name string) (Absence, error) {
 	a := Absence{}
-	existing, err := l.client.Find(ctx, cluster.Revisions, l.index.Namespace, name)
+	existing, err := l.Client.Find(ctx, cluster.Revisions, l.index.Namespace, name)
 	if err != nil || existing != nil {
 		a.Found = existing != nil
 		return a, err
@@ -119,7 +124,7 @@ func (l lookup) readReferrer(ctx context.Context, ref reference.Reference, a *Ab
 	}
 	var recorded string
 	for _, r := range objects {
-		now, err := l.client.Find(ctx, r.Resource, r.Namespace, r.Name)
+		now, err := l.Client.Find(ctx, r.Resource, r.Namespace, r.Name)
 		if err != nil {
 			return err
 		}
@@ -133,8 +138,7 @@ func (l lookup) readReferrer(ctx context.Context, ref reference.Reference, a *Ab
 			}
 			recorded = same.Recorded
 		}
-		switch {
-		case now.GetDeletionTimestamp() != nil:
+		if now.GetDeletionTimestamp() != nil {
 			a.Terminating = fmt.Sprintf("%s %s", r.Kind, r.Name)
 			return nil
 		}
@@ -149,20 +153,20 @@ func (l lookup) findCopy(ctx context.Context, ref reference.Reference, recorded 
 	if recorded == "" || recorded == ref.Revision {
 		return nil
 	}
-	r, err := l.client.FindRevision(ctx, l.index.Namespace, recorded)
+	r, err := l.Client.FindRevision(ctx, l.index.Namespace, recorded)
 	if err != nil || r == nil || r.DeletionTimestamp != nil {
 		return err
 	}
 	if owner := metav1.GetControllerOfNoCopy(r); owner == nil || owner.UID != ref.Referrer.UID {
 		return nil
 	}
-	a.Copy, a.Proof = r.Name, l.holds(r, ref.Revision)
+	a.Copy, a.Proof = r.Name, l.Holds(r, ref.Revision)
 	return nil
 }
 
 // reread returns a reference as an object has it now; false if the object has it no more.
 func (l lookup) reread(u *unstructured.Unstructured, ref reference.Reference) (reference.Reference, bool) {
-	for _, one := range l.types {
+	for _, one := range l.Types {
 		if one.Served != ref.Referrer.Resource {
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -17,16 +16,14 @@ const MaxNames = 1000
 
 // Reader reads revisions again for one scan, several at once.
 type Reader struct {
-	client  *cluster.Client
-	holds   Holds
+	access  Access
 	limiter *walk.Limiter
-	types   []refindex.Source
 	left    int // revisions that may be read
 }
 
-// NewReader is for one scan, in which types refer to revisions.
-func NewReader(c *cluster.Client, holds Holds, limiter *walk.Limiter, types []refindex.Source) *Reader {
-	return &Reader{client: c, holds: holds, limiter: limiter, types: types, left: MaxNames}
+// NewReader is for one scan.
+func NewReader(a Access, limiter *walk.Limiter) *Reader {
+	return &Reader{access: a, limiter: limiter, left: MaxNames}
 }
 
 // Read reads revisions of one namespace again, in the order of their names, and returns as many
@@ -56,7 +53,7 @@ func (r *Reader) Read(ctx context.Context, x *refindex.Index, names []string) ([
 
 func (r *Reader) namespace(ctx context.Context, name string) (a Absence, err error) {
 	err = walk.Retry(ctx, walk.DefaultAttempts, func(ctx context.Context) error {
-		a, err = terminating(ctx, r.client, name)
+		a, err = terminating(ctx, r.access.Client, name)
 		return err
 	})
 	return a, err
@@ -85,7 +82,7 @@ func (r *Reader) readEach(ctx context.Context, x *refindex.Index, names []string
 		jobs[i] = &job{namespace: x.Namespace, name: name, absence: &into[i], err: errNotRead}
 	}
 	page := func(yield func(walk.Page[*job], error) bool) { yield(walk.Page[*job]{Items: jobs}, nil) }
-	one := lookup{client: r.client, holds: r.holds, types: r.types, index: x}
+	one := lookup{Access: r.access, index: x}
 	_, err := walk.Run(ctx, page, func(ctx context.Context, j *job) (godwit.Outcome, error) {
 		if *j.absence, j.err = one.read(ctx, j.name); j.err != nil {
 			return godwit.Failed, j.err

@@ -132,8 +132,8 @@ func printShared(a *frame.App, items []decision.Item) {
 	if n == 0 {
 		return
 	}
-	a.Console.Printf("! %s named by a virtual machine that does not own it, such as %s by %s: it goes when its owner %s/%s is deleted, and the other machine can't start then. Keep the owner for as long as the other is needed; sharedBy of -o json has them all\n",
-		render.Count(n, "revision is", "revisions are"), render.ObjectName(first.Namespace, first.Name), first.SharedBy[0], first.Owner.Kind, first.Owner.Name)
+	a.Console.Printf("! virtual machines name %s that they do not own, such as %s by %s: it goes when its owner %s/%s is deleted, and the other machine can't start then. Keep the owner for as long as the other is needed; sharedBy of -o json has them all\n",
+		render.Count(n, "revision", "revisions"), render.ObjectName(first.Namespace, first.Name), first.SharedBy[0], first.Owner.Kind, first.Owner.Name)
 }
 
 // unconfirmed counts the revisions that may be missing: the scan could not confirm it.

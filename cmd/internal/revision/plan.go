@@ -88,10 +88,10 @@ func planCode(items []decision.Item, inventory *revision.Inventory) frame.Code {
 		if i.Reason == decision.ReasonUnconfirmed { // as for a CRD whose state is Unknown
 			code = frame.Worst(code, frame.Error)
 		}
-		switch i.Action {
-		case decision.Blocked:
+		switch {
+		case i.Action == decision.Blocked:
 			code = frame.Worst(code, frame.Refused)
-		case decision.Upgrade, decision.Relabel, decision.Deferred:
+		case i.Action == decision.Upgrade, i.Action == decision.Relabel, i.Action == decision.Deferred, i.Reason == decision.ReasonUnreferenced:
 			code = frame.Worst(code, frame.Pending)
 		}
 	}

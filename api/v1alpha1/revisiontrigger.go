@@ -75,9 +75,10 @@ type ControllerRevisionUpgradeTriggerSpec struct {
 	// +kubebuilder:validation:Maximum=1000
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="only suspend, onRunning and lossPolicy can be changed: create another trigger"
 	MaxConcurrent *int32 `json:"maxConcurrent,omitempty"`
-	// OnRunning is Defer unless set: a revision that a running virtual machine uses stays as it is.
-	// Hold upgrades it, and keeps the source until the virtual machine stops. A change is for each
-	// upgrade of the trigger that has not ended and has no onRunning of its own.
+	// OnRunning is Defer unless set: a revision that a running virtual machine uses stays as it is,
+	// unless the installed KubeVirt can't read it. Hold upgrades it, and keeps the source until the
+	// virtual machine stops. A change is for each upgrade of the trigger that has not ended and has
+	// no onRunning of its own.
 	// +optional
 	OnRunning OnRunning `json:"onRunning,omitempty"`
 	// LossPolicy is Fail unless set. Allow upgrades a revision with fields that the target version

@@ -36,7 +36,8 @@ const (
 type OnRunning string
 
 const (
-	// Defer leaves it as it is until no running object uses it.
+	// Defer leaves it as it is until no running object uses it, unless the installed software can't
+	// read it.
 	Defer OnRunning = "Defer"
 	// Hold upgrades it, and keeps the source until no running object uses it.
 	Hold OnRunning = "Hold"

@@ -88,10 +88,10 @@ func planCode(items []decision.Item, inventory *revision.Inventory) frame.Code {
 		if i.Reason == decision.ReasonUnconfirmed { // as for a CRD whose state is Unknown
 			code = frame.Worst(code, frame.Error)
 		}
-		switch i.Action {
-		case decision.Blocked:
+		switch {
+		case i.Action == decision.Blocked:
 			code = frame.Worst(code, frame.Refused)
-		case decision.Upgrade, decision.Relabel, decision.Deferred:
+		case i.Action == decision.Upgrade, i.Action == decision.Relabel, i.Action == decision.Deferred, i.Reason == decision.ReasonUnreferenced:
 			code = frame.Worst(code, frame.Pending)
 		}
 	}
@@ -132,8 +132,8 @@ func printShared(a *frame.App, items []decision.Item) {
 	if n == 0 {
 		return
 	}
-	a.Console.Printf("! %s named by a virtual machine that does not own it, such as %s by %s: it goes when its owner %s/%s is deleted, and the other machine can't start then. Keep the owner for as long as the other is needed; sharedBy of -o json has them all\n",
-		render.Count(n, "revision is", "revisions are"), render.ObjectName(first.Namespace, first.Name), first.SharedBy[0], first.Owner.Kind, first.Owner.Name)
+	a.Console.Printf("! virtual machines name %s that they do not own, such as %s by %s: it goes when its owner %s/%s is deleted, and the other machine can't start then. Keep the owner for as long as the other is needed; sharedBy of -o json has them all\n",
+		render.Count(n, "revision", "revisions"), render.ObjectName(first.Namespace, first.Name), first.SharedBy[0], first.Owner.Kind, first.Owner.Name)
 }
 
 // unconfirmed counts the revisions that may be missing: the scan could not confirm it.

@@ -140,7 +140,7 @@ func TestHintsCanBePasted(t *testing.T) {
 	said := &bytes.Buffer{}
 	a := &frame.App{Program: "godwit", Args: []string{"revision", "run", "-A", "--as=alice"}, Console: frame.NewConsole(said), Clock: clock.RealClock{}, Cluster: genericclioptions.NewConfigFlags(true)}
 	*a.Cluster.Impersonate, *a.Cluster.Context, *a.Cluster.ImpersonateGroup = "alice", "the lab", []string{"a", "b"}
-	p := &pass{}
+	p := &pass{session: &session{}}
 	for _, namespace := range []string{"edge", "shop", "shop"} {
 		p.rows = append(p.rows, p.newRow(revision.Result{Phase: revision.Retained, Item: decision.Item{Namespace: namespace, Until: time.Unix(1, 0)}}))
 	}
@@ -157,6 +157,11 @@ func TestHintsCanBePasted(t *testing.T) {
 		if strings.Count(said.String(), want) != 1 {
 			t.Errorf("%q is not there once:\n%s", want, said)
 		}
+	}
+	said.Reset()
+	p.session.installed.Reads = []string{"v2"}
+	if printRetained(a, p); strings.Contains(said.String(), "rollback") {
+		t.Errorf("a rollback that would be refused is offered:\n%s", said)
 	}
 }
 

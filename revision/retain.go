@@ -195,7 +195,7 @@ func (u *upgrade) setDangling(references []reference.Reference) {
 	switch {
 	case !slices.ContainsFunc(references, reference.Reference.Writable):
 		u.setStatus(InUse, decision.ReasonReferenced, fmt.Sprintf(
-			"it is gone, and %s, which can't be written: a snapshot of the VirtualMachine fails while it runs, and works when it has stopped", usage.Describe(references)))
+			"it is gone, and %s, which can't be written: a snapshot that is taken while the VirtualMachine runs does not complete, and KubeVirt does not stop the VirtualMachine before you delete the snapshot", usage.Describe(references)))
 		return
 	case u.repointErr != nil:
 		why = ": " + u.repointErr.Error()

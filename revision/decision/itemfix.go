@@ -129,8 +129,15 @@ func deleteOther(Item) godwit.Fix {
 	return godwit.Do("see what the other revision is; if no object refers to it, delete it")
 }
 
-func nameReplacement(Item) godwit.Fix {
+func nameReplacement(i Item) godwit.Fix {
+	if len(i.References) > 0 && !slices.ContainsFunc(i.References, func(r ReferenceStatus) bool { return r.State == ReferenceOld }) {
+		return stopOnce()
+	}
 	return godwit.Do("have its referrers name the new revision; the old one stays for as long as an object refers to it")
+}
+
+func stopOnce() godwit.Fix {
+	return godwit.Do("stop the virtual machine once: what it was started with counts until then")
 }
 
 func changeRefusal(Item) godwit.Fix {

@@ -126,7 +126,7 @@ var (
 	ReasonReferenced = Reasons.Declare(godwit.Reason{
 		Name:    "Referenced",
 		Meaning: "A reference names the old revision.",
-		Fix:     nameReplacement(placeItem()),
+		Fix:     nameReplacement(placeItem()).Or(stopOnce()),
 	})
 	ReasonRefused = Reasons.Declare(godwit.Reason{
 		Name: "Refused", UserAction: true,

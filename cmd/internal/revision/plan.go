@@ -103,20 +103,25 @@ func planCode(items []decision.Item, inventory *revision.Inventory) frame.Code {
 
 // printAtRisk prints which revisions KubeVirt may delete before a run has upgraded them, with the run that is to come first.
 func printAtRisk(a *frame.App, s *selection, items []decision.Item) {
-	n, first, scope := int64(0), "", "-A"
+	n, first, flags := int64(0), "", "-A"
 	if s.namespace != "" {
-		scope = "-n " + s.namespace
+		flags = "-n " + s.namespace
 	}
+	running := false
 	for _, i := range items {
 		if i.AtRisk {
 			n, first = n+1, cmp.Or(first, render.ObjectName(i.Namespace, i.Name))
+			running = running || i.Reason == decision.ReasonRunning
 		}
+	}
+	if running { // what runs would stay at risk
+		flags += " --on-running=" + string(decision.Hold)
 	}
 	if n == 0 {
 		return
 	}
 	a.Console.Printf("! the spec of a virtual machine names %s, such as %s, that KubeVirt v1.5 or later deletes when it starts next: run godwit before you start or upgrade KubeVirt: %s\n",
-		render.Count(n, "revision", "revisions"), first, a.Hint("revision run "+scope))
+		render.Count(n, "revision", "revisions"), first, a.Hint("revision run "+flags))
 }
 
 // printShared prints which revisions belong to another virtual machine than one that names them, as after a clone.

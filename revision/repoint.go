@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
+	"maps"
 
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
@@ -27,19 +29,7 @@ func (p *repoint) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) e
 	for _, u := range dueFor(upgrades, stepRepoint) {
 		byOldName[u.repointing.from], u.next = u, stepRelease
 	}
-	byReferrer := map[*reference.Referrer][]reference.Reference{}
-	var referrers []*reference.Referrer
-	for name := range byOldName {
-		for _, ref := range s.Of(name) {
-			if !ref.Writable() {
-				continue
-			}
-			if byReferrer[ref.Referrer] == nil {
-				referrers = append(referrers, ref.Referrer)
-			}
-			byReferrer[ref.Referrer] = append(byReferrer[ref.Referrer], ref)
-		}
-	}
+	referrers, byReferrer := s.byReferrer(maps.Keys(byOldName))
 	w := referrerWriter{client: p.client, types: s.types, upgrades: byOldName}
 	return visit(ctx, p.worker.limiter, referrers, func(ctx context.Context, r *reference.Referrer) error {
 		if err := w.repoint(ctx, r, byReferrer[r]); err != nil {
@@ -51,6 +41,27 @@ func (p *repoint) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) e
 		return nil
 	})
 }
+
+// byReferrer are the references to revisions that can be written, by the objects that have them.
+func (s *snapshot) byReferrer(revisions iter.Seq[string]) ([]*reference.Referrer, map[*reference.Referrer][]reference.Reference) {
+	all := map[*reference.Referrer][]reference.Reference{}
+	var referrers []*reference.Referrer
+	for name := range revisions {
+		for _, ref := range s.Of(name) {
+			if !ref.Writable() {
+				continue
+			}
+			if all[ref.Referrer] == nil {
+				referrers = append(referrers, ref.Referrer)
+			}
+			all[ref.Referrer] = append(all[ref.Referrer], ref)
+		}
+	}
+	return referrers, all
+}
+
+// subresources are what references are written through, in the order of the writes.
+var subresources = []string{"", "status"}
 
 // maxRepointAttempts bounds the writes of a referrer that other clients write, too. The next
 // pass tries again.
@@ -124,7 +135,7 @@ func (w referrerWriter) stays(ctx context.Context, u *upgrade) (bool, error) {
 
 func (w referrerWriter) write(ctx context.Context, r *reference.Referrer, references []reference.Reference) error {
 	version := r.ResourceVersion
-	for _, subresource := range []string{"", "status"} {
+	for _, subresource := range subresources {
 		fields, path := map[string]string{}, ""
 		for _, ref := range references {
 			u := w.upgrades[ref.Revision]

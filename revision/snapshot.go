@@ -89,7 +89,7 @@ func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapsh
 			yield(nil, cluster.Forbidden(err))
 			return
 		}
-		sc := &scanner{family: u.family, policy: u.options.Policy, types: types, crds: crds}
+		sc := &scanner{family: u.family, policy: u.options.Policy, types: types, crds: crds, software: u.family.Software(crds)}
 		missing := absence.NewReader(absence.Access{Client: u.client, Holds: u.family.Holds, Types: types}, u.options.Limiter)
 		sc.begin()
 		for index, err := range refindex.Scan(ctx, u.client, refindex.Scope{Types: types, Namespace: scope.Namespace, Selector: scope.Selector}, sc.see) {
@@ -112,16 +112,17 @@ func (u *Upgrader) snapshots(ctx context.Context, scope Scope) iter.Seq2[*snapsh
 
 // scanner gathers what a scan of one namespace shows.
 type scanner struct {
-	family decision.Family
-	policy decision.Policy
-	types  []refindex.Source
-	crds   map[schema.GroupResource]decision.CRD
-	found  *snapshot
-	seen   map[string]bool
+	family   decision.Family
+	policy   decision.Policy
+	types    []refindex.Source
+	crds     map[schema.GroupResource]decision.CRD
+	software decision.Software
+	found    *snapshot
+	seen     map[string]bool
 }
 
 func (sc *scanner) begin() {
-	sc.found = &snapshot{types: sc.types, crds: sc.crds, software: sc.family.Software(sc.crds), lineage: lineage.NewIndex()}
+	sc.found = &snapshot{types: sc.types, crds: sc.crds, software: sc.software, lineage: lineage.NewIndex()}
 	sc.seen = map[string]bool{}
 }
 
@@ -130,7 +131,7 @@ func (sc *scanner) see(index *refindex.Index, r *appsv1.ControllerRevision) {
 	sc.seen[r.Name] = true
 	references := index.Of(r.Name)
 	sc.found.lineage.Add(r)
-	i := decision.For(decision.Facts{Family: sc.family, Policy: sc.policy, CRDs: sc.crds, Software: sc.found.software, Revision: r,
+	i := decision.For(decision.Facts{Family: sc.family, Policy: sc.policy, CRDs: sc.crds, Software: sc.software, Revision: r,
 		References: references, OwnerGone: index.OwnerGone(r), Replacement: lineage.NotedReplacement(r)}).Item
 	if i.Action == decision.Unmanaged || !index.Selected(r, references) {
 		return

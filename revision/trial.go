@@ -35,33 +35,15 @@ func (u *Upgrader) Try(ctx context.Context, scope Scope) iter.Seq2[decision.Item
 
 // try marks the items of a snapshot whose writes the API server refuses.
 func (u *Upgrader) try(ctx context.Context, s *snapshot) error {
-	var trials []*trial
-	byReferrer := map[*reference.Referrer]*trial{}
-	for n := range s.items {
-		i := &s.items[n]
-		if i.Action != decision.Upgrade {
-			continue
-		}
-		for _, ref := range s.Of(i.Name) {
-			if !ref.Writable() {
-				continue
-			}
-			t := byReferrer[ref.Referrer]
-			if t == nil {
-				t = &trial{Referrer: ref.Referrer, fields: map[string]map[string]string{}}
-				byReferrer[ref.Referrer], trials = t, append(trials, t)
-			}
-			if t.fields[ref.Subresource] == nil {
-				t.fields[ref.Subresource] = map[string]string{}
-			}
-			t.fields[ref.Subresource][ref.Path] = ref.Revision
-			t.items = append(t.items, i)
-		}
+	referrers, byReferrer := s.byReferrer(s.upgrades)
+	trials := make([]*trial, len(referrers))
+	for n, r := range referrers {
+		trials[n] = &trial{Referrer: r, references: byReferrer[r]}
 	}
 	err := visit(ctx, u.options.Limiter, trials, func(ctx context.Context, t *trial) error { return t.send(ctx, u.client) })
 	for _, t := range trials {
-		for _, i := range t.items {
-			if t.refusal != "" && i.Action == decision.Upgrade {
+		for _, ref := range t.references {
+			if i := s.itemOf(ref.Revision); t.refusal != "" && i.Action == decision.Upgrade {
 				i.Action, i.Reason, i.Message = decision.Blocked, decision.ReasonRefused, t.refusal
 			}
 		}
@@ -69,17 +51,34 @@ func (u *Upgrader) try(ctx context.Context, s *snapshot) error {
 	return err
 }
 
+// upgrades yields the names of the revisions that a run would upgrade.
+func (s *snapshot) upgrades(yield func(string) bool) {
+	for _, i := range s.items {
+		if i.Action == decision.Upgrade && !yield(i.Name) {
+			return
+		}
+	}
+}
+
 // trial is the dry run of one object.
 type trial struct {
 	*reference.Referrer
-	fields  map[string]map[string]string // by the subresource, and the path
-	items   []*decision.Item             // of the revisions that it names
-	refusal string                       // what the API server says, with the object's name; empty if it takes the object
+	references []reference.Reference
+	refusal    string // what the API server says, with the object's name; empty if it takes the object
 }
 
 // send notes whether the API server refuses the object.
 func (t *trial) send(ctx context.Context, c *cluster.Client) error {
-	for subresource, fields := range t.fields {
+	for _, subresource := range subresources {
+		fields := map[string]string{}
+		for _, ref := range t.references {
+			if ref.Subresource == subresource {
+				fields[ref.Path] = ref.Revision
+			}
+		}
+		if len(fields) == 0 {
+			continue
+		}
 		err := c.TryPatch(ctx, t.Referrer, subresource, fields)
 		switch {
 		case err == nil, apierror.IsConflictOrNotFound(err):

@@ -43,7 +43,10 @@ type Software struct {
 	Upgrades bool
 }
 
+// ReadsAll reports whether it reads objects at all versions of the family.
+func (s Software) ReadsAll() bool { return s.Reads == nil }
+
 // CanRead reports whether it reads objects at a version.
 func (s Software) CanRead(version string) bool {
-	return s.Reads == nil || slices.Contains(s.Reads, version)
+	return s.ReadsAll() || slices.Contains(s.Reads, version)
 }

@@ -45,7 +45,7 @@ func printRetained(a *frame.App, p *pass) {
 	a.Console.Printf("run again %sto delete %s: %s\n", timeAfter(until, a.Clock.Now()),
 		render.Count(n, "old revision", "old revisions"), a.CommandLine())
 	namespaces := p.namespaces()
-	if p.session.installed.Reads != nil { // the old revisions are at versions that it can't read
+	if !p.session.installed.ReadsAll() { // the old revisions are at versions that it can't read
 		namespaces = nil
 	}
 	for _, name := range namespaces[:min(len(namespaces), maxRollbackHints)] {

@@ -144,7 +144,7 @@ func (o *rollbackOptions) plan(ctx context.Context) (frame.Change, error) {
 
 // printNotKept prints what KubeVirt does with a revision that was rolled back.
 func printNotKept(a *frame.App, installed decision.Software) {
-	if installed.Upgrades && installed.Reads == nil {
+	if installed.Upgrades && installed.ReadsAll() {
 		a.Console.Printf("! a rollback lasts only while virt-controller is stopped: KubeVirt v1.3 to v1.6 upgrades the old revisions again, " +
 			"and v1.5 and v1.6 then delete those that a spec names. Without virt-controller, virtual machines that run go on, and none starts, stops or migrates\n")
 	}

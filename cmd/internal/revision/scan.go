@@ -1,7 +1,6 @@
 package revision
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -101,7 +99,7 @@ func (s *session) scanEach(ctx context.Context, each func(decision.Item)) (*revi
 
 // tryEach calls each with every item, after a dry run of its writes.
 func (s *session) tryEach(ctx context.Context, each func(decision.Item)) error {
-	if err := s.missing(ctx, cmp.Or(s.scope.namespace, metav1.NamespaceDefault)); err != nil {
+	if err := s.missingInScope(ctx); err != nil {
 		return frame.Refuse(err)
 	}
 	return s.planEach(ctx, s.Try(ctx, s.scope.scope()), each)

@@ -73,7 +73,10 @@ func (s *session) isOwnerDeletionEnforced(ctx context.Context, namespace string,
 
 // explain names the permissions of the command that are missing.
 func (s *session) explain(ctx context.Context, err error) error {
-	return s.ExplainBy(ctx, err, func(ctx context.Context) error {
-		return s.missing(ctx, cmp.Or(s.scope.namespace, metav1.NamespaceDefault))
-	})
+	return s.ExplainBy(ctx, err, s.missingInScope)
+}
+
+// missingInScope is missing for a command whose scope may be the whole cluster.
+func (s *session) missingInScope(ctx context.Context) error {
+	return s.missing(ctx, cmp.Or(s.scope.namespace, metav1.NamespaceDefault))
 }

@@ -373,7 +373,7 @@ func (c *create) absent(ctx context.Context, s *snapshot, u *upgrade, references
 		u.setReplacement(copied)
 		return c.created(ctx, s, u)
 	}
-	i, more := confirmed(missing(u.GetNamespace(), u.GetName(), references, nil), a)
+	i, more := a.Confirm(absence.Missing(u.GetNamespace(), u.GetName(), references, nil))
 	switch {
 	case !more:
 		u.setStatus(Skipped, decision.ReasonSourceGone, "it is gone, and no object refers to it")

@@ -41,17 +41,52 @@ func (u *Upgrader) stages() stages {
 // Advance takes the upgrades of one namespace as far as they can go now. It begins with a scan, so
 // that any client may call it again at any time, after any interruption.
 func (u *Upgrader) Advance(ctx context.Context, namespace string, requests []Request) ([]Result, error) {
-	s, err := u.snapshotOf(ctx, namespace)
+	scope := Scope{Namespace: namespace}
+	s, err := u.snapshotOf(ctx, scope)
 	if err != nil {
 		return nil, err
 	}
-	return u.advance(ctx, s, requests)
+	results, later, names, err := u.advanceAndScan(ctx, s, scope, requests)
+	if err != nil {
+		return results, err
+	}
+	var lost []Request
+	var at []int
+	for n, r := range requests {
+		if slices.Contains(names, r.Name) {
+			lost, at = append(lost, r), append(at, n)
+		}
+	}
+	repaired, err := u.advance(ctx, later, lost)
+	for i, r := range repaired {
+		results[at[i]] = r
+	}
+	return results, err
 }
 
-// snapshotOf scans one namespace, which may be empty.
-func (u *Upgrader) snapshotOf(ctx context.Context, namespace string) (*snapshot, error) {
-	s := &snapshot{Index: refindex.New(namespace), lineage: lineage.NewIndex()}
-	for found, err := range u.snapshots(ctx, Scope{Namespace: namespace}) {
+// advanceAndScan takes the upgrades of one namespace as far as they can go now. It then returns which pins in scope other software
+// has left behind, by the names of the revisions that they name, and the scan that shows it: software that upgrades revisions
+// itself may have read one before it was upgraded here, and delete it afterwards. Where no revision was at risk, it does not scan.
+func (u *Upgrader) advanceAndScan(ctx context.Context, s *snapshot, scope Scope, requests []Request) (results []Result, later *snapshot, lost []string, err error) {
+	results, err = u.advance(ctx, s, requests)
+	if err != nil || !slices.ContainsFunc(s.items, func(i decision.Item) bool { return i.AtRisk }) {
+		return results, s, nil, err
+	}
+	if later, err = u.snapshotOf(ctx, scope); err != nil {
+		return results, nil, nil, err
+	}
+	for _, i := range later.items {
+		if i.Action == decision.Upgrade && i.Reason == decision.ReasonSourceGone {
+			lost = append(lost, i.Name)
+		}
+	}
+	return results, later, lost, nil
+}
+
+// snapshotOf scans the scope, which is one namespace or a part of it, and may be empty.
+func (u *Upgrader) snapshotOf(ctx context.Context, scope Scope) (*snapshot, error) {
+	s := &snapshot{Index: refindex.New(scope.Namespace), lineage: lineage.NewIndex()}
+	for found, err := range u.snapshots(ctx, scope) {
 		if err != nil {
 			return nil, err
 		}
@@ -64,25 +99,25 @@ func (u *Upgrader) snapshotOf(ctx context.Context, namespace string) (*snapshot,
 // before the scan that repairs references which were written meanwhile.
 const batchSize = 200
 
-// advance takes the upgrades of one namespace through the stages. After a batch it keeps the
-// results, and the upgrades whose old revision it has deleted: later scans may find references
+// advance takes the upgrades of one namespace through the stages, first those whose revision other software may delete at any
+// time. After a batch it keeps the results, and the upgrades whose old revision it has deleted: later scans may find references
 // to these revisions.
 func (u *Upgrader) advance(ctx context.Context, s *snapshot, requests []Request) (results []Result, err error) {
 	all, deleted := u.stages(), map[int]*upgrade{}
-	results = make([]Result, 0, len(requests))
-	for chunk := range slices.Chunk(requests, batchSize) {
+	results = make([]Result, len(requests))
+	for chunk := range slices.Chunk(s.atRiskFirst(requests), batchSize) {
 		batch := make([]*upgrade, len(chunk))
-		for i, r := range chunk {
-			batch[i] = newUpgrade(r, s.item(r), u.options.Policy)
+		for i, n := range chunk {
+			batch[i] = newUpgrade(requests[n], s.item(requests[n]), u.options.Policy)
 		}
 		if err == nil {
 			err = all.apply(ctx, s, batch)
 		}
-		for _, one := range batch {
+		for i, one := range batch {
 			if one.deleted {
-				deleted[len(results)] = one
+				deleted[chunk[i]] = one
 			}
-			results = append(results, one.result)
+			results[chunk[i]] = one.result
 		}
 	}
 	for i, one := range deleted {

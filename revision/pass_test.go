@@ -57,17 +57,13 @@ func TestStagesTakeTheirOwn(t *testing.T) {
 	}
 }
 
-// TestAtRiskFirst: what other software may delete at any time is repointed before all else.
+// TestAtRiskFirst: what other software may delete at any time is upgraded before all else. Each request keeps its place in the
+// results.
 func TestAtRiskFirst(t *testing.T) {
 	t.Parallel()
-	s := &snapshot{items: []decision.Item{
-		{Name: "a", Action: decision.Upgrade}, {Name: "b", Action: decision.Deferred, AtRisk: true}, {Name: "c", Action: decision.Upgrade, AtRisk: true}, {Name: "d", Action: decision.Relabel, AtRisk: true},
-	}}
-	var names []string
-	for _, r := range s.requests() {
-		names = append(names, r.Name)
-	}
-	if want := []string{"c", "d", "a"}; !slices.Equal(names, want) {
-		t.Errorf("%v, want %v", names, want)
+	s := &snapshot{items: []decision.Item{{Name: "a"}, {Name: "b", AtRisk: true}, {Name: "c"}, {Name: "d", AtRisk: true}}}
+	order := s.atRiskFirst([]Request{{Name: "a"}, {Name: "d"}, {Name: "unknown"}, {Name: "b"}})
+	if want := []int{1, 3, 0, 2}; !slices.Equal(order, want) {
+		t.Errorf("%v, want %v", order, want)
 	}
 }

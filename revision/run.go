@@ -78,7 +78,7 @@ func (u *Upgrader) Run(ctx context.Context, s Scope, each func(Result)) (Report,
 					<-turns
 				}
 			}()
-			items, results, err := u.upgradeAll(ctx, found, requests)
+			items, results, err := u.upgradeAll(ctx, found, s, requests)
 			r.add(items, results, each)
 			r.fail(err)
 		})
@@ -88,32 +88,25 @@ func (u *Upgrader) Run(ctx context.Context, s Scope, each func(Result)) (Report,
 	return r.report, r.err
 }
 
-// upgradeAll takes the upgrades of a namespace as far as they can go now. Software that upgrades
-// revisions itself may have read one before it was upgraded here, and delete it afterwards: where
-// that could be, a second scan shows which pins it left behind, and they are repointed.
-func (u *Upgrader) upgradeAll(ctx context.Context, s *snapshot, requests []Request) ([]decision.Item, []Result, error) {
-	results, err := u.advance(ctx, s, requests)
-	if err != nil || !slices.ContainsFunc(s.items, func(i decision.Item) bool { return i.AtRisk }) {
-		return s.items, results, err
-	}
-	later, err := u.snapshotOf(ctx, s.Namespace)
+// upgradeAll takes the upgrades of a namespace as far as they can go now, and then repoints the pins in scope that other software
+// has left behind meanwhile, also of revisions that were not to be upgraded yet.
+func (u *Upgrader) upgradeAll(ctx context.Context, s *snapshot, scope Scope, requests []Request) ([]decision.Item, []Result, error) {
+	scope.Namespace = s.Namespace
+	results, later, names, err := u.advanceAndScan(ctx, s, scope, requests)
 	if err != nil {
 		return s.items, results, err
 	}
 	var lost []Request
 	items := slices.Clone(s.items)
-	for _, i := range later.items {
-		if i.Action != decision.Upgrade || i.Reason != decision.ReasonSourceGone {
-			continue
-		}
-		lost = append(lost, Request{Name: i.Name})
-		results = slices.DeleteFunc(results, func(r Result) bool { return r.Name == i.Name })
-		if s.itemOf(i.Name) == nil {
-			items = append(items, i)
+	for _, name := range names {
+		lost = append(lost, Request{Name: name})
+		results = slices.DeleteFunc(results, func(r Result) bool { return r.Name == name })
+		if s.itemOf(name) == nil {
+			items = append(items, *later.itemOf(name))
 		}
 	}
-	repointed, err := u.advance(ctx, later, lost)
-	return items, append(results, repointed...), err
+	repaired, err := u.advance(ctx, later, lost)
+	return items, append(results, repaired...), err
 }
 
 // runner gathers what several namespaces report.

@@ -17,7 +17,6 @@ import (
 	"github.com/godwit-dev/godwit/revision/internal/cluster"
 	"github.com/godwit-dev/godwit/revision/internal/lineage"
 	"github.com/godwit-dev/godwit/revision/internal/refindex"
-	"github.com/godwit-dev/godwit/revision/internal/usage"
 	"github.com/godwit-dev/godwit/revision/reference"
 )
 
@@ -60,20 +59,29 @@ func (s *snapshot) itemOf(name string) *decision.Item {
 	return &s.items[at]
 }
 
-// requests returns a request for each revision that a plan would upgrade, first those that other software may delete at any
-// time. A run follows a user's command, so that it also upgrades revisions that were rolled back before its scan.
+// requests returns a request for each revision that a plan would upgrade. A run follows a user's command, so that it also upgrades
+// revisions that were rolled back before its scan.
 func (s *snapshot) requests() []Request {
-	var atRisk, others []Request
+	var all []Request
 	for _, i := range s.items {
-		switch one := (Request{Name: i.Name, UID: i.UID, AfterRollback: !i.RolledBack.IsZero()}); {
-		case i.Action != decision.Upgrade && i.Action != decision.Relabel:
-		case i.AtRisk:
-			atRisk = append(atRisk, one)
-		default:
-			others = append(others, one)
+		if i.Action == decision.Upgrade || i.Action == decision.Relabel {
+			all = append(all, Request{Name: i.Name, UID: i.UID, AfterRollback: !i.RolledBack.IsZero()})
 		}
 	}
-	return append(atRisk, others...)
+	return all
+}
+
+// atRiskFirst returns the order in which requests are due: first those whose revision other software may delete at any time.
+func (s *snapshot) atRiskFirst(requests []Request) []int {
+	var first, then []int
+	for n, r := range requests {
+		if i := s.itemOf(r.Name); i != nil && i.AtRisk {
+			first = append(first, n)
+		} else {
+			then = append(then, n)
+		}
+	}
+	return append(first, then...)
 }
 
 // snapshots scans a scope, namespace by namespace.
@@ -179,7 +187,7 @@ func (sc *scanner) missing() []decision.Item {
 			}
 		default:
 			references = reference.Explicit(references)
-			i := missing(s.Namespace, name, references, s.lineage.Replacements(name))
+			i := absence.Missing(s.Namespace, name, references, s.lineage.Replacements(name))
 			if source := s.lineage.NotedBy(name); source != "" && i.Action == decision.Blocked {
 				i.Action, i.Message = decision.Deferred, "the revision does not exist: a run creates it again from "+source+", which it had replaced"
 			}
@@ -203,41 +211,6 @@ func (sc *scanner) rolledBackItem(i decision.Item) decision.Item {
 	return i
 }
 
-// confirmed corrects the item of a missing revision by live reads. It returns false if the item
-// is wrong: no object refers to the revision.
-func confirmed(i decision.Item, a absence.Absence) (decision.Item, bool) {
-	switch {
-	case a.Found:
-		i.Action, i.Reason, i.Message = decision.Deferred, decision.ReasonChanged, "it was made while the others were read: run again"
-	case a.Proof != "":
-		i.Action, i.Message = decision.Upgrade, "it is gone, and "+a.Copy+" holds the same: "+a.Proof
-	case a.Copy != "":
-		i = i.WithCandidate(a.Copy)
-		i.Message += "; " + a.Copy + ", which is in a status beside it, may hold the same, and nothing proves it"
-	case a.Named:
-	case a.Unread != "":
-		i.Action, i.Reason = decision.Deferred, decision.ReasonUnconfirmed
-		i.Message = "it was not found, and it is not known whether an object still refers to it: " + a.Unread
-	case a.Terminating != "":
-		i.Action, i.Reason, i.Message = decision.Deferred, decision.ReasonTerminating, "it is gone, and "+a.Terminating+" is being deleted"
-	default:
-		return i, false
-	}
-	return i, true
-}
-
-// missing is the item of a revision that objects refer to and that does not exist.
-func missing(namespace, name string, references []reference.Reference, replacements []lineage.Replacement) decision.Item {
-	i := decision.Item{Namespace: namespace, Name: name, References: decision.ReferenceStatuses(references, "")}
-	if len(replacements) == 1 {
-		i.Action, i.Reason, i.Message = decision.Upgrade, decision.ReasonSourceGone, "it is gone, and "+replacements[0].Name+" has replaced it"
-		return i
-	}
-	i.Action, i.Reason = decision.Blocked, decision.ReasonSourceGone
-	i.Message = "it is gone, and nothing says what it held; " + usage.Referrers(references)
-	return i
-}
-
 // confirmMissing reads each missing revision again, so that no plan asks for the restore of a
 // revision that is being deleted with its owner.
 func (s *snapshot) confirmMissing(ctx context.Context, r *absence.Reader) error {
@@ -258,7 +231,7 @@ func (s *snapshot) confirmMissing(ctx context.Context, r *absence.Reader) error 
 	for _, i := range s.items {
 		stays := true
 		if isMissing(i) {
-			i, stays = confirmed(i, absences[0])
+			i, stays = absences[0].Confirm(i)
 			absences = absences[1:]
 		}
 		if stays {

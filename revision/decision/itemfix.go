@@ -100,7 +100,7 @@ func setLabels(i Item) godwit.Fix {
 }
 
 func chooseTarget(i Item) godwit.Fix {
-	fix := godwit.Do("leave the target version out")
+	fix := godwit.Do("leave the target version out: of the command, or of the spec of another upgrade or trigger")
 	if n := len(i.candidates.targets); n > 0 {
 		fix = fix.Or(godwit.Do("choose one that data can be converted to", godwit.UpgradeRevisions{Namespace: i.Namespace, TargetVersion: i.candidates.targets[n-1]}))
 	}

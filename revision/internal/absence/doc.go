@@ -5,5 +5,5 @@
 // revisions along, and in a namespace that is being deleted revisions may go first. Neither
 // needs a restore from a backup. What was not read again is told apart from what is missing.
 //
-// Read absence.go, then reader.go.
+// Read absence.go, then item.go, which decides by it, then reader.go.
 package absence

@@ -143,6 +143,28 @@ func (y *testNamespace) advance(p decision.Policy, w revision.Request) revision.
 	return results[0]
 }
 
+// advanceAll takes revisions further in one pass, as the manager does: each with its UID, if it exists.
+func (y *testNamespace) advanceAll(u *revision.Upgrader, names ...string) map[string]revision.Result {
+	y.t.Helper()
+	known, requests := y.revisions(), make([]revision.Request, len(names))
+	for n, name := range names {
+		requests[n] = revision.Request{Name: name}
+		if r := known[name]; r != nil {
+			requests[n].UID = r.UID
+		}
+	}
+	all, err := u.Advance(y.t.Context(), y.namespace, requests)
+	y.must(all, err)
+	results := map[string]revision.Result{}
+	for n, r := range all {
+		if r.Name != names[n] {
+			y.t.Errorf("the result of %s is in the place of %s", r.Name, names[n])
+		}
+		results[r.Name] = r
+	}
+	return results
+}
+
 func (y *testNamespace) plan(p decision.Policy) map[string]decision.Item {
 	y.t.Helper()
 	items := map[string]decision.Item{}

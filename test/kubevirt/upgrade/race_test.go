@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/revision"
@@ -108,15 +109,55 @@ func TestKubeVirtUpgradesBetweenScanAndRead(t *testing.T) {
 }
 
 // TestKubeVirtDeletesWhatWasRelabelled: it read the revision before we labelled it, and deletes
-// it afterwards, without a precondition. The same run leads the pin to what took its place.
+// it afterwards, without a precondition. The same pass leads the pin to what took its place.
 func TestKubeVirtDeletesWhatWasRelabelled(t *testing.T) {
+	unlabelled := fixture.Find("F3/VirtualMachineClusterInstancetype/unlabelled")
+	for name, pass := range map[string]func(*testNamespace, *revision.Upgrader) map[string]revision.Result{
+		"in a run": (*testNamespace).pass,
+		"in a pass of the manager": func(y *testNamespace, u *revision.Upgrader) map[string]revision.Result {
+			return y.advanceAll(u, "gone", unlabelled.RevisionName("web"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y := newNamespace(t)
+			y.machine("web", both, unlabelled)
+			source := unlabelled.RevisionName("web")
+			results := pass(y, y.watched(y.deletesWhatWasRelabelled(unlabelled), y.clock))
+			y.mustBe(results, source, revision.Succeeded, nil)
+			y.mustHave("web" + instancetypeTail)
+			y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
+		})
+	}
+}
+
+// TestRepairKeepsToTheScope: what KubeVirt breaks meanwhile is repaired in the scope of the run, and nowhere else.
+func TestRepairKeepsToTheScope(t *testing.T) {
 	t.Parallel()
 	unlabelled := fixture.Find("F3/VirtualMachineClusterInstancetype/unlabelled")
 	y := newNamespace(t)
 	y.machine("web", both, unlabelled)
-	source, steps := unlabelled.RevisionName("web"), virtController{y}.upgrade("web", unlabelled)
-	relabelled := false
-	kubeVirt := &seen{nth: 1, pick: func(req *http.Request) bool {
+	y.machine("other", both, instancetype)
+	y.change(machines, "web", "", set("a", "metadata", "labels", "zone"))
+	kubeVirt := y.deletesWhatWasRelabelled(unlabelled)
+	deletes := kubeVirt.act
+	kubeVirt.act = func() {
+		deletes()
+		for _, step := range (virtController{y}).upgrade("other", instancetype) {
+			step()
+		}
+	}
+	_, err := y.watched(kubeVirt, y.clock).Run(t.Context(), revision.Scope{Namespace: y.namespace, Selector: labels.SelectorFromSet(labels.Set{"zone": "a"})}, nil)
+	y.must(nil, err)
+	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
+	y.mustRefer(machines, "other", map[string]string{inSpec: instancetype.RevisionName("other"), inStatus: "other" + instancetypeTail})
+}
+
+// deletesWhatWasRelabelled has KubeVirt upgrade a revision of the machine web beside us: it creates the new one before we relabel the
+// old one, and takes its other steps before we list the revisions again.
+func (y *testNamespace) deletesWhatWasRelabelled(unlabelled fixture.Fixture) *seen {
+	steps, relabelled := virtController{y}.upgrade("web", unlabelled), false
+	return &seen{nth: 1, pick: func(req *http.Request) bool {
 		if req.Method == http.MethodPut && !relabelled {
 			relabelled = true
 			steps[0]()
@@ -126,9 +167,6 @@ func TestKubeVirtDeletesWhatWasRelabelled(t *testing.T) {
 		steps[1]()
 		steps[2]()
 	}}
-	y.mustBe(y.pass(y.watched(kubeVirt, y.clock)), source, revision.Succeeded, nil)
-	y.mustHave("web" + instancetypeTail)
-	y.mustRefer(machines, "web", map[string]string{inSpec: "web" + instancetypeTail, inStatus: "web" + instancetypeTail})
 }
 
 // TestWhatProvesNothing: a revision that the status names is another machine's, or a copy of

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,7 +42,8 @@ type missing struct {
 	ended *v1alpha1.ControllerRevisionUpgrade
 }
 
-// find separates the candidates with an upgrade from those without one.
+// find separates the candidates with an upgrade from those without one, of which those come first that KubeVirt may delete at any
+// time.
 func (e *ensurer) find(ctx context.Context, candidates []candidate) (existing, error) {
 	var x existing
 	for _, c := range candidates {
@@ -60,6 +62,15 @@ func (e *ensurer) find(ctx context.Context, candidates []candidate) (existing, e
 			x.others.add(one)
 		}
 	}
+	slices.SortStableFunc(x.missing, func(a, b missing) int {
+		switch {
+		case a.atRisk == b.atRisk:
+			return 0
+		case a.atRisk:
+			return -1
+		}
+		return 1
+	})
 	return x, nil
 }
 

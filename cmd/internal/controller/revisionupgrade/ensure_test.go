@@ -1,6 +1,7 @@
 package revisionupgrade
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/revision"
+	"github.com/godwit-dev/godwit/revision/decision"
 )
 
 // TestUpgradeName: the API server accepts the name, for a revision with a name of any length and with dots anywhere.
@@ -69,5 +71,28 @@ func TestEnsureWithoutMissingUpgrades(t *testing.T) {
 	case e := <-recorder.Events:
 		t.Errorf("an event: %s", e)
 	default:
+	}
+}
+
+// TestUpgradesOfRevisionsAtRiskComeFirst: KubeVirt deletes their revisions when it starts.
+func TestUpgradesOfRevisionsAtRiskComeFirst(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	e := &ensurer{client: fake.NewClientBuilder().WithScheme(scheme).Build(), trigger: &v1alpha1.ControllerRevisionUpgradeTrigger{}}
+	x, err := e.find(t.Context(), []candidate{
+		candidateFor(decision.Item{Namespace: "a", Name: "one"}), candidateFor(decision.Item{Namespace: "a", Name: "two", AtRisk: true}),
+		candidateFor(decision.Item{Namespace: "b", Name: "three"}), candidateFor(decision.Item{Namespace: "b", Name: "four", AtRisk: true}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, m := range x.missing {
+		names = append(names, m.name)
+	}
+	if want := []string{"two", "four", "one", "three"}; !slices.Equal(names, want) {
+		t.Errorf("%v, want %v", names, want)
 	}
 }

@@ -32,13 +32,14 @@ type findings struct {
 type candidate struct {
 	namespace, name string
 	uid             types.UID
+	atRisk          bool // KubeVirt may delete it at any time
 	retained        bool // all references name the replacement
 	rolledBack      bool
 	pending         string // why a rollback has not ended; empty if it has
 }
 
 func candidateFor(i decision.Item) candidate {
-	c := candidate{namespace: i.Namespace, name: i.Name, uid: i.UID, retained: i.Reason == decision.ReasonRetained, rolledBack: !i.RolledBack.IsZero()}
+	c := candidate{namespace: i.Namespace, name: i.Name, uid: i.UID, atRisk: i.AtRisk, retained: i.Reason == decision.ReasonRetained, rolledBack: !i.RolledBack.IsZero()}
 	if i.Reason == decision.ReasonRollbackPending {
 		c.pending = i.Message
 	}

@@ -93,9 +93,12 @@ func writeVersions(text *strings.Builder, s render.Style, l PlanList) {
 }
 
 func revisionSum(items []Plan) string {
-	counts := map[State]int64{}
+	counts, missing := map[State]int64{}, int64(0)
 	for _, p := range items {
 		counts[p.State]++
+		if p.UID == "" {
+			missing++
+		}
 	}
 	parts := []string{render.Number(counts[StateUpToDate]) + " up to date"}
 	parts = append(parts, render.Parts([]render.Part{
@@ -103,7 +106,11 @@ func revisionSum(items []Plan) string {
 		{N: counts[StateRetained], What: "retained"}, {N: counts[StateRolledBack], What: "rolled back"}, {N: counts[StateDeferred], What: "deferred"},
 		{N: counts[StateBlocked], What: "blocked"}, {N: counts[StateUnreferenced], What: "unreferenced"},
 	})...)
-	return render.Count(int64(len(items)), "revision", "revisions") + ": " + strings.Join(parts, ", ")
+	all := render.Count(int64(len(items)), "revision", "revisions")
+	if missing > 0 {
+		all += ", of which " + render.Count(missing, "is", "are") + " missing"
+	}
+	return all + ": " + strings.Join(parts, ", ")
 }
 
 func ownerCell(o reference.Owner) render.Cell {

@@ -31,6 +31,11 @@ func TestRevisionText(t *testing.T) {
 		},
 		{Namespace: "shop", Name: "g", Owner: vm, Version: "v1", Form: "Object", Target: "v2", Action: decision.Deferred, Reason: decision.ReasonRunning, Message: "it runs"},
 	}
+	for n := range items {
+		if items[n].Reason != decision.ReasonSourceGone {
+			items[n].UID = "5d0c2cf4"
+		}
+	}
 	inventory := &revision.Inventory{Droppable: []string{"v0"}, InUse: []revision.VersionUse{{Version: "v1", UsedBy: []string{"controllerrevision shop/b"}, Count: 6}}}
 	ran := reportOf([]revision.Result{
 		{Item: items[4], Phase: revision.Retained},
@@ -75,7 +80,7 @@ shop/g
     controllerrevision shop/b
     … and 5 more
 
-7 revisions: 1 up to date, 1 to upgrade, 1 in use, 1 retained, 1 deferred, 1 blocked, 1 unreferenced
+7 revisions, of which 1 is missing: 1 up to date, 1 to upgrade, 1 in use, 1 retained, 1 deferred, 1 blocked, 1 unreferenced
 `,
 		},
 		"nothing": {

@@ -28,9 +28,7 @@ func checkConversion(f Facts, s Subject) []Finding {
 	}
 	if len(s.Versions) == 1 {
 		finding.Message = fmt.Sprintf("the conversion webhook of %s is Service %s, which does not exist; with one version nothing is converted", s.Owners.CRD, s.Conversion)
-	}
-	if s.SameSchemas {
-		finding.Fix = convertWithoutWebhook(s.Owners.CRD).Or(finding.Fix)
+		finding.Fix = installService().Or(removeWebhook(s.Owners.CRD))
 	}
 	return []Finding{finding}
 }

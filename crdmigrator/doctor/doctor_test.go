@@ -74,12 +74,6 @@ func parameters(version string) AdmissionPolicy {
 	return p
 }
 
-// differ makes the schemas of the versions differ.
-func differ(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
-	crd.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", Description: "old"}}
-	return crd
-}
-
 func role(rule rbacv1.PolicyRule) Role {
 	return Role{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}, Rules: []rbacv1.PolicyRule{rule}}
 }
@@ -170,13 +164,13 @@ func TestFor(t *testing.T) {
 		"served":       {"the CRD serves it", of(served(), Facts{APIServices: []APIService{apiService("v2", nil)}}), []string{"Clean"}},
 		"other server": {"another API server serves it", of(served(), Facts{APIServices: []APIService{available}}), []string{"Clean"}},
 		"conversion": {
-			"the schemas are equal", of(to(served(), "gone"), Facts{}),
-			[]string{"Stale", "✗ ConversionServiceNotFound → convert without a webhook, since all versions have the same schema: Patch{Object:{Resource:crd Namespace: Name:widgets.example.com} Subresource: Type:merge " +
-				`Body:{"spec":{"conversion":{"strategy":"None","webhook":null}}}}; or install again what has this Service` + rescued},
-		},
-		"conversion, schemas differ": {
-			"a conversion without the webhook may lose fields, which a rescue finds", of(to(differ(served()), "gone"), Facts{}),
+			"equal schemas prove nothing about a webhook, so that none of the ways is to convert without it", of(to(served(), "gone"), Facts{}),
 			[]string{"Stale", "✗ ConversionServiceNotFound → install again what has this Service" + rescued},
+		},
+		"conversion of one version": {
+			"nothing is converted", of(to(removed(), "gone"), Facts{}),
+			[]string{"Stale", "! ConversionServiceNotFound → install again what has this Service; or if the CRD has only one version, remove the webhook, which converts nothing: " +
+				`Patch{Object:{Resource:crd Namespace: Name:widgets.example.com} Subresource: Type:merge Body:{"spec":{"conversion":{"strategy":"None","webhook":null}}}}`},
 		},
 		"policy, only an old version": {
 			"its rule will match nothing", of(served(), Facts{Policies: []AdmissionPolicy{policy(match("v1"), nil)}}),

@@ -6,7 +6,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -65,7 +64,7 @@ var (
 	ReasonConversionServiceNotFound = Reasons.Declare(godwit.Reason{
 		Name: "ConversionServiceNotFound", UserAction: true,
 		Meaning: "The Service of the conversion webhook does not exist. The API server can't convert objects.",
-		Fix:     convertWithoutWebhook(placeholder.Name).Or(installService(), rescueWithoutWebhook(placeholder.Name)),
+		Fix:     installService().Or(rescueWithoutWebhook(placeholder.Name), removeWebhook(placeholder.Name)),
 	})
 	ReasonLastAppliedNotServed = Reasons.Declare(godwit.Reason{
 		Name: "LastAppliedNotServed", UserAction: true,
@@ -105,22 +104,19 @@ type Subject struct {
 	Unserved []string
 	// Conversion is the Service of the conversion webhook; nil without one.
 	Conversion *types.NamespacedName
-	// SameSchemas means that all versions have the same schema, so that the API server converts without a loss.
-	SameSchemas bool
 	// StorageNotServed is the fix that serves the storage version; nil if the CRD serves it.
 	StorageNotServed godwit.Fix
 }
 
 // SubjectOf returns a CRD of the cluster with the versions that it serves.
 func SubjectOf(crd *apiextensionsv1.CustomResourceDefinition) Subject {
-	s := Subject{Owners: ownerreference.OwnersOf(crd, ownerreference.ServedVersions), SameSchemas: true}
+	s := Subject{Owners: ownerreference.OwnersOf(crd, ownerreference.ServedVersions)}
 	for i := range crd.Spec.Versions {
 		v := &crd.Spec.Versions[i]
 		s.Versions = append(s.Versions, v.Name)
 		if !v.Served {
 			s.Unserved = append(s.Unserved, v.Name)
 		}
-		s.SameSchemas = s.SameSchemas && apiequality.Semantic.DeepEqual(v.Schema, crd.Spec.Versions[0].Schema)
 	}
 	if webhook := kube.ConversionWebhook(crd); webhook != nil && webhook.Service != nil {
 		s.Conversion = &types.NamespacedName{Namespace: webhook.Service.Namespace, Name: webhook.Service.Name}

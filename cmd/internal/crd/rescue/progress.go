@@ -66,7 +66,7 @@ func steps(p rescue.Plan) string {
 		if len(p.Unserved) > 0 {
 			unserved = fmt.Sprintf(", and stop serving %s meanwhile", strings.Join(p.Unserved, ", "))
 		}
-		step("if the conversion webhook does not convert, convert without it%s", unserved)
+		step("if the conversion webhook does not convert, convert without it%s: this changes apiVersion alone, and keeps in each field what the old version means by it", unserved)
 	}
 	step("wait until every API server uses that spec, and refuse if a field would be lost")
 	step("rewrite every object at %s, and set status.storedVersions to %[1]s", p.StorageVersion)

@@ -169,23 +169,23 @@ func missingVersions(f finding, byVersion map[string]int64) []string {
 	})
 }
 
-// repair returns the commands that migrate objects at other versions. If
-// status.storedVersions does not contain these versions, the commands first correct it and
-// remove the checkpoint, since a run relies on both.
+// repair returns the commands that migrate objects at other versions. An interrupted run is resumed. If status.storedVersions does not
+// contain these versions, the commands first correct it and remove the checkpoint, since a run relies on both. The API server can't
+// read objects at a version that is missing in spec.versions: a rescue does all of this.
 func (o *verifyOptions) repair(f finding, byVersion map[string]int64) string {
-	var actions []godwit.Action
-	if missing := missingVersions(f, byVersion); len(missing) > 0 {
-		actions = append(actions, kube.AddVersions(f.name, missing...))
+	if len(missingVersions(f, byVersion)) > 0 {
+		return o.Remedies().Commands(godwit.RescueObjects{CRD: f.name})
 	}
+	var actions []godwit.Action
 	if f.plan.Trimmed {
 		stored := slices.Sorted(maps.Keys(byVersion))
 		if !slices.Contains(stored, f.plan.StorageVersion) {
 			stored = append(stored, f.plan.StorageVersion)
 		}
 		actions = append(actions, kube.SetStoredVersions(f.name, stored...))
-	}
-	if _, ok := f.facts.CRD.Annotations[evidence.CheckpointAnnotation]; ok {
-		actions = append(actions, kube.RemoveAnnotation(kube.CRDObject(f.name), evidence.CheckpointAnnotation))
+		if _, ok := f.facts.CRD.Annotations[evidence.CheckpointAnnotation]; ok {
+			actions = append(actions, kube.RemoveAnnotation(kube.CRDObject(f.name), evidence.CheckpointAnnotation))
+		}
 	}
 	return o.Remedies().Commands(append(actions, godwit.RunMigration{CRD: f.name})...)
 }

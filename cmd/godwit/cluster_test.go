@@ -198,24 +198,32 @@ func ageCRD(ts *testscript.TestScript, args []string) error {
 	return err
 }
 
-// frozen is an object whose updates a script has admission deny.
+// frozen are the objects whose updates a script has admission deny.
 type frozen struct {
 	resource        schema.GroupVersionResource
-	namespace, name string
+	namespace, name string // of one of them
+	match           string // an expression of name
 	policy          string
 }
 
 // frozenOf reads PLURAL NAME, which is an object of the script's group in the namespace default,
-// or PLURAL.VERSION.GROUP NAME, which is one in $NS.
+// or PLURAL.VERSION.GROUP NAME, which is one in $NS. NAME may be a PREFIX with a star, for all
+// objects whose name begins with PREFIX, one of which is PREFIX with 00.
 func frozenOf(ts *testscript.TestScript, args []string) frozen {
-	f := frozen{schema.GroupVersionResource{Group: ts.Getenv("GROUP"), Version: "v2", Resource: args[0]}, metav1.NamespaceDefault, args[1], "freeze." + ts.Getenv("GROUP")}
+	f := frozen{
+		resource:  schema.GroupVersionResource{Group: ts.Getenv("GROUP"), Version: "v2", Resource: args[0]},
+		namespace: metav1.NamespaceDefault, name: args[1], match: fmt.Sprintf("object.metadata.name == %q", args[1]), policy: "freeze." + ts.Getenv("GROUP"),
+	}
+	if prefix, many := strings.CutSuffix(args[1], "*"); many {
+		f.name, f.match = prefix+"00", fmt.Sprintf("object.metadata.name.startsWith(%q)", prefix)
+	}
 	if full, _ := schema.ParseResourceArg(args[0]); full != nil {
 		f.resource, f.namespace = *full, ts.Getenv("NS")
 	}
 	return f
 }
 
-// deny PLURAL[.VERSION.GROUP] NAME: has a policy refuse every update of one object.
+// deny PLURAL[.VERSION.GROUP] NAME|PREFIX*: has a policy refuse every update of one object, or of several.
 func deny(ts *testscript.TestScript, args []string) error {
 	clients, err := kubernetes.NewForConfig(clusterOf(ts).Config())
 	if err != nil {
@@ -233,7 +241,7 @@ func (f frozen) denial() policy.Policy {
 	return policy.Policy{
 		Name: f.policy, Group: f.resource.Group, Resource: f.resource.Resource,
 		Validations: []admissionv1.Validation{{
-			Expression: fmt.Sprintf("object.metadata.namespace != %q || object.metadata.name != %q", f.namespace, f.name),
+			Expression: fmt.Sprintf("object.metadata.namespace != %q || !(%s)", f.namespace, f.match),
 			Message:    "frozen by the auditors",
 		}},
 	}

@@ -57,6 +57,8 @@ type Options struct {
 	DryRun bool
 	// Attempts bounds the tries for one object; 0 means walk.DefaultAttempts.
 	Attempts int
+	// MaxFailures bounds the failures that a report names, of the objects and of their managedFields; 0 means walk.DefaultFailures.
+	MaxFailures int
 	// PageObjects is the size of a page; 0 means walk.DefaultPageObjects.
 	PageObjects int64
 	// BeforePage is called before the writes of each page and before the trim, with

@@ -25,6 +25,8 @@ type Objects struct {
 	// List lists the objects of a scope, at that version.
 	List   listing.Lister
 	DryRun bool
+	// MaxFailures bounds the failures that a report names; 0 means walk.DefaultFailures.
+	MaxFailures int
 	// PageObjects is the size of a page; 0 means walk.DefaultPageObjects.
 	PageObjects int64
 	// Resume is the evidence of an interrupted run; zero for none.
@@ -49,7 +51,7 @@ func (o Objects) Rewrite(ctx context.Context) (walk.Report, error) {
 	var coverage listing.Coverage
 	pages := o.List.Objects(ctx, o.Resource, walk.ListOptions{PageObjects: o.PageObjects, Retry: retry})
 	report, err := walk.Run(ctx, pages, w.rewriteObject, walk.Options{
-		Limiter: o.Limiter, Retry: retry, Cause: cause, Reason: FailureReason, OnObject: o.OnObject,
+		Limiter: o.Limiter, Retry: retry, Cause: cause, Reason: FailureReason, MaxFailures: o.MaxFailures, OnObject: o.OnObject,
 		OnPage: func(ctx context.Context, now walk.Report) error {
 			if coverage.ResourceVersion == "" {
 				coverage = listing.Coverage{ResourceVersion: now.ResourceVersion, Promised: now.Remaining, Counted: now.Remaining}

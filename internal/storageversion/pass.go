@@ -66,13 +66,14 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 	r.progress.begin()
 	pages := walk.ListOptions{PageObjects: r.options.PageObjects, Attempts: r.options.Attempts, Retry: r.retry}
 	r.storage, err = walk.Run(ctx, r.settledPages(ctx, r.source.list.Objects(ctx, r.epoch().gvr, pages)), r.rewriter.visit, walk.Options{
-		Limiter:  r.options.Limiter,
-		Attempts: r.options.Attempts,
-		Retry:    r.retry,
-		Cause:    cause,
-		Reason:   FailureReason,
-		OnPage:   beforePage,
-		OnEnd:    r.rewriter.tally.end,
+		Limiter:     r.options.Limiter,
+		Attempts:    r.options.Attempts,
+		Retry:       r.retry,
+		Cause:       cause,
+		Reason:      FailureReason,
+		MaxFailures: r.options.MaxFailures,
+		OnPage:      beforePage,
+		OnEnd:       r.rewriter.tally.end,
 		OnObject: func(w walk.Report) {
 			r.progress.report(func(now *decision.Report) {
 				now.Storage, now.Candidates, now.ManagedFields, now.Waiting = w, r.cached, r.rewriter.tally.report(), ""
@@ -350,7 +351,7 @@ func (r *run) migrateCached(ctx context.Context) error {
 		}
 	}
 	r.cached, err = walk.Run(ctx, pages, r.rewriter.visitCandidate, walk.Options{
-		Limiter: r.options.Limiter, Attempts: r.options.Attempts, Retry: retry, Cause: cause, Reason: FailureReason,
+		Limiter: r.options.Limiter, Attempts: r.options.Attempts, Retry: retry, Cause: cause, Reason: FailureReason, MaxFailures: r.options.MaxFailures,
 		OnPage: func(ctx context.Context, w walk.Report) error { return r.ensureCheckpoint(ctx, w.ResourceVersion) },
 		OnObject: func(w walk.Report) {
 			r.progress.report(func(now *decision.Report) { *now = decision.Report{Candidates: w} })

@@ -33,7 +33,7 @@ type rewriter struct {
 }
 
 func (m *Migrator) newRewriter() *rewriter {
-	r := &rewriter{client: m.client, options: m.options, recent: m.options.Recent}
+	r := &rewriter{client: m.client, options: m.options, recent: m.options.Recent, tally: sideTally{maxFailures: m.options.MaxFailures}}
 	r.baseline.Store(&evidence.Baseline{})
 	return r
 }

@@ -1,6 +1,7 @@
 package storageversion
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -11,6 +12,8 @@ import (
 
 // sideTally is a Tally under construction.
 type sideTally struct {
+	maxFailures int // 0 means walk.DefaultFailures
+
 	mu    sync.Mutex
 	tally decision.Tally
 	// expected are the results of cleanups of objects that the walk will visit again. The
@@ -28,7 +31,7 @@ type cleanupResult struct {
 // count adds a cleanup to the tally. The caller holds the lock.
 func (s *sideTally) count(c cleanupResult) {
 	s.tally.Counts.Add(c.outcome)
-	if c.why != nil && len(s.tally.Failures) < walk.DefaultFailures {
+	if c.why != nil && len(s.tally.Failures) < cmp.Or(s.maxFailures, walk.DefaultFailures) {
 		s.tally.Failures = append(s.tally.Failures, godwit.Failure{
 			Namespace: c.object.GetNamespace(), Name: c.object.GetName(),
 			Finding: godwit.Finding{Reason: FailureReason(c.why), Message: c.why.Error()}, Err: c.why,

@@ -102,9 +102,9 @@ func (o *runOptions) migratorOptions() storageversion.Options {
 	policy.Write, policy.AcceptLosses, policy.AcceptChanges = o.write.Write(), o.acceptLosses, o.acceptChanges
 	options := storageversion.Options{
 		Policy:  policy,
-		Limiter: o.limits.Limiter(),
-		NoTrim:  o.noTrim,
-		DryRun:  o.change.DryRun() == frame.DryRunServer,
+		Limiter: o.limits.Limiter(), MaxFailures: render.MaxFailures,
+		NoTrim: o.noTrim,
+		DryRun: o.change.DryRun() == frame.DryRunServer,
 	}
 	if !options.DryRun { // a server dry run tries every object, so it needs no preflight
 		options.Preflight, options.CheckReadable = preflight.Run, true

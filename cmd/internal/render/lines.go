@@ -2,9 +2,6 @@ package render
 
 import (
 	"fmt"
-	"strings"
-
-	"github.com/godwit-dev/godwit"
 )
 
 // Marks of problems in text.
@@ -47,26 +44,4 @@ func ObjectName(namespace, name string) string {
 		return name
 	}
 	return namespace + "/" + name
-}
-
-// FailureLine is a failure below the name of the CRD or the resource.
-func FailureLine(s Style, f godwit.Failure) string {
-	return fmt.Sprintf("  %s %s\n", s.Paint(Bad, "✗ "+ObjectName(f.Namespace, f.Name)+":"), f)
-}
-
-// FailureLines returns the failures of a run over the objects of a CRD or a resource, and the number of further
-// failures.
-func FailureLines(s Style, of string, failures []godwit.Failure, counts godwit.Counts) string {
-	var text strings.Builder
-	named := int64(0) // objects; a failure of the whole run has the name of the CRD
-	for _, f := range failures {
-		if f.Name != of {
-			named++
-		}
-		text.WriteString(FailureLine(s, f))
-	}
-	if more := counts.Failed + counts.Deferred - named; named > 0 && more > 0 {
-		fmt.Fprintf(&text, "  … and %s\n", Count(more, "more object", "more objects"))
-	}
-	return Below(of, text.String())
 }

@@ -91,8 +91,8 @@ func (o *runOptions) addFlags(c *cobra.Command) {
 func (o *runOptions) options() (resource.Options, error) {
 	policy := o.policy.Policy()
 	options := resource.Options{
-		Limiter: o.limits.Limiter(),
-		Settle:  policy.Settle, AcceptStaleLeases: policy.AcceptStaleLeases, DryRun: o.change.DryRun() == frame.DryRunServer, Resume: o.resume, JournalNamespace: o.journal,
+		Limiter: o.limits.Limiter(), MaxFailures: render.MaxFailures,
+		Settle: policy.Settle, AcceptStaleLeases: policy.AcceptStaleLeases, DryRun: o.change.DryRun() == frame.DryRunServer, Resume: o.resume, JournalNamespace: o.journal,
 	}
 	if o.configuration != "" {
 		text, err := os.ReadFile(o.configuration)

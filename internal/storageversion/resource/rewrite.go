@@ -71,7 +71,7 @@ func (r *Rewriter) Rewrite(ctx context.Context, p Plan, onObject func(walk.Repor
 	saved := r.client.Clock.Now()
 	report, err := storageversion.Objects{
 		Client: r.client, Limiter: r.options.Limiter, Resource: p.Resource.GroupVersionResource, CRD: p.crd,
-		List: listing.Lister(r.list), DryRun: r.options.DryRun, PageObjects: r.options.PageObjects,
+		List: listing.Lister(r.list), DryRun: r.options.DryRun, MaxFailures: r.options.MaxFailures, PageObjects: r.options.PageObjects,
 		Resume:   evidence.Baseline{Since: done.ResourceVersion, Cursor: done.Cursor},
 		OnObject: onObject,
 		OnPage: func(ctx context.Context, now walk.Report) error {

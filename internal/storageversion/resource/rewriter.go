@@ -35,6 +35,8 @@ type Options struct {
 	Configuration string
 	// DryRun sends every write as a dry run, and keeps no journal.
 	DryRun bool
+	// MaxFailures bounds the failures that a report names; 0 means walk.DefaultFailures.
+	MaxFailures int
 	// Resume continues an interrupted run: the caller knows that no API server got another configuration since.
 	Resume bool
 	// JournalNamespace has the journal; empty means kube-system.

@@ -111,8 +111,8 @@ type Run struct {
 	// Unlisted says why the API server did not list the objects, where that ended
 	// the run.
 	Unlisted *Unlisted `json:"unlisted"`
-	// Failures names objects, at most 20 of each tally, or the CRD for a failure of the
-	// whole run.
+	// Failures names all objects that failed or were deferred, at most 100,000 of each tally, or
+	// the CRD for a failure of the whole run.
 	Failures []godwit.Failure `json:"failures"`
 }
 

@@ -45,7 +45,7 @@ type Run struct {
 	// Objects counts outcomes. Unchanged objects were current in etcd already.
 	Objects         render.Objects `json:"objects"`
 	DurationSeconds float64        `json:"durationSeconds"`
-	// Failures names objects, at most 20, or the resource for a failure of the whole run.
+	// Failures names all objects that failed or were deferred, at most 100,000, or the resource for a failure of the whole run.
 	Failures []godwit.Failure `json:"failures"`
 }
 

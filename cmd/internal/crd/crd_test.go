@@ -26,6 +26,25 @@ func TestCodesOfWhatIsUnknown(t *testing.T) {
 	}
 }
 
+// TestCodeOfAPart: 3 means that nothing was written.
+func TestCodeOfAPart(t *testing.T) {
+	run := func(name string, r crdreport.Result) crdreport.Run { return crdreport.Run{Name: name, Result: r} }
+	for name, test := range map[string]struct {
+		items []crdreport.Run
+		want  frame.Code
+	}{
+		"one blocked":                 {[]crdreport.Run{run("a", crdreport.Blocked), run("b", crdreport.NoChange)}, frame.Refused},
+		"one blocked, one migrated":   {[]crdreport.Run{run("a", crdreport.Blocked), run("b", crdreport.Succeeded)}, frame.Partial},
+		"one gone, one migrated":      {[]crdreport.Run{run("a", crdreport.Succeeded), run("b", crdreport.Terminating)}, frame.Partial},
+		"all migrated":                {[]crdreport.Run{run("a", crdreport.Succeeded)}, frame.OK},
+		"one unknown, one is blocked": {[]crdreport.Run{run("a", crdreport.Succeeded), run("b", crdreport.Blocked), run("c", crdreport.Unknown)}, frame.Error},
+	} {
+		if got := runCode(test.items, nil); got != test.want {
+			t.Errorf("%s: %d, want %d", name, got, test.want)
+		}
+	}
+}
+
 func TestPassageResult(t *testing.T) {
 	complete := func(c godwit.Counts) decision.Report {
 		return decision.Report{Storage: walk.Report{Counts: c, Complete: true}}

@@ -66,7 +66,7 @@ func planCommand(a *frame.App) *cobra.Command {
 	}
 	o.AddTo(c)
 	c.Flags().BoolVar(&o.scan, "scan", false, "read all objects: report managedFields that name versions which are not served, and each value that a run would drop")
-	c.Flags().BoolVar(&o.preflight, "preflight", true, "send the write of one object of each namespace as a dry run")
+	frame.AddPreflight(c, &o.preflight)
 	c.Flags().StringVar(&o.save, "save-values", "", "new `FILE` for the values that a run would drop, a line of JSON for each object; tries all objects, as --scan does; for one CRD")
 	_ = c.MarkFlagFilename("save-values")
 	o.write.AddTo(c)

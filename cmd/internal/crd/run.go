@@ -55,7 +55,8 @@ func runCommand(a *frame.App) *cobra.Command {
 			"first write), Unknown (the API server did not list the objects), Terminating (the CRD is being\n" +
 			"deleted).\n" +
 			"Exit codes: 0 done or nothing to do, 1 a dry run found work, 3 blocked or refused and nothing\n" +
-			"written, 4 some objects failed, 2 error or unknown, 124 stopped by --timeout, 130 interrupted.\n" +
+			"written, 4 some objects failed, or some CRDs are migrated and others blocked, 2 error or unknown,\n" +
+			"124 stopped by --timeout, 130 interrupted.\n" +
 			"A CRD that is being deleted changes the exit code only if you name it.",
 		Example: "  # Migrate the objects of one CRD; the command asks before it writes\n" +
 			"  " + a.Program + " crd run httproutes.gateway.networking.k8s.io\n\n" +
@@ -242,11 +243,14 @@ func foldRuns(items []crdreport.Run, findings []finding, all bool) (shown []crdr
 	return shown, folded
 }
 
+// runCode returns the exit code. If the objects of one CRD were migrated and another CRD was refused, the run did a part of its work.
 func runCode(items []crdreport.Run, findings []finding) frame.Code {
 	code := frame.OK
-	pending := ready(findings)
+	pending, wrote := ready(findings), false
 	for _, item := range items {
 		switch item.Result {
+		case crdreport.Succeeded:
+			wrote = true
 		case crdreport.Failed, crdreport.Unknown:
 			code = frame.Worst(code, frame.Error)
 		case crdreport.Partial:
@@ -258,6 +262,9 @@ func runCode(items []crdreport.Run, findings []finding) frame.Code {
 				code = frame.Worst(code, frame.Pending)
 			}
 		}
+	}
+	if wrote && code == frame.Refused {
+		return frame.Partial
 	}
 	return code
 }

@@ -77,6 +77,11 @@ func AddReferences(c *cobra.Command, to *bool) {
 	c.Flags().BoolVar(to, "references", true, "look for ownerReferences, webhooks, policies, roles and APIServices that name a version which is not served")
 }
 
+// AddPreflight registers --preflight.
+func AddPreflight(c *cobra.Command, to *bool) {
+	c.Flags().BoolVar(to, "preflight", true, "send the write of one object of each namespace as a dry run")
+}
+
 // LimitFlags limit a run.
 type LimitFlags struct {
 	maxInFlight CountFlag

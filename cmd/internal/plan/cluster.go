@@ -12,12 +12,11 @@ import (
 )
 
 // rowsOf returns the rows of one cluster, in the order of the domains. It always returns at least one.
-func rowsOf(ctx context.Context, a *frame.App, references bool) []planreport.Row {
-	s, err := dial(ctx, a)
+func rowsOf(ctx context.Context, a *frame.App, d depth) []planreport.Row {
+	s, err := dial(ctx, a, d)
 	if err != nil {
 		return []planreport.Row{unreachable(ctx, err)}
 	}
-	s.references = references
 	if s.crds, err = s.migrator.CRDs(ctx); err != nil {
 		return s.withoutCRDs(ctx, err)
 	}
@@ -35,7 +34,7 @@ func (s *scanner) domains(ctx context.Context) []planreport.Row {
 			names = append(names, s.planNames(ctx, managed))
 		}
 	})
-	if s.references {
+	if s.depth.references {
 		scans.Go(func() { references = append(references, s.planReferences(ctx)) })
 	}
 	scans.Go(func() {
@@ -61,7 +60,7 @@ func (s *scanner) withoutCRDs(ctx context.Context, err error) []planreport.Row {
 	}
 	needed := []permission.Permission{permission.ReadCRD("")}
 	rows := []planreport.Row{s.failed(ctx, planreport.CRDs, err, needed)}
-	if s.references {
+	if s.depth.references {
 		rows = append(rows, s.failed(ctx, planreport.References, err, needed))
 	}
 	if s.servesGroup(ctx, family.Describe().Resources[0].Group) {

@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/walk"
@@ -56,7 +57,7 @@ func (s *scanner) each(plan func(i int)) {
 }
 
 func (s *scanner) planCRD(ctx context.Context, surroundings *storageversion.Surroundings, crd *apiextensionsv1.CustomResourceDefinition) decision.Plan {
-	facts, err := s.migrator.ObserveIn(ctx, surroundings, crd)
+	facts, err := s.observe(ctx, surroundings, crd)
 	if err != nil {
 		problem := unfinished(ctx)
 		if ctx.Err() == nil {
@@ -67,7 +68,17 @@ func (s *scanner) planCRD(ctx context.Context, surroundings *storageversion.Surr
 	return planWithout(facts)
 }
 
-// fixOf is a remedy that is worded already.
+// observe reads the facts about one CRD: of one with work as `crd plan` does, and of others without requests that are the same for
+// all.
+func (s *scanner) observe(ctx context.Context, surroundings *storageversion.Surroundings, crd *apiextensionsv1.CustomResourceDefinition) (decision.Facts, error) {
+	if kube.Trimmed(crd) || !s.depth.preflight {
+		return s.migrator.ObserveIn(ctx, surroundings, crd)
+	}
+	facts, err := s.migrator.Observe(ctx, crd.Name)
+	facts.Denied = nil // of a run; the plan of the domain names them
+	return facts, err
+}
+
 // planWithout plans a CRD whose objects the user may not list: status.storedVersions may still say
 // that there is work. Without that, nothing is known.
 func planWithout(facts decision.Facts) decision.Plan {

@@ -65,7 +65,7 @@ func (u *unread) report(console *frame.Console) (stop func()) {
 
 // gather reads all clusters. --cluster-timeout applies to each cluster. After an interruption, the rows show which
 // domains were not read. The console shows the clusters that are left.
-func gather(ctx context.Context, apps []*frame.App, limit time.Duration, references bool) []planreport.Row {
+func gather(ctx context.Context, apps []*frame.App, limit time.Duration, d depth) []planreport.Row {
 	var left unread
 	for _, a := range apps {
 		left.names = append(left.names, nameOf(a))
@@ -80,7 +80,7 @@ func gather(ctx context.Context, apps []*frame.App, limit time.Duration, referen
 			defer func() { <-next }()
 			ctx, cancel := kube.WithLimit(ctx, limit, errSlow)
 			defer cancel()
-			all[i] = rowsOf(ctx, a, references)
+			all[i] = rowsOf(ctx, a, d)
 			name := nameOf(a)
 			for j := range all[i] {
 				all[i][j].Cluster = name

@@ -37,7 +37,7 @@ func TestGatherKeepsTheOrder(t *testing.T) {
 	a.Cluster.KubeConfig = &path
 	o := contextFlags{names: append(slices.Clone(names), names[0])}
 	var got []string
-	for _, r := range gather(t.Context(), o.apps(a), time.Minute, true) {
+	for _, r := range gather(t.Context(), o.apps(a), time.Minute, depth{references: true, preflight: true}) {
 		got = append(got, r.Cluster)
 		if r.State != planreport.Unreachable || len(r.Blockers) != 1 || r.Blockers[0].Remedy == "" {
 			t.Errorf("%s: the row is %+v, want Unreachable with a remedy", r.Cluster, r)

@@ -15,14 +15,16 @@ type planOptions struct {
 	output  outputFlags
 	limit   frame.DurationFlag
 	watches bool
-	// references has the metadata of all objects read.
-	references bool
+	depth   depth
 }
 
 // read reads all clusters.
 func (o *planOptions) read(ctx context.Context, apps []*frame.App) planreport.PlanList {
 	began := o.Clock.Now()
-	rows := gather(ctx, apps, time.Duration(o.limit), o.references && !o.watches)
+	if o.watches { // every 10 s
+		o.depth = depth{}
+	}
+	rows := gather(ctx, apps, time.Duration(o.limit), o.depth)
 	return planreport.NewPlanList(rows, frame.Build().Version, began, o.notes()...)
 }
 
@@ -38,8 +40,11 @@ func (o *planOptions) notes() []string {
 		hint = func(words string) string { return o.Program + " " + words + " --context=CONTEXT" }
 	}
 	notes := []string{"Built-in resources have no row: no API shows at which version, or with which key, their objects are stored. After a new release of Kubernetes or a new encryption key: " + hint("resource plan --all")}
-	if !o.references || o.watches {
+	if !o.depth.references {
 		notes = append(notes, "References to versions that CRDs do not serve were not looked for: "+hint("crd doctor"))
+	}
+	if !o.depth.preflight {
+		notes = append(notes, "Admission was not asked whether it lets the writes of a run pass, and what a run would drop was not looked for: "+hint("crd plan"))
 	}
 	return notes
 }

@@ -21,10 +21,10 @@ func Command(a *frame.App) *cobra.Command {
 			"  ExternalNames  external names of managed resources that can't be managed as they are\n" +
 			"  Hubs           migrations of managed clusters between hubs\n" +
 			"  Resources      an interrupted run over built-in resources; what else is left of them no API shows\n" +
-			"A domain has a row if the cluster serves its kinds. The command only reads, and installs nothing.\n" +
-			"It sends no dry run of a write: the next command does.\n\n" +
-			"For References it reads the metadata of all objects of the cluster. --references=false leaves them\n" +
-			"out, and so does --watch, which shows a new plan every 10 s on a terminal.\n\n" +
+			"A domain has a row if the cluster serves its kinds. The command changes and installs nothing. For\n" +
+			"CRDs with work it sends the write of a run as a dry run, as `" + a.Program + " crd plan` does, unless\n" +
+			"--preflight=false. For References it reads the metadata of all objects of the cluster, unless\n" +
+			"--references=false. --watch, which shows a new plan every 10 s on a terminal, does neither.\n\n" +
 			"A cluster that does not answer is a row as well. The others are shown. Ctrl-C shows what was read\n" +
 			"so far.\n\n" +
 			"States: Clean (nothing to do), Ready (the next command does the work, or shows it), InProgress (the\n" +
@@ -49,7 +49,8 @@ func Command(a *frame.App) *cobra.Command {
 	flags := c.Flags()
 	o.contextFlags.addTo(a, c)
 	flags.Var(&o.limit, "cluster-timeout", "time for each cluster")
-	frame.AddReferences(c, &o.references)
+	frame.AddReferences(c, &o.depth.references)
+	frame.AddPreflight(c, &o.depth.preflight)
 	frame.AddWatch(c, &o.watches)
 	o.output.addTo(c, o.empty())
 	return c

@@ -14,6 +14,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/preflight"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -25,22 +26,33 @@ type scanner struct {
 	limiter  *walk.Limiter
 	migrator *storageversion.Migrator
 	crds     []apiextensionsv1.CustomResourceDefinition
+	depth    depth
+}
+
+// depth is how much of a cluster a plan reads.
+type depth struct {
 	// references has the metadata of all objects read.
 	references bool
+	// preflight has the write of a run tried as a dry run, and all objects of a CRD with work listed, as `crd plan` does.
+	preflight bool
 }
 
 // dial connects to the cluster of an invocation.
-func dial(ctx context.Context, a *frame.App) (*scanner, error) {
+func dial(ctx context.Context, a *frame.App, d depth) (*scanner, error) {
 	c, err := a.Dial(ctx, frame.Purpose{Command: Permissions, Scope: []string{"--all"}})
 	if err != nil {
 		return nil, err
 	}
-	s := &scanner{Connection: c, app: a, limiter: walk.NewLimiter(walk.Limits{})}
+	s := &scanner{Connection: c, app: a, limiter: walk.NewLimiter(walk.Limits{}), depth: d}
 	c.Config.WarningHandlerWithContext = rest.NoWarnings{} // a deprecated version is no finding of a plan
 	if s.config, err = frame.SharedConfig(c.Config); err != nil {
 		return nil, frame.BadKubeconfig(err)
 	}
-	if s.migrator, err = storageversion.New(s.config, storageversion.Options{Limiter: s.limiter}); err != nil {
+	options := storageversion.Options{Limiter: s.limiter}
+	if d.preflight {
+		options.Preflight, options.CheckReadable = preflight.Run, true
+	}
+	if s.migrator, err = storageversion.New(s.config, options); err != nil {
 		return nil, frame.BadKubeconfig(err)
 	}
 	return s, nil

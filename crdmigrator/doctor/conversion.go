@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
 )
 
 // services is the resource whose list proves that a Service does not exist.
@@ -31,6 +32,18 @@ func checkConversion(f Facts, s Subject) []Finding {
 		finding.Fix = installService().Or(removeWebhook(s.Owners.CRD))
 	}
 	return []Finding{finding}
+}
+
+// UnreadOf returns the resources that could not be read and that concern a CRD. The others are those whose own fault it is, and not
+// the CRD's: their ownerReferences are not known, and nothing else of the CRD.
+func (f Facts) UnreadOf(s Subject) []ownerreference.Unread {
+	var all []ownerreference.Unread
+	for _, u := range f.Unread {
+		if !u.Alone || u.Of(s.Owners.Resource.GroupResource()) {
+			all = append(all, u)
+		}
+	}
+	return all
 }
 
 // unread reports whether a resource could not be read.

@@ -10,7 +10,7 @@ const (
 	Clean State = "Clean"
 	// Stale means that there is such a reference.
 	Stale State = "Stale"
-	// Unknown means that no such reference was found, and that some resources could not be read.
+	// Unknown means that no such reference was found, and that some resources could not be read which concern the CRD.
 	Unknown State = "Unknown"
 )
 
@@ -49,7 +49,7 @@ func For(f Facts) []Diagnosis {
 		switch {
 		case len(d.Findings) > 0:
 			d.State = Stale
-		case len(f.Unread) > 0:
+		case len(f.UnreadOf(s)) > 0:
 			d.State = Unknown
 		}
 		all[i] = d

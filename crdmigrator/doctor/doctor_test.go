@@ -194,6 +194,9 @@ func TestFor(t *testing.T) {
 				`[{"op":"test","path":"/spec/paramKind/apiVersion","value":"example.com/v1"},{"op":"replace","path":"/spec/paramKind/apiVersion","value":"example.com/v2"}]`)},
 		},
 		"conversion, service there": {"it exists", of(to(served(), "there"), Facts{Services: map[types.NamespacedName]struct{}{{Namespace: "ns", Name: "there"}: {}}}), []string{"Clean"}},
+		"other objects not read":    {"their fault is their own", of(served(), Facts{Unread: []ownerreference.Unread{{Resource: "gears.other.com", Alone: true}, {Resource: "metrics.k8s.io/v1beta1", Alone: true}}}), []string{"Clean"}},
+		"own objects not read":      {"who owns what of them is not known", of(served(), Facts{Unread: []ownerreference.Unread{{Resource: "widgets.example.com", Alone: true}}}), []string{"Unknown"}},
+		"own group not discovered":  {"a version of it may be served elsewhere", of(served(), Facts{Unread: []ownerreference.Unread{{Resource: "example.com/v9", Alone: true}}}), []string{"Unknown"}},
 		"conversion, unread":        {"it may exist", of(to(served(), "gone"), Facts{Unread: []ownerreference.Unread{{Resource: "services"}}}), []string{"Unknown"}},
 		"applied": {
 			"the next apply fails", of(served(), Facts{Applied: []Applied{{CRD: "widgets.example.com", Version: "v1", Objects: 2, Example: "ns/w"}}}),

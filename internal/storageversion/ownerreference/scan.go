@@ -57,6 +57,15 @@ type Unread struct {
 	Resource string
 	// Finding has a reason of package storageversion.
 	godwit.Finding
+	// Alone means that the fault is of these objects alone: their conversion webhook or the server of their API group does not
+	// answer. Other objects can be read.
+	Alone bool
+}
+
+// Of reports whether these are objects of a CRD, or the API group of the CRD.
+func (u Unread) Of(crd schema.GroupResource) bool {
+	gv, err := schema.ParseGroupVersion(u.Resource)
+	return u.Resource == crd.String() || err == nil && gv.Group == crd.Group
 }
 
 // Scan is what a scan has read so far, or read in all.
@@ -189,7 +198,10 @@ func Retry(err error) (wait time.Duration, again bool) {
 // UnreadOf classifies the answer to a list.
 func UnreadOf(r schema.GroupVersionResource, err error) Unread {
 	answer := apierror.Of(err)
-	u := Unread{Resource: r.GroupResource().String(), Finding: godwit.Finding{Reason: storageversion.FailureReason(err), Message: quote.Line(answer.Message)}}
+	u := Unread{
+		Resource: r.GroupResource().String(), Finding: godwit.Finding{Reason: storageversion.FailureReason(err), Message: quote.Line(answer.Message)},
+		Alone: answer.Class == apierror.ConversionUnavailable || answer.Class == apierror.ConversionFailed || answer.Class == apierror.UnreadableObject,
+	}
 	switch {
 	case errors.Is(err, quicklist.ErrOver):
 		u.Reason = decision.ReasonTimeout
@@ -220,7 +232,7 @@ func (s *Scanner) resources(ctx context.Context) ([]schema.GroupVersionResource,
 		for gv, cause := range groups.Groups {
 			unread = append(unread, Unread{
 				Resource: gv.String(), Finding: godwit.Finding{Reason: decision.ReasonNotServed, Message: quote.Line(apierror.Message(cause)),
-					Fix: decision.FixList(decision.ReasonNotServed, gv.WithResource(""))},
+					Fix: decision.FixList(decision.ReasonNotServed, gv.WithResource(""))}, Alone: true,
 			})
 		}
 	}

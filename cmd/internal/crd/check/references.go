@@ -43,9 +43,9 @@ func (s *session) observeReferences(ctx context.Context, all []release, read boo
 			return s.Explain(ctx, err)
 		}
 	}
-	for _, one := range doctor.For(facts) {
+	for i, one := range doctor.For(facts) {
 		r := at[one.CRD]
-		r.check = r.check.With(releaseFindings(one)...).With(s.unreadReferences(ctx, facts, read)...)
+		r.check = r.check.With(releaseFindings(one)...).With(s.unreadReferences(ctx, facts, subjects[i], read)...)
 	}
 	return nil
 }
@@ -63,9 +63,10 @@ func releaseFindings(d doctor.Diagnosis) []releasecheck.Finding {
 	return all
 }
 
-// unreadReferences returns a finding if references were not read. It is a note if the user gave --references=false.
-func (s *session) unreadReferences(ctx context.Context, f doctor.Facts, read bool) []releasecheck.Finding {
-	const what = "what else names a version that the release does not serve is not known"
+// unreadReferences returns a finding if references were not read. It is a note if the user gave --references=false, or if the fault
+// is of other objects alone: only their ownerReferences are not known.
+func (s *session) unreadReferences(ctx context.Context, f doctor.Facts, of doctor.Subject, read bool) []releasecheck.Finding {
+	what := "what else names a version that the release does not serve is not known"
 	switch {
 	case !read:
 		return []releasecheck.Finding{{
@@ -76,15 +77,20 @@ func (s *session) unreadReferences(ctx context.Context, f doctor.Facts, read boo
 	case len(f.Unread) == 0:
 		return nil
 	}
-	u := f.Unread[0]
+	unread, result := f.UnreadOf(of), releasecheck.Unknown
+	if len(unread) == 0 {
+		unread, result = f.Unread, releasecheck.Safe
+		what = "which ownerReferences of some other objects name a version that the release does not serve is not known"
+	}
+	u := unread[0]
 	if render.IsForbidden(u.Reason) {
 		p := s.Purpose
 		p.Command, p.Scope = crdpermission.Doctor, nil
 		u.Fix = godwit.Do(p.Remedy(s.WhoAmI(ctx)))
 	}
 	return []releasecheck.Finding{{
-		Result: releasecheck.Unknown,
+		Result: result,
 		Finding: godwit.Finding{Reason: releasecheck.ReasonReferencesUnread, Fix: u.Fix,
-			Message: fmt.Sprintf("%s: %s can't be read, such as %s: %s", what, render.Count(int64(len(f.Unread)), "resource", "resources"), u.Resource, u.Line())},
+			Message: fmt.Sprintf("%s: %s can't be read, such as %s: %s", what, render.Count(int64(len(unread)), "resource", "resources"), u.Resource, u.Line())},
 	}}
 }

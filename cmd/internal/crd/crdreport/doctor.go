@@ -43,6 +43,9 @@ func (l Leftover) Problem() render.Problem {
 type Unread struct {
 	Resource string `json:"resource"`
 	render.Problem
+	// Alone means that the fault is of these objects alone: their conversion webhook or the server of their API group does not
+	// answer. It concerns no other CRD, except that ownerReferences of these objects are not known.
+	Alone bool `json:"alone"`
 }
 
 // DoctorReport is what `crd doctor` prints.
@@ -86,7 +89,7 @@ func NoDoctorReport() DoctorReport { return NewDoctorReport(doctor.Facts{}, reme
 func unreadOf(list []ownerreference.Unread, w remedy.Writer) []Unread {
 	all := make([]Unread, len(list))
 	for i, u := range list {
-		all[i] = Unread{u.Resource, render.NewProblem(u.Finding, w)}
+		all[i] = Unread{u.Resource, render.NewProblem(u.Finding, w), u.Alone}
 	}
 	return all
 }

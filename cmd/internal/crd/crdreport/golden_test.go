@@ -35,7 +35,7 @@ var (
 	}
 	fullAdvice = Advice{advise.Advice{CRD: "widgets.example.com", Version: "v2", Path: "spec.a", Change: advise.FormatChanged, Approach: advise.Undecided, Options: []advise.Approach{advise.Webhook, advise.Validation}, Rationale: "it is\nnarrower | now"}}
 	fullDoctor = DoctorReport{
-		APIVersion: render.APIVersion, Kind: "CRDDoctorReportList", Objects: 12, Unread: []Unread{{"secrets", fullProblem}},
+		APIVersion: render.APIVersion, Kind: "CRDDoctorReportList", Objects: 12, Unread: []Unread{{"secrets", fullProblem, false}},
 		Items: []Diagnosis{{Name: "widgets.example.com", State: "Stale", ServedVersions: []string{"v2"}, Findings: []Leftover{
 			{Reason: "WebhookNotServed", Broken: true, Objects: 1, Message: "it names v1", Remedy: "name v2"}, {Reason: "TimedOut", Objects: 2, Message: "no answer", Remedy: "try again"},
 		}}},

@@ -154,12 +154,15 @@ func forbidden(unread []ownerreference.Unread) bool {
 
 func code(r crdreport.DoctorReport) frame.Code {
 	code := frame.OK
-	if len(r.Unread) > 0 {
+	if slices.ContainsFunc(r.Unread, func(u crdreport.Unread) bool { return !u.Alone }) {
 		code = frame.Error
 	}
 	for _, d := range r.Items {
-		if d.State == string(doctor.Stale) {
+		switch d.State {
+		case string(doctor.Stale):
 			code = frame.Worst(code, frame.Pending)
+		case string(doctor.Unknown):
+			code = frame.Error
 		}
 	}
 	return code

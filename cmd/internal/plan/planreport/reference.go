@@ -12,15 +12,16 @@ import (
 // ReferenceRow returns the row of references to versions that CRDs do not serve. grant is the fix with which an
 // administrator permits the user to read everything.
 func ReferenceRow(d crdreport.DoctorReport, hint Hint, grant string) Row {
+	concerns := func(u crdreport.Unread) bool { return !u.Alone }
 	unread, lacking := unreadBlocker(d.Unread, grant)
 	objects := make([]Object, len(d.Items))
 	for i, one := range d.Items {
 		objects[i] = referenceObject(one, lacking, hint)
 	}
 	r := rowOf(References, objects)
-	if unread != nil {
+	if unread != nil && (r.State != Clean || slices.ContainsFunc(d.Unread, concerns)) {
 		r.Blockers = append(render.Of("", *unread), r.Blockers...)
-		if Severity(lacking) < Severity(r.State) {
+		if slices.ContainsFunc(d.Unread, concerns) && Severity(lacking) < Severity(r.State) {
 			r.State = lacking
 		}
 	}

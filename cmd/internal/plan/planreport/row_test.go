@@ -211,6 +211,10 @@ func TestReferenceRow(t *testing.T) {
 		}
 		return d
 	}
+	alone := func(d crdreport.DoctorReport) crdreport.DoctorReport {
+		d.Unread = []crdreport.Unread{{Resource: "metrics.k8s.io/v1beta1", Problem: render.Problem{Reason: "NotServed", Message: "no", Remedy: "see why"}, Alone: true}}
+		return d
+	}
 	broken, leftover := []crdreport.Leftover{{Reason: "A", Broken: true}, {Reason: "B"}}, []crdreport.Leftover{{Reason: "B"}}
 	for reason, c := range map[string]struct {
 		report crdreport.DoctorReport
@@ -223,6 +227,7 @@ func TestReferenceRow(t *testing.T) {
 		"many":                {diagnoses(broken, broken, broken, broken), summary{planreport.Blocked, hint("crd doctor"), planreport.Counts{Blocked: 4}}},
 		"forbidden":           {unread(diagnoses(nil, broken), "Forbidden"), summary{planreport.NotChecked, hint("crd doctor crd0"), planreport.Counts{Unknown: 1, Blocked: 1}}},
 		"no answer as well":   {unread(diagnoses(nil), "Forbidden", "Timeout"), summary{planreport.Unknown, hint("crd doctor crd0"), planreport.Counts{Unknown: 1}}},
+		"others unread alone": {alone(diagnoses(nil)), summary{planreport.Clean, "", planreport.Counts{Clean: 1}}},
 		"unread, and no CRD":  {unread(diagnoses(), "Forbidden"), summary{planreport.NotChecked, hint("crd doctor"), planreport.Counts{}}},
 		"unread, and blocked": {unread(diagnoses(broken), "Forbidden"), summary{planreport.NotChecked, hint("crd doctor"), planreport.Counts{Blocked: 1}}},
 	} {

@@ -166,7 +166,7 @@ const reasonNotObserved = "NotObserved"
 func MigrationOf(m *api.ManagedClusterMigration, s hub.State, now time.Time) Migration {
 	d := NoMigration(m.Namespace, m.Name)
 	d.From, d.To, d.Phase, d.Settled = string(m.Spec.From), string(m.Spec.To), m.Status.Phase, m.Status.CompletionTime != nil
-	d.Reason, d.Message = reasonOf(m)
+	d.Reason, d.Message = reasonOf(m, now)
 	counts := s.Counts()
 	d.Counts = Counts{counts.Total, counts.Moved, counts.Failed, counts.Restored}
 	if c := m.Status.CompletionTime; c != nil {
@@ -218,8 +218,11 @@ func hubOf(m *api.ManagedClusterMigration, s hub.State, c hub.Cluster) string {
 	return ""
 }
 
+// observedWithin is the time in which a manager that runs observes a new migration.
+const observedWithin = 30 * time.Second
+
 // reasonOf returns the reason of the True condition among Ready, Reconciling and Stalled.
-func reasonOf(m *api.ManagedClusterMigration) (reason, message string) {
+func reasonOf(m *api.ManagedClusterMigration, now time.Time) (reason, message string) {
 	for _, kind := range []string{api.ConditionStalled, api.ConditionReconciling, api.ConditionReady} {
 		if c := meta.FindStatusCondition(m.Status.Conditions, kind); c != nil && c.Status == "True" {
 			return c.Reason, c.Message
@@ -227,6 +230,9 @@ func reasonOf(m *api.ManagedClusterMigration) (reason, message string) {
 	}
 	if m.Status.Phase != "" {
 		return "", ""
+	}
+	if now.Sub(m.CreationTimestamp.Time) < observedWithin {
+		return reasonNotObserved, "the manager has not observed the migration yet, which was created a moment ago"
 	}
 	return reasonNotObserved, "no manager has observed the migration: see whether `godwit manager --controllers=clusterMigration` runs"
 }

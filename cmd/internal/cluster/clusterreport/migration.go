@@ -14,9 +14,18 @@ import (
 // maxRows bounds the clusters without a problem in a table that is not wide.
 const maxRows = 10
 
-// phaseCell shows Completed and Failed only when no work is left.
+// aborted reports whether a user ended the migration: that its clusters are back is what was asked for.
+func (m Migration) aborted() bool {
+	return m.Phase == api.PhaseFailed && m.Reason == api.ReasonAborted.Name
+}
+
+// phaseCell shows Completed, Failed and Aborted only when no work is left.
 func phaseCell(m Migration) render.Cell {
 	switch {
+	case m.aborted() && m.Settled && m.Counts.Restored == m.Counts.Total:
+		return render.Cell{Text: "✓ Aborted", Tone: render.Good}
+	case m.aborted():
+		return render.Cell{Text: "! Aborted", Tone: render.Attention}
 	case m.Phase == "":
 		return render.Cell{Text: "? NotObserved", Tone: render.Attention}
 	case m.Phase == api.PhaseCompleted && m.Settled && m.Counts.Moved == m.Counts.Total:
@@ -36,6 +45,14 @@ var states = map[hub.ClusterState]render.Cell{
 	hub.Returning:  {Text: "! Returning", Tone: render.Bad},
 	hub.Returned:   {Text: "! Returned", Tone: render.Bad},
 	hub.Restored:   {Text: "! Restored", Tone: render.Bad},
+}
+
+// stateCell shows a cluster that is back as good if nothing was wrong with it: others failed, or a user ended the migration.
+func stateCell(c Cluster) render.Cell {
+	if c.State == hub.Restored && c.Message == "" {
+		return render.Cell{Text: "✓ Restored", Tone: render.Good}
+	}
+	return states[c.State]
 }
 
 // headTable has the migration of a document with its clusters.
@@ -63,7 +80,7 @@ var migrationTable = slices.Concat(
 // clusterTable has the clusters of a migration.
 var clusterTable = render.Table[Cluster]{
 	{Name: "Cluster", Cell: func(c Cluster) render.Cell { return render.TextCell(c.Name) }},
-	{Name: "State", Cell: func(c Cluster) render.Cell { return states[c.State] }},
+	{Name: "State", Cell: stateCell},
 	{Name: "Hub", Cell: func(c Cluster) render.Cell { return render.TextCell(c.Hub) }},
 	{Name: "Time", Cell: func(c Cluster) render.Cell { return render.DurationCell(c.Seconds) }},
 	{Name: "Reason", Cell: func(c Cluster) render.Cell { return render.TextCell(c.Reason) }},
@@ -121,12 +138,13 @@ func migrationSum(m Migration) string {
 // Progress returns the number of clusters by state, in one line.
 func Progress(m Migration) string {
 	parts := []string{fmt.Sprintf("%s of %s moved", render.Number(int64(m.Counts.Moved)), render.Count(int64(m.Counts.Total), "cluster", "clusters"))}
-	parts = append(parts, render.Parts([]render.Part{
-		{N: int64(m.Counts.Failed), What: "failed"}, {N: int64(m.Counts.Restored), What: "back at " + m.From},
-	})...)
-	phase := string(m.Phase)
-	if phase == "" {
+	phase, left := string(m.Phase), render.Part{N: int64(m.Counts.Failed), What: "failed"}
+	switch {
+	case phase == "":
 		phase = reasonNotObserved
+	case m.aborted():
+		phase, left = api.ReasonAborted.Name, render.Part{N: int64(m.Counts.Failed - m.Counts.Restored), What: "not back yet"}
 	}
+	parts = append(parts, render.Parts([]render.Part{left, {N: int64(m.Counts.Restored), What: "back at " + m.From}})...)
 	return phase + ": " + strings.Join(parts, ", ")
 }

@@ -2,6 +2,7 @@ package clusterreport
 
 import (
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +82,43 @@ c2
 Registering: 1 of 2 clusters moved, 1 failed
 InProgress: the migration is in phase Registering
 `, func(w io.Writer) error { return WriteMigration(w, render.Style{}, d) })
+}
+
+// TestAbortedMigrationIsNoFailure: the clusters are back, as the user asked for.
+func TestAbortedMigrationIsNoFailure(t *testing.T) {
+	m := started(api.PhaseFailed)
+	m.Status.CompletionTime = &metav1.Time{Time: began.Add(time.Minute)}
+	m.Status.Conditions = []metav1.Condition{{Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: api.ReasonAborted.Name, Message: "a user asked for the rollback"}}
+	s := hub.State{Phase: api.PhaseFailed, Stage: api.PhaseRollbacking, Clusters: []hub.Cluster{
+		{Name: "c1", State: hub.Restored, Since: began.Add(40 * time.Second)}, {Name: "c2", State: hub.Restored, Since: began.Add(time.Minute)},
+	}}
+	d := MigrationOf(m, s, began.Add(90*time.Second))
+	rendertest.Compare(t, "What was asked for is good.", `
+NAME   PHASE       FROM   TO     TIME
+east   ✓ Aborted   hub1   hub2   1m0s
+
+CLUSTER   STATE        HUB    TIME    REASON
+c1        ✓ Restored   hub1   40.0s   -
+c2        ✓ Restored   hub1   1m0s    -
+
+Aborted: 0 of 2 clusters moved, 2 back at hub1
+Aborted: a user asked for the rollback
+`, func(w io.Writer) error { return WriteMigration(w, render.Style{}, d) })
+	s.Clusters[1].State, m.Status.CompletionTime = hub.Returning, nil
+	if got, want := Progress(MigrationOf(m, s, began)), "Aborted: 0 of 2 clusters moved, 1 not back yet, 1 back at hub1"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestNewMigrationIsNotObservedYet: a manager needs a moment.
+func TestNewMigrationIsNotObservedYet(t *testing.T) {
+	m := started("")
+	m.CreationTimestamp = metav1.Time{Time: began}
+	for after, want := range map[time.Duration]string{time.Second: "yet", time.Minute: "see whether `godwit manager"} {
+		if d := MigrationOf(m, hub.State{}, began.Add(after)); !strings.Contains(d.Message, want) {
+			t.Errorf("after %v: %s", after, d.Message)
+		}
+	}
 }
 
 func TestWritePreflight(t *testing.T) {

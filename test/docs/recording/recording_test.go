@@ -43,7 +43,7 @@ func TestDemo(t *testing.T) {
 	if n := strings.Count(string(svg), "http"); n != strings.Count(string(svg), `xmlns="http`)+strings.Count(string(svg), "http://127.0.0.1")+strings.Count(string(svg), "https://127.0.0.1")+strings.Count(string(svg), "httproutes")+strings.Count(string(svg), "httproute.") {
 		t.Errorf("the SVG names a URL: %d times http", n)
 	}
-	for _, shown := range []string{"$ godwit demo", "objects, 0 at old versions"} {
+	for _, shown := range []string{"$ make demo", "objects, 0 at old versions"} {
 		if !bytes.Contains(svg, []byte(shown)) {
 			t.Errorf("the SVG does not show %q", shown)
 		}

@@ -196,7 +196,10 @@ var (
 // dated matches the time of a document.
 var dated = regexp.MustCompile(`\n    "time": "([^"]+)",`)
 
-// undated checks that the time of a document is that of its command, and removes it.
+// origin matches the cluster, the user and the program of a document.
+var origin = regexp.MustCompile(`\n    "origin": \{[^}]*\},`)
+
+// undated checks that the time of a document is that of its command, and removes it, and the origin.
 func undated(ts *testscript.TestScript, text string) (string, error) {
 	found := dated.FindStringSubmatch(text)
 	if found == nil {
@@ -215,7 +218,7 @@ func undated(ts *testscript.TestScript, text string) (string, error) {
 	if ago := time.Now().Add(offset).Sub(at); ago < 0 || ago > 10*time.Minute {
 		return "", fmt.Errorf("the document is from %s, %v ago", at, ago)
 	}
-	return strings.Replace(text, found[0], "", 1), nil
+	return origin.ReplaceAllString(strings.Replace(text, found[0], "", 1), ""), nil
 }
 
 // golden FILE: compares stdout, which is JSON, byte by byte with FILE, in which

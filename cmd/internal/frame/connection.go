@@ -1,6 +1,9 @@
 package frame
 
 import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"context"
 	"fmt"
 	"slices"
@@ -70,6 +73,15 @@ func (c *Connection) WhoAmI(ctx context.Context) string {
 		return name
 	}
 	return "USER"
+}
+
+// ClusterUID returns the UID of the namespace kube-system, which a cluster keeps; empty if the user may not read it.
+func (c *Connection) ClusterUID(ctx context.Context) string {
+	namespace := &corev1.Namespace{}
+	if err := kube.Do(ctx, c.Client.Get().AbsPath("api", "v1", "namespaces", metav1.NamespaceSystem)).Into(namespace); err != nil {
+		return ""
+	}
+	return string(namespace.UID)
 }
 
 // Where returns the address of the API server and the context of the kubeconfig.

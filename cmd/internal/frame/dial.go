@@ -48,7 +48,11 @@ func (a *App) Dial(ctx context.Context, p Purpose) (*Connection, error) {
 		return nil, BadKubeconfig(err)
 	}
 	noConfig := clientcmd.IsEmptyConfig(clientcmd.Validate(raw)) && *a.Cluster.APIServer == ""
-	return c, c.checkServer(ctx, noConfig)
+	if err := c.checkServer(ctx, noConfig); err != nil {
+		return c, err
+	}
+	connectedTo(ctx, c)
+	return c, nil
 }
 
 // checkContext refuses a context whose cluster the kubeconfig does not have: client-go would connect to kubectl's

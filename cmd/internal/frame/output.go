@@ -18,6 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // Output is the flag -o. Commands write tables, package render writes JSON and YAML, and
@@ -31,25 +32,47 @@ type Output struct {
 	command  *cobra.Command           // whose context has the time of a document; nil for one without
 }
 
-// beganKey is the key of the time in a context.
-type beganKey struct{}
+// invocationKey is the key of the invocation in a context.
+type invocationKey struct{}
+
+// invocation is what a command knows about itself.
+type invocation struct {
+	began      time.Time
+	connection *Connection // the first one; nil for a command that uses no cluster
+}
 
 // WithBegan is a context that has the time at which the command began.
 func WithBegan(ctx context.Context, t time.Time) context.Context {
-	return context.WithValue(ctx, beganKey{}, t.UTC().Truncate(time.Second))
+	return context.WithValue(ctx, invocationKey{}, &invocation{began: t.UTC().Truncate(time.Second)})
 }
 
-// dated is a document with the time at which the command began.
-func (f *Output) dated(document any) any {
-	d, is := document.(render.Dated)
+// connectedTo records the cluster that the documents of the command are about.
+func connectedTo(ctx context.Context, c *Connection) {
+	if i, known := ctx.Value(invocationKey{}).(*invocation); known && i.connection == nil {
+		i.connection = c
+	}
+}
+
+// originTimeout bounds what a command that has done its work asks about the cluster.
+const originTimeout = 5 * time.Second
+
+// evidence is a document with its provenance: the time at which the command began, and the cluster.
+func (f *Output) evidence(document any) any {
+	d, is := document.(render.Evidence)
 	if !is || f.command == nil || f.command.Context() == nil {
 		return document
 	}
-	began, known := f.command.Context().Value(beganKey{}).(time.Time)
+	i, known := f.command.Context().Value(invocationKey{}).(*invocation)
 	if !known {
 		return document
 	}
-	return d.WithTime(began)
+	made := render.Provenance{Time: i.began}
+	if i.connection != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(f.command.Context()), originTimeout)
+		defer cancel()
+		made.Origin = &render.Origin{Server: i.connection.server, ClusterUID: i.connection.ClusterUID(ctx), User: kube.UserName(ctx, i.connection.Client), Version: Build().Version}
+	}
+	return d.WithProvenance(made)
 }
 
 // templateFormats are kubectl's formats with a template.
@@ -179,11 +202,11 @@ func WriteDocument(w io.Writer, f Output, document any, names []string, people f
 	var err error
 	switch {
 	case f.template != nil:
-		err = writeTemplate(w, f.template, f.dated(document))
+		err = writeTemplate(w, f.template, f.evidence(document))
 	case f.Value == "json":
-		err = render.Encode(w, f.dated(document))
+		err = render.Encode(w, f.evidence(document))
 	case f.Value == "yaml":
-		err = render.EncodeYAML(w, f.dated(document))
+		err = render.EncodeYAML(w, f.evidence(document))
 	case f.Value == "name":
 		err = render.Names(w, names)
 	default:

@@ -17,10 +17,17 @@ func rowsOf(ctx context.Context, a *frame.App, d depth) []planreport.Row {
 	if err != nil {
 		return []planreport.Row{unreachable(ctx, err)}
 	}
+	var rows []planreport.Row
 	if s.crds, err = s.migrator.CRDs(ctx); err != nil {
-		return s.withoutCRDs(ctx, err)
+		rows = s.withoutCRDs(ctx, err)
+	} else {
+		rows = s.domains(ctx)
 	}
-	return s.domains(ctx)
+	uid := s.ClusterUID(ctx)
+	for i := range rows {
+		rows[i].ClusterUID = uid
+	}
+	return rows
 }
 
 // domains reads all domains that the cluster has, at the same time.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -94,6 +95,27 @@ func gather(ctx context.Context, apps []*frame.App, limit time.Duration, d depth
 		rows = append(rows, of...)
 	}
 	return rows
+}
+
+// onceEach leaves out the rows of a context whose cluster has rows by another context, and notes it.
+func onceEach(rows []planreport.Row) (kept []planreport.Row, notes []string) {
+	first, left := map[string]string{}, map[string]bool{} // by UID, and by context
+	for _, r := range rows {
+		known, seen := first[r.ClusterUID]
+		switch {
+		case r.ClusterUID == "" || seen && known == r.Cluster:
+		case !seen:
+			first[r.ClusterUID] = r.Cluster
+		default:
+			if !left[r.Cluster] {
+				left[r.Cluster] = true
+				notes = append(notes, fmt.Sprintf("%s is the cluster of %s: its rows are left out", r.Cluster, known))
+			}
+			continue
+		}
+		kept = append(kept, r)
+	}
+	return kept, notes
 }
 
 // codeOf returns the exit code. A domain that can't be read is an error, as in the plan of a domain.

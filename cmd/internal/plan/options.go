@@ -24,8 +24,8 @@ func (o *planOptions) read(ctx context.Context, apps []*frame.App) planreport.Pl
 	if o.watches { // every 10 s
 		o.depth = depth{}
 	}
-	rows := gather(ctx, apps, time.Duration(o.limit), o.depth)
-	return planreport.NewPlanList(rows, frame.Build().Version, began, o.notes()...)
+	rows, same := onceEach(gather(ctx, apps, time.Duration(o.limit), o.depth))
+	return planreport.NewPlanList(rows, frame.Build().Version, began, append(same, o.notes()...)...)
 }
 
 // empty returns the document of a failed command.

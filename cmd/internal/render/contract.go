@@ -13,20 +13,39 @@ const APIVersion = "cli.godwit.dev/v1alpha1"
 type List[T any] struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
+	Provenance
+	Items []T `json:"items"`
+}
+
+// Provenance says when and where a document was made. `godwit report` compares the documents of a cluster by it.
+type Provenance struct {
 	// Time is when the command began.
-	Time  time.Time `json:"time,omitzero"`
-	Items []T       `json:"items"`
+	Time time.Time `json:"time,omitzero"`
+	// Origin is not there if the command used no cluster.
+	Origin *Origin `json:"origin,omitempty"`
 }
 
-// Dated is a document that says when its command began. `godwit report` orders evidence by it.
-type Dated interface {
-	// WithTime returns the document with a time.
-	WithTime(began time.Time) any
+// Origin is the cluster that a document is about.
+type Origin struct {
+	// Server is the address of the API server.
+	Server string `json:"server"`
+	// ClusterUID is the UID of the namespace kube-system, by which clusters differ; empty if the user may not read it.
+	ClusterUID string `json:"clusterUID"`
+	// User is for whom the API server took the command; empty if it did not say.
+	User string `json:"user"`
+	// Version is that of the program.
+	Version string `json:"version"`
 }
 
-// WithTime implements [Dated].
-func (l List[T]) WithTime(began time.Time) any {
-	l.Time = began
+// Evidence is a document with a provenance.
+type Evidence interface {
+	// WithProvenance returns the document with a provenance.
+	WithProvenance(Provenance) any
+}
+
+// WithProvenance implements [Evidence].
+func (l List[T]) WithProvenance(p Provenance) any {
+	l.Provenance = p
 	return l
 }
 

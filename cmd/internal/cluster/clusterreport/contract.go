@@ -36,8 +36,7 @@ type Candidate struct {
 type Preflight struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Time is when the command began.
-	Time     time.Time          `json:"time,omitzero"`
+	render.Provenance
 	From     string             `json:"from"`
 	To       string             `json:"to"`
 	Decision preflight.Decision `json:"verdict"` //nolint:misspell // the contract's name
@@ -45,9 +44,9 @@ type Preflight struct {
 	Clusters []Candidate        `json:"clusters"`
 }
 
-// WithTime implements [render.Dated].
-func (p Preflight) WithTime(began time.Time) any {
-	p.Time = began
+// WithProvenance implements [render.Evidence].
+func (p Preflight) WithProvenance(made render.Provenance) any {
+	p.Provenance = made
 	return p
 }
 
@@ -84,8 +83,8 @@ type Counts struct {
 type Migration struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Time is when the command began. A migration in a list has none: the list has it.
-	Time      time.Time `json:"time,omitzero"`
+	// A migration in a list has no provenance: the list has it.
+	render.Provenance
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	From      string    `json:"from"`
@@ -105,9 +104,9 @@ func (m Migration) ResourceName() string {
 	return "managedclustermigration.global-hub.open-cluster-management.io/" + m.Name
 }
 
-// WithTime implements [render.Dated].
-func (m Migration) WithTime(began time.Time) any {
-	m.Time = began
+// WithProvenance implements [render.Evidence].
+func (m Migration) WithProvenance(made render.Provenance) any {
+	m.Provenance = made
 	return m
 }
 

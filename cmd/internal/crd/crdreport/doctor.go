@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
@@ -52,17 +51,16 @@ type Unread struct {
 type DoctorReport struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Time is when the command began.
-	Time  time.Time   `json:"time,omitzero"`
+	render.Provenance
 	Items []Diagnosis `json:"items"`
 	// Objects counts the objects whose metadata was read.
 	Objects int64    `json:"objects"`
 	Unread  []Unread `json:"unread"`
 }
 
-// WithTime implements [render.Dated].
-func (r DoctorReport) WithTime(began time.Time) any {
-	r.Time = began
+// WithProvenance implements [render.Evidence].
+func (r DoctorReport) WithProvenance(made render.Provenance) any {
+	r.Provenance = made
 	return r
 }
 

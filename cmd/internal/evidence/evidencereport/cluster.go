@@ -86,6 +86,26 @@ func (b *builder) addVersion(version string) {
 	}
 }
 
+// isOther reports whether a document says that it is about another cluster than the documents before.
+func (b *builder) isOther(h header) bool {
+	known := b.report.Origin
+	return h.Origin != nil && known != nil && h.Origin.ClusterUID != "" && known.ClusterUID != "" && h.Origin.ClusterUID != known.ClusterUID
+}
+
+// addOrigin keeps the first origin that tells the cluster, and all users and versions.
+func (b *builder) addOrigin(o *render.Origin) {
+	if o == nil {
+		return
+	}
+	if b.report.Origin == nil || b.report.Origin.ClusterUID == "" || b.report.Origin.Server == "" {
+		b.report.Origin = o
+	}
+	b.addVersion(o.Version)
+	if o.User != "" && !slices.Contains(b.report.Users, o.User) {
+		b.report.Users = append(b.report.Users, o.User)
+	}
+}
+
 func (b *builder) build() Report {
 	r := b.report
 	for _, o := range b.objects {
@@ -111,6 +131,7 @@ func (b *builder) build() Report {
 			r.Result = Incomplete
 		}
 	}
+	r.Users = render.Present(r.Users)
 	r.Versions, r.Objects, r.Domains = render.Present(r.Versions), render.Present(r.Objects), render.Present(r.Domains)
 	r.Documents, r.Unread = render.Present(r.Documents), render.Present(r.Unread)
 	return r

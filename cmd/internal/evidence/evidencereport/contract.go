@@ -35,7 +35,11 @@ type Report struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Cluster    string `json:"cluster"`
-	Result     Result `json:"result"`
+	// Origin is the cluster of the first document that names its cluster; null if none does.
+	Origin *render.Origin `json:"origin"`
+	// Users are those for whom API servers took the commands.
+	Users  []string `json:"users"`
+	Result Result   `json:"result"`
 	// Versions of godwit that wrote documents, as far as the documents say.
 	Versions []string `json:"versions"`
 	Domains  []Domain `json:"domains"`
@@ -78,6 +82,8 @@ type Document struct {
 	TimeOf          string  `json:"timeOf"`
 	Items           int     `json:"items"`
 	DurationSeconds float64 `json:"durationSeconds"`
+	// SHA256 is the hash of the file.
+	SHA256 string `json:"sha256"`
 }
 
 // Unread is a file that was not read.
@@ -100,6 +106,11 @@ var (
 		Name: "KindUnknown", UserAction: true,
 		Meaning: "A file in the directory of `godwit report` is JSON of another kind than a report contains.",
 		Fix:     godwit.Do("move the file out of the directory. `godwit report --help` lists the commands whose output it reads"),
+	})
+	ReasonOtherCluster = Reasons.Declare(godwit.Reason{
+		Name: "OtherCluster", UserAction: true,
+		Meaning: "A file in the folder of a cluster is about another cluster: the UID of its namespace kube-system differs.",
+		Fix:     godwit.Do("move the file to the folder of its cluster"),
 	})
 	ReasonNewerFormat = format.DeclareNewer(&Reasons, "wrote a file in the directory of `godwit report`",
 		"The report is made without the file.", godwit.Do("make the report with that release, or a newer one"))

@@ -185,13 +185,33 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
+// TestDocumentsOfAnotherCluster: a file in the wrong folder is no evidence. What a document does not say is not compared.
+func TestDocumentsOfAnotherCluster(t *testing.T) {
+	from := func(name, uid, user string) evidencereport.File {
+		l := crdreport.RunList([]crdreport.Run{{Name: "widgets.example.com", StorageVersion: "v2", Result: crdreport.Succeeded, DurationSeconds: 4.5}, {Name: "gears.example.com", Result: crdreport.NoChange, DurationSeconds: 1}})
+		return file(t, name, l.WithProvenance(render.Provenance{Origin: &render.Origin{Server: "https://" + uid, ClusterUID: uid, User: user, Version: "v1.2.3"}}))
+	}
+	plan := file(t, "east/0.json", planreport.NewPlanList([]planreport.Row{{Cluster: "east", ClusterUID: "a", Domain: planreport.CRDs, State: planreport.Clean}}, "v1.2.3", time.Unix(1_780_000_000, 0)))
+	r := one(t, plan, crdRun(t, "east/1.json", crdreport.Succeeded), from("east/2.json", "a", "alice"), from("east/3.json", "b", "bob"), from("east/4.json", "", "carol"))
+	if r.Result != evidencereport.Incomplete || len(r.Unread) != 1 || r.Unread[0].File != "east/3.json" || r.Unread[0].Reason != evidencereport.ReasonOtherCluster.Name {
+		t.Errorf("%s, not read: %+v", r.Result, r.Unread)
+	}
+	want := &render.Origin{Server: "https://a", ClusterUID: "a", User: "alice", Version: "v1.2.3"}
+	if diff := cmp.Diff(want, r.Origin); diff != "" || !slices.Equal(r.Users, []string{"alice", "carol"}) || !slices.Equal(r.Versions, []string{"v1.2.3"}) {
+		t.Errorf("users %v, versions %v, origin (-want +got):\n%s", r.Users, r.Versions, diff)
+	}
+	if d := r.Documents[2]; d.DurationSeconds != 4.5 || len(d.SHA256) != 64 || d.SHA256 == r.Documents[0].SHA256 {
+		t.Errorf("the longest item took 4.5 s: %+v", d)
+	}
+}
+
 // TestPreflight: the preflight of a migration between two hubs is the state before it.
 func TestPreflight(t *testing.T) {
 	preflightOf := func(name string, d preflight.Decision) evidencereport.File {
 		p := clusterreport.NoPreflight("hub1", "hub2")
 		p.Decision = d
 		p.Checks = []clusterreport.Check{{Name: "Heartbeat", Decision: d, Problem: render.Problem{Reason: "HeartbeatStale", Message: "an hour ago"}}}
-		return file(t, name, p.WithTime(time.Unix(1_780_000_000, 0)))
+		return file(t, name, p.WithProvenance(render.Provenance{Time: time.Unix(1_780_000_000, 0)}))
 	}
 	m := clusterreport.NoMigration("ns", "east")
 	m.From, m.To, m.Phase, m.Settled, m.Counts = "hub1", "hub2", api.PhaseCompleted, true, clusterreport.Counts{Total: 2, Moved: 2}

@@ -32,6 +32,22 @@ type header struct {
 	Time            *time.Time `json:"time"`
 	DurationSeconds float64    `json:"durationSeconds"`
 	Version         string     `json:"version"`
+
+	Origin *render.Origin `json:"origin"`
+	// Items of runs have a duration each, and those of plans of all domains the UID of their cluster.
+	Items []struct {
+		DurationSeconds float64 `json:"durationSeconds"`
+		ClusterUID      string  `json:"clusterUID"`
+	} `json:"items"`
+}
+
+// duration is the time that the command took: its items ran at the same time.
+func (h header) duration() float64 {
+	longest := h.DurationSeconds
+	for _, i := range h.Items {
+		longest = max(longest, i.DurationSeconds)
+	}
+	return longest
 }
 
 func (f File) header() (header, *Unread) {
@@ -48,6 +64,9 @@ func (f File) header() (header, *Unread) {
 	group, _, _ := strings.Cut(render.APIVersion, "/")
 	if h.APIVersion != render.APIVersion && strings.HasPrefix(h.APIVersion, group+"/") {
 		return h, &Unread{f.Name, render.Cause{Reason: ReasonNewerFormat.Name, Message: fmt.Sprintf("the document has apiVersion %q, and this release of Godwit reads %s: %s", h.APIVersion, render.APIVersion, format.Do)}}
+	}
+	if f.Folder && h.Origin == nil && len(h.Items) > 0 && h.Items[0].ClusterUID != "" {
+		h.Origin = &render.Origin{ClusterUID: h.Items[0].ClusterUID, Version: h.Version}
 	}
 	return h, nil
 }

@@ -2,6 +2,7 @@ package evidencereport
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -74,6 +75,11 @@ func (all builders) add(f File) {
 		b.report.Unread = append(b.report.Unread, *unread)
 		return
 	}
+	if b := all[f.Cluster]; b != nil && b.isOther(h) {
+		b.report.Unread = append(b.report.Unread, Unread{f.Name, render.Cause{Reason: ReasonOtherCluster.Name, Message: fmt.Sprintf(
+			"the document is about the cluster whose namespace kube-system has the UID %s, and earlier ones about that with the UID %s", h.Origin.ClusterUID, b.report.Origin.ClusterUID)}})
+		return
+	}
 	clusters := maps.Clone(all)
 	items, err := kinds[h.Kind](all, f)
 	if err != nil {
@@ -82,13 +88,14 @@ func (all builders) add(f File) {
 		b.report.Unread = append(b.report.Unread, Unread{f.Name, render.Cause{Reason: ReasonFileUnreadable.Name, Message: fmt.Sprintf("the document of kind %s can't be read: %v", h.Kind, err)}})
 		return
 	}
-	d := Document{File: f.Name, Kind: h.Kind, Time: f.Time.UTC(), TimeOf: "File", Items: items, DurationSeconds: h.DurationSeconds}
+	d := Document{File: f.Name, Kind: h.Kind, Time: f.Time.UTC(), TimeOf: "File", Items: items, DurationSeconds: h.duration(), SHA256: fmt.Sprintf("%x", sha256.Sum256(f.Text))}
 	if h.Time != nil {
 		d.Time, d.TimeOf = h.Time.UTC(), "Document"
 	}
 	for _, b := range all.reportsOf(f, h.Kind) {
 		b.report.Documents = append(b.report.Documents, d)
 		b.addVersion(h.Version)
+		b.addOrigin(h.Origin)
 	}
 }
 

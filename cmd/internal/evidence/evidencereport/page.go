@@ -15,9 +15,12 @@ import (
 func WriteHTML(w io.Writer, r Report) error {
 	p := html.Page{
 		Title: "Migration of " + r.Cluster, Lead: r.lead(),
-		Facts:     []html.Fact{{Name: "Result", Value: string(r.Result)}, {Name: "godwit", Value: render.Words(r.Versions)}},
+		Facts:     []html.Fact{{Name: "Result", Value: string(r.Result)}, {Name: "godwit", Value: render.Words(r.Versions)}, {Name: "Users", Value: render.Words(r.Users)}},
 		Tiles:     r.tiles(),
 		BarsTitle: "Before and after", BarsLead: "Before is the first plan, and after is the last document about each object.",
+	}
+	if o := r.Origin; o != nil {
+		p.Facts = append(p.Facts, html.Fact{Name: "API server", Value: render.OrDash(o.Server)}, html.Fact{Name: "UID of kube-system", Value: render.OrDash(o.ClusterUID)})
 	}
 	if n := len(r.Documents); n > 0 {
 		p.Facts = append(p.Facts, html.Fact{Name: "First document", Value: r.Documents[0].when()}, html.Fact{Name: "Last document", Value: r.Documents[n-1].when()})

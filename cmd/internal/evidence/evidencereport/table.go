@@ -58,6 +58,7 @@ var documentTable = render.Table[Document]{
 	{Name: "Time", Cell: func(d Document) render.Cell { return render.TextCell(d.when()) }},
 	{Name: "Items", Cell: func(d Document) render.Cell { return render.NumberCell(d.Items) }},
 	{Name: "Duration", Cell: Document.duration},
+	{Name: "SHA-256", Cell: func(d Document) render.Cell { return render.TextCell(d.SHA256) }},
 }
 
 func (d Document) when() string {

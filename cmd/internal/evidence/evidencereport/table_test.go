@@ -15,7 +15,7 @@ func TestColumns(t *testing.T) {
 		Domain: planreport.CRDs, Name: "widgets.example.com", Before: planreport.Ready, Result: "Succeeded", Detail: "3 migrated", Proof: "Proven", After: planreport.Clean,
 		Blockers: render.Of("shop/a", render.Problem{Reason: "Odd", Message: "it is odd", Remedy: "see why"}),
 	}
-	d := Document{File: "east/1.json", Kind: "CRDPlanList", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), TimeOf: "File", Items: 2, DurationSeconds: 1.5}
+	d := Document{File: "east/1.json", Kind: "CRDPlanList", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), TimeOf: "File", Items: 2, DurationSeconds: 1.5, SHA256: "0598ec10"}
 	u := Unread{"east/notes.txt", render.Cause{Reason: "FileUnreadable", Message: "it is no JSON"}}
 	rendertest.Columns(t, objectTable, o)
 	rendertest.Columns(t, documentTable, d)

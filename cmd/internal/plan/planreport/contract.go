@@ -108,7 +108,9 @@ type Object struct {
 type Row struct {
 	// Cluster is the context of the kubeconfig, or the address of the API server.
 	Cluster string `json:"cluster"`
-	Domain  Domain `json:"domain"`
+	// ClusterUID is the UID of the namespace kube-system, by which clusters differ; empty if the user may not read it.
+	ClusterUID string `json:"clusterUID"`
+	Domain     Domain `json:"domain"`
 	// State is that of the most severe object.
 	State  State  `json:"state"`
 	Counts Counts `json:"counts"`

@@ -27,9 +27,8 @@ import (
 type PlanList struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Time is when the command began.
-	Time  time.Time `json:"time,omitzero"`
-	Items []Plan    `json:"items"`
+	render.Provenance
+	Items []Plan `json:"items"`
 	// VersionCounts counts revisions by version and form.
 	VersionCounts []revision.VersionCount `json:"versionCounts"`
 	// DroppableVersions is null if the command did not read the whole cluster.
@@ -69,8 +68,7 @@ type Plan struct {
 type RunReport struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Time is when the command began.
-	Time   time.Time       `json:"time,omitzero"`
+	render.Provenance
 	Counts revision.Counts `json:"counts"`
 	// Items are the revisions that were not at the target version.
 	Items Runs `json:"items"`
@@ -215,14 +213,14 @@ func orNull(t time.Time) *time.Time {
 	return &utc
 }
 
-// WithTime implements [render.Dated].
-func (l PlanList) WithTime(began time.Time) any {
-	l.Time = began
+// WithProvenance implements [render.Evidence].
+func (l PlanList) WithProvenance(made render.Provenance) any {
+	l.Provenance = made
 	return l
 }
 
-// WithTime implements [render.Dated].
-func (r RunReport) WithTime(began time.Time) any {
-	r.Time = began
+// WithProvenance implements [render.Evidence].
+func (r RunReport) WithProvenance(made render.Provenance) any {
+	r.Provenance = made
 	return r
 }

@@ -347,7 +347,7 @@ func (c *create) withoutSource(ctx context.Context, s *snapshot, u *upgrade) err
 			u.setReplacement(replacement)
 			return c.created(ctx, s, u)
 		}
-	case len(references) == 0 && u.request.UID == "": // no pass has ever seen it
+	case len(references) == 0 && u.request.UID == "" && !u.request.Seen:
 		u.setStatus(Failed, decision.ReasonSourceGone, fmt.Sprintf("controllerrevision %s/%s not found, and no object refers to one: see kubectl get controllerrevisions -n %s",
 			u.GetNamespace(), u.GetName(), u.GetNamespace()))
 		return nil

@@ -53,8 +53,9 @@ func weight(upgrades int) int {
 }
 
 // Run upgrades what can be upgraded now, and reports what it found and did. Each, if given, is
-// called with every revision that was not at the target, one namespace after the other. An error
-// ends the run when the namespaces that it has begun are done.
+// called with every revision that was not at the target, one namespace after the other, also with
+// those that are not upgraded: they have no phase. An error ends the run when the namespaces that
+// it has begun are done.
 func (u *Upgrader) Run(ctx context.Context, s Scope, each func(Result)) (Report, error) {
 	var r runner
 	turns := make(chan struct{}, upgradesAtOnce)
@@ -120,17 +121,22 @@ type runner struct {
 func (r *runner) add(items []decision.Item, results []Result, each func(Result)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.report.add(items, results)
+	at := make(map[string]int, len(results))
+	for n := range results {
+		at[results[n].Name] = n
+	}
 	for _, i := range items {
+		one := Result{Item: i}
+		if n, tried := at[i.Name]; tried {
+			one = results[n]
+		}
+		r.report.add(i.Action, one)
 		if i.Reason == decision.ReasonUnconfirmed {
 			r.unconfirmed++
 		}
-	}
-	if each == nil {
-		return
-	}
-	for _, one := range results {
-		each(one)
+		if each != nil && i.Action != decision.UpToDate {
+			each(one)
+		}
 	}
 }
 
@@ -147,25 +153,15 @@ func (r *runner) failed() bool {
 	return r.err != nil
 }
 
-// add counts one namespace: the items of its scan, and the results of its upgrades.
-func (r *Report) add(items []decision.Item, results []Result) {
-	at := make(map[string]int, len(results))
-	for n := range results {
-		at[results[n].Name] = n
+// add counts one revision: what its scan decided, and the result of its upgrade.
+func (r *Report) add(scanned decision.Action, one Result) {
+	action := scanned
+	if one.Action == decision.Deferred { // as the upgrade found, and the scan did not
+		action = decision.Deferred
 	}
-	for _, i := range items {
-		one := Result{Item: i}
-		if n, tried := at[i.Name]; tried {
-			one = results[n]
-		}
-		action := i.Action
-		if one.Action == decision.Deferred { // as the upgrade found, and the scan did not
-			action = decision.Deferred
-		}
-		r.Counts.Add(action, one.Phase)
-		if i.Action == decision.Blocked || one.Phase == Failed {
-			r.fail(one.Item)
-		}
+	r.Counts.Add(action, one.Phase)
+	if scanned == decision.Blocked || one.Phase == Failed {
+		r.fail(one.Item)
 	}
 }
 

@@ -20,6 +20,9 @@ type Request struct {
 	Name string
 	// UID of the revision; empty means whichever revision has the name.
 	UID types.UID
+	// Seen means that a scan has found the revision, or references to it. That there is neither
+	// any more is no error then.
+	Seen bool
 	// Policy; nil means the upgrader's.
 	Policy *decision.Policy
 	// Rollback repoints all references to the source again.

@@ -159,8 +159,8 @@ func TestRunningReferrerIsLeftAlone(t *testing.T) {
 	if !strings.Contains(i.Message, "Workload app") {
 		t.Errorf("%q does not say what runs", i.Message)
 	}
-	if results := c.run(decision.Policy{}); len(results) != 0 || len(c.revisions()) != 1 {
-		t.Errorf("%v, revisions %v", results, c.revisions())
+	if r := c.run(decision.Policy{})["app-preset"]; r.Phase != "" || r.Action != decision.Deferred || len(c.revisions()) != 1 {
+		t.Errorf("%v, revisions %v", r, c.revisions())
 	}
 	c.setRunning("app", false)
 	c.mustBe(c.run(decision.Policy{}), "app-preset", revision.Retained, decision.ReasonRetained)

@@ -123,15 +123,9 @@ func (o outcome) isAtTarget() bool {
 // run makes one pass.
 func (p *pass) run(ctx context.Context) {
 	var total revision.Report
-	var late []row // of revisions that were created since the plan
-	total, p.err = p.session.Run(ctx, p.session.scope.scope(), func(r revision.Result) {
-		if at, planned := p.find(r.Namespace, r.Name); planned {
-			p.rows[at] = p.newRow(r)
-		} else {
-			late = append(late, p.newRow(r))
-		}
-	})
-	p.rows = append(p.rows, late...)
+	u := update{pass: p, found: make([]bool, len(p.rows))}
+	total, p.err = p.session.Run(ctx, p.session.scope.scope(), u.add)
+	u.end()
 	p.tally()
 	p.countRun(total.Counts)
 	if p.err == nil && p.session.scope.isWholeCluster() {
@@ -140,6 +134,37 @@ func (p *pass) run(ctx context.Context) {
 			p.inventory = &after
 		}
 	}
+}
+
+// update is what one pass finds and does.
+type update struct {
+	*pass
+	found []bool // which rows it has found
+	late  []row  // of revisions that were created since the plan
+}
+
+func (u *update) add(r revision.Result) {
+	at, planned := u.find(r.Namespace, r.Name)
+	if planned {
+		u.rows[at], u.found[at] = u.newRow(r), true
+	} else if one := u.newRow(r); r.Phase != "" || !one.outcome().isAtTarget() {
+		u.late = append(u.late, one)
+	}
+}
+
+// end drops the rows of revisions that a complete pass did not find, and to which no object refers: another client deleted
+// them, as with their owner. What has ended remains in the report.
+func (u *update) end() {
+	if u.err == nil {
+		kept := u.rows[:0]
+		for at, one := range u.rows {
+			if u.found[at] || one.outcome().phase.Ended() {
+				kept = append(kept, one)
+			}
+		}
+		u.rows = kept
+	}
+	u.rows = append(u.rows, u.late...)
 }
 
 func (p *pass) find(namespace, name string) (int, bool) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -162,6 +163,57 @@ func TestHintsCanBePasted(t *testing.T) {
 	p.session.installed.Reads = []string{"v2"}
 	if printRetained(a, p); strings.Contains(said.String(), "rollback") {
 		t.Errorf("a rollback that would be refused is offered:\n%s", said)
+	}
+}
+
+// TestRowsOfWhatChangedSinceThePlan: a run has the rows of what its own scan finds. Another client deletes a virtual machine with
+// its revisions, starts one, or takes a revision away that one names. A run that waits does not wait for a revision that is gone.
+func TestRowsOfWhatChangedSinceThePlan(t *testing.T) {
+	p := &pass{}
+	for _, name := range []string{"blocked", "done", "gone", "running", "waits"} {
+		p.plan(decision.Item{Name: name, Action: decision.Upgrade})
+	}
+	result := func(name string, a decision.Action, phase revision.Phase) revision.Result {
+		return revision.Result{Phase: phase, Item: decision.Item{Name: name, Action: a, Until: time.Unix(1, 0)}}
+	}
+	for _, pass := range []struct {
+		err     error
+		results []revision.Result
+		want    map[string]string
+	}{
+		{
+			results: []revision.Result{
+				result("blocked", decision.Blocked, ""), result("done", decision.Upgrade, revision.Succeeded), result("running", decision.Deferred, ""),
+				result("waits", decision.Upgrade, revision.Retained), result("late", decision.Blocked, ""), result("unneeded", decision.Unreferenced, ""),
+			},
+			want: map[string]string{"blocked": "Blocked", "done": "Upgrade Succeeded", "running": "Deferred", "waits": "Upgrade Retained", "late": "Blocked"},
+		},
+		{
+			err:  errors.New("the scan failed"),
+			want: map[string]string{"blocked": "Blocked", "done": "Upgrade Succeeded", "running": "Deferred", "waits": "Upgrade Retained", "late": "Blocked"},
+		},
+		{
+			results: []revision.Result{result("running", decision.Deferred, "")},
+			want:    map[string]string{"done": "Upgrade Succeeded", "running": "Deferred"},
+		},
+	} {
+		u := update{pass: p, found: make([]bool, len(p.rows))}
+		for _, r := range pass.results {
+			u.add(r)
+		}
+		p.err = pass.err
+		u.end()
+		p.tally()
+		got := map[string]string{}
+		for _, one := range p.rows {
+			got[one.name] = strings.TrimSpace(fmt.Sprint(one.outcome().action, " ", one.outcome().phase))
+		}
+		if !maps.Equal(got, pass.want) {
+			t.Errorf("rows %v, want %v", got, pass.want)
+		}
+	}
+	if n, _ := p.retainedRevisions(revision.Retained); n > 0 {
+		t.Errorf("a run waits for %d revisions that are gone", n)
 	}
 }
 

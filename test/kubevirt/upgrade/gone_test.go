@@ -1,6 +1,7 @@
 package upgrade_test
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -122,6 +123,21 @@ func TestMachineDeletedDuringARun(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRunNamesWhatItDoesNotUpgrade: what became blocked since the plan has a name in the report of the run, not only a count.
+func TestRunNamesWhatItDoesNotUpgrade(t *testing.T) {
+	t.Parallel()
+	y := newNamespace(t)
+	y.machine("web", both, instancetype, preference)
+	y.removeRevision(instancetype.RevisionName("web"))
+	found := map[string]decision.Action{}
+	report, err := y.upgrader(decision.Policy{}).Run(t.Context(), revision.Scope{Namespace: y.namespace}, func(r revision.Result) { found[r.Name] = r.Action })
+	y.must(report, err)
+	want := map[string]decision.Action{instancetype.RevisionName("web"): decision.Blocked, preference.RevisionName("web"): decision.Upgrade}
+	if !maps.Equal(found, want) || report.Counts.Blocked != 1 {
+		t.Errorf("the run names %v and counts %+v, want %v", found, report.Counts, want)
 	}
 }
 

@@ -86,6 +86,7 @@ func TestRequestForAnotherControllerRevision(t *testing.T) {
 	}{
 		"a name of nothing":     {revision.Request{Name: "nothing-is-called-so"}, revision.Failed, decision.ReasonSourceGone, "kubectl get controllerrevisions -n " + y.namespace},
 		"what was there once":   {revision.Request{Name: "nothing-is-called-so", UID: start.UID}, revision.Skipped, decision.ReasonSourceGone, "no object refers to it"},
+		"what a scan has seen":  {revision.Request{Name: "nothing-is-called-so", Seen: true}, revision.Skipped, decision.ReasonSourceGone, "no object refers to it"},
 		"what stores no object": {revision.Request{Name: start.Name}, revision.Failed, decision.ReasonNotInFamily, "godwit revision plan -n " + y.namespace},
 	} {
 		if r := y.advance(decision.Policy{}, test.request); r.Phase != test.want || r.Reason != test.reason || !strings.Contains(r.Message, test.message) {

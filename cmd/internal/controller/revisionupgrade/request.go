@@ -91,12 +91,12 @@ func afterRollback(upgrade *v1alpha1.ControllerRevisionUpgrade) bool {
 }
 
 // requestFor returns the request of an upgrade. It is for the revision that was found first, even if the spec has no
-// UID.
+// UID. A trigger creates upgrades only of what its scan has seen.
 func requestFor(upgrade *v1alpha1.ControllerRevisionUpgrade) revision.Request {
 	spec := upgrade.Spec
 	p := policy(spec.TargetVersion, spec.OnRunning, spec.LossPolicy, spec.Retention)
 	return revision.Request{
-		Name: spec.TargetName, UID: sourceUID(upgrade), Policy: &p, Rollback: spec.Rollback, AfterRollback: afterRollback(upgrade),
+		Name: spec.TargetName, UID: sourceUID(upgrade), Seen: upgrade.Labels[TriggerLabel] != "", Policy: &p, Rollback: spec.Rollback, AfterRollback: afterRollback(upgrade),
 	}
 }
 

@@ -23,6 +23,18 @@ func TestRequestIsAboutTheRevisionThatWasFound(t *testing.T) {
 	}
 }
 
+// TestTriggerCreatesUpgradesOfWhatItHasSeen: what is gone when its turn comes is no mistake in a name.
+func TestTriggerCreatesUpgradesOfWhatItHasSeen(t *testing.T) {
+	one := &v1alpha1.ControllerRevisionUpgrade{}
+	if requestFor(one).Seen {
+		t.Error("the name of a user's upgrade may be wrong")
+	}
+	one.Labels = map[string]string{TriggerLabel: "5d0c2cf4"}
+	if !requestFor(one).Seen {
+		t.Error("a scan has seen what a trigger upgrades")
+	}
+}
+
 // TestSettings: the policy of an upgrade is that of its trigger, unless it has its own.
 func TestSettings(t *testing.T) {
 	trigger := v1alpha1.ControllerRevisionUpgradeTriggerSpec{OnRunning: v1alpha1.OnRunningHold, LossPolicy: v1alpha1.LossAllow}

@@ -66,10 +66,10 @@ func (u *Upgrader) Advance(ctx context.Context, namespace string, requests []Req
 
 // advanceAndScan takes the upgrades of one namespace as far as they can go now. It then returns which pins in scope other software
 // has left behind, by the names of the revisions that they name, and the scan that shows it: software that upgrades revisions
-// itself may have read one before it was upgraded here, and delete it afterwards. Where no revision was at risk, it does not scan.
+// itself may have read one before it was upgraded here, and delete it afterwards. Where no revision was in danger, it does not scan.
 func (u *Upgrader) advanceAndScan(ctx context.Context, s *snapshot, scope Scope, requests []Request) (results []Result, later *snapshot, lost []string, err error) {
 	results, err = u.advance(ctx, s, requests)
-	if err != nil || !slices.ContainsFunc(s.items, func(i decision.Item) bool { return i.AtRisk }) {
+	if err != nil || !slices.ContainsFunc(s.items, inDanger) {
 		return results, s, nil, err
 	}
 	if later, err = u.snapshotOf(ctx, scope); err != nil {
@@ -105,7 +105,7 @@ const batchSize = 200
 func (u *Upgrader) advance(ctx context.Context, s *snapshot, requests []Request) (results []Result, err error) {
 	all, deleted := u.stages(), map[int]*upgrade{}
 	results = make([]Result, len(requests))
-	for chunk := range slices.Chunk(s.atRiskFirst(requests), batchSize) {
+	for chunk := range slices.Chunk(s.inDangerFirst(requests), batchSize) {
 		batch := make([]*upgrade, len(chunk))
 		for i, n := range chunk {
 			batch[i] = newUpgrade(requests[n], s.item(requests[n]), u.options.Policy)

@@ -57,12 +57,12 @@ func TestStagesTakeTheirOwn(t *testing.T) {
 	}
 }
 
-// TestAtRiskFirst: what other software may delete at any time is upgraded before all else. Each request keeps its place in the
+// TestInDangerFirst: what other software may delete at any time is upgraded before all else. Each request keeps its place in the
 // results.
-func TestAtRiskFirst(t *testing.T) {
+func TestInDangerFirst(t *testing.T) {
 	t.Parallel()
-	s := &snapshot{items: []decision.Item{{Name: "a"}, {Name: "b", AtRisk: true}, {Name: "c"}, {Name: "d", AtRisk: true}}}
-	order := s.atRiskFirst([]Request{{Name: "a"}, {Name: "d"}, {Name: "unknown"}, {Name: "b"}})
+	s := &snapshot{items: []decision.Item{{Name: "a"}, {Name: "b", AtRisk: true}, {Name: "c"}, {Name: "d", Unreadable: true}}}
+	order := s.inDangerFirst([]Request{{Name: "a"}, {Name: "d"}, {Name: "unknown"}, {Name: "b"}})
 	if want := []int{1, 3, 0, 2}; !slices.Equal(order, want) {
 		t.Errorf("%v, want %v", order, want)
 	}

@@ -172,6 +172,9 @@ type Item struct {
 	// AtRisk means that the software that the family belongs to deletes the revision when it
 	// starts or is upgraded, although the spec of an object names it.
 	AtRisk bool `json:"atRisk,omitempty"`
+	// Unreadable means that the installed software can't read the revision, so that waiting for an
+	// object that runs with it is no option: the software can't stop that object either.
+	Unreadable bool `json:"-"`
 	// SharedBy are the objects that name the revision, could own revisions, and do not own this one,
 	// as KIND/NAME. They lose it when its owner is deleted.
 	SharedBy []string `json:"sharedBy,omitempty"`

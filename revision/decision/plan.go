@@ -43,9 +43,6 @@ type Decision struct {
 	Composed *appsv1.ControllerRevision
 	// NewController is to own the replacement of a revision without a controller.
 	NewController *reference.Referrer
-	// Unreadable means that the installed software can't read the revision, so that waiting for an
-	// object that runs with it is no option: the software can't stop that object either.
-	Unreadable bool
 }
 
 // For decides about one revision. It sends nothing and changes nothing.

@@ -84,6 +84,10 @@ func (c *Connection) ClusterUID(ctx context.Context) string {
 	return string(namespace.UID)
 }
 
+func (c *Connection) origin(ctx context.Context) *render.Origin {
+	return &render.Origin{Server: c.server, ClusterUID: c.ClusterUID(ctx), User: kube.UserName(ctx, c.Client), Version: Build().Version}
+}
+
 // Where returns the address of the API server and the context of the kubeconfig.
 func (c *Connection) Where() string {
 	if c.context == "" {

@@ -51,7 +51,7 @@ func (a *App) Dial(ctx context.Context, p Purpose) (*Connection, error) {
 	if err := c.checkServer(ctx, noConfig); err != nil {
 		return c, err
 	}
-	connectedTo(ctx, c)
+	setOrigin(ctx, c.origin)
 	return c, nil
 }
 

@@ -18,7 +18,6 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/godwit-dev/godwit/cmd/internal/render"
-	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // Output is the flag -o. Commands write tables, package render writes JSON and YAML, and
@@ -37,8 +36,8 @@ type invocationKey struct{}
 
 // invocation is what a command knows about itself.
 type invocation struct {
-	began      time.Time
-	connection *Connection // the first one; nil for a command that uses no cluster
+	began  time.Time
+	origin func(context.Context) *render.Origin // of the first connection; nil for a command that uses no cluster
 }
 
 // WithBegan is a context that has the time at which the command began.
@@ -46,10 +45,10 @@ func WithBegan(ctx context.Context, t time.Time) context.Context {
 	return context.WithValue(ctx, invocationKey{}, &invocation{began: t.UTC().Truncate(time.Second)})
 }
 
-// connectedTo records the cluster that the documents of the command are about.
-func connectedTo(ctx context.Context, c *Connection) {
-	if i, known := ctx.Value(invocationKey{}).(*invocation); known && i.connection == nil {
-		i.connection = c
+// setOrigin records how to learn which cluster the documents of the command are about.
+func setOrigin(ctx context.Context, origin func(context.Context) *render.Origin) {
+	if i, known := ctx.Value(invocationKey{}).(*invocation); known && i.origin == nil {
+		i.origin = origin
 	}
 }
 
@@ -67,10 +66,10 @@ func (f *Output) evidence(document any) any {
 		return document
 	}
 	made := render.Provenance{Time: i.began}
-	if i.connection != nil {
+	if i.origin != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(f.command.Context()), originTimeout)
 		defer cancel()
-		made.Origin = &render.Origin{Server: i.connection.server, ClusterUID: i.connection.ClusterUID(ctx), User: kube.UserName(ctx, i.connection.Client), Version: Build().Version}
+		made.Origin = i.origin(ctx)
 	}
 	return d.WithProvenance(made)
 }

@@ -139,6 +139,11 @@ func TryStatus(crd, status string) godwit.Fix {
 		godwit.RunMigration{CRD: crd, Write: string(WriteStatusPatch), DryRun: true})
 }
 
+// dropAnnotation is the fix for annotations that leave no room for a checkpoint. The usual one is that of kubectl's client-side apply.
+func dropAnnotation(crd, annotation string) godwit.Fix {
+	return godwit.Do("if nothing needs the annotation, remove it; `kubectl apply --server-side` writes none", kube.RemoveAnnotation(kube.CRDObject(crd), annotation))
+}
+
 // AllWebhooks shows all configurations of webhooks, to find a webhook by its name.
 var AllWebhooks = godwit.Show{Object: godwit.Object{Resource: "validatingwebhookconfigurations,mutatingwebhookconfigurations"}, Output: "wide"}
 

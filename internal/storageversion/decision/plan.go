@@ -299,6 +299,14 @@ func warnings(f Facts, p Policy) []godwit.Finding {
 			Fix:     g.Fix(f.User),
 		})
 	}
+	if largest, size, crowded := evidence.Crowded(f.CRD); crowded && !kube.Trimmed(f.CRD) {
+		list = append(list, godwit.Finding{Severity: godwit.Warns,
+			Reason: ReasonAnnotationsFull,
+			Message: fmt.Sprintf("the annotations of %s leave no room for a checkpoint, the largest is %s with %d bytes: an interrupted run begins again",
+				f.CRD.Name, largest, size),
+			Fix: dropAnnotation(f.CRD.Name, largest),
+		})
+	}
 	if f.Preflight == nil {
 		return list
 	}

@@ -524,6 +524,24 @@ func TestCleanupWithoutItsPermissionIsAWarning(t *testing.T) {
 	}
 }
 
+// TestFullAnnotationsAreAWarning: a run needs no checkpoint, unless it is interrupted.
+func TestFullAnnotationsAreAWarning(t *testing.T) {
+	crd := widgetCRD(stored("v1", "v2"))
+	for bytes, want := range map[int]int{100_000: 0, 161_000: 1} {
+		crd.Annotations = map[string]string{"small": strings.Repeat("a", 101_000), "large": strings.Repeat("a", bytes), evidence.CheckpointAnnotation: strings.Repeat("a", 1000)}
+		if bytes < 101_000 {
+			crd.Annotations["small"] = "a"
+		}
+		plan := PlanFor(Facts{CRD: crd, Now: later}, Policy{})
+		if plan.State != Ready || len(plan.Warnings) != want {
+			t.Fatalf("%d bytes: plan is %s with warnings %+v", bytes, plan.State, plan.Warnings)
+		}
+		if want > 0 && (plan.Warnings[0].Reason != ReasonAnnotationsFull || !strings.Contains(plan.Warnings[0].Message, "large with 161005 bytes")) {
+			t.Errorf("warnings %+v", plan.Warnings)
+		}
+	}
+}
+
 func TestPlanSaysWhyTrimmedVersionsAreNotTrusted(t *testing.T) {
 	plan := PlanFor(Facts{CRD: widgetCRD(stored("v2"), migrating("MigrationFailed")), Now: later}, Policy{})
 	if plan.State != Ready || len(plan.Warnings) != 1 || plan.Warnings[0].Reason != ReasonStoredVersionsDoubtful {

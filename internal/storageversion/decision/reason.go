@@ -155,6 +155,11 @@ var (
 		Meaning: "The permission to patch objects is missing, which the cleanup of managedFields needs.",
 		Fix:     placeGrant.Fix(placeholder.User),
 	})
+	ReasonAnnotationsFull = Reasons.Declare(godwit.Reason{
+		Name:    "AnnotationsFull",
+		Meaning: "The annotations of the CRD leave no room for a checkpoint. A run needs none; if it is interrupted, the next one begins again.",
+		Fix:     dropAnnotation(placeholder.Name, "ANNOTATION"),
+	})
 	ReasonPreflightIncomplete = Reasons.Declare(godwit.Reason{
 		Name:    "PreflightIncomplete",
 		Meaning: "The preflight did not try the write in every namespace.",

@@ -3,13 +3,18 @@ package evidence
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/kube"
@@ -177,10 +182,43 @@ func (j AnnotationJournal) Save(ctx context.Context, crd string, c Checkpoint) e
 	if err != nil {
 		return err
 	}
-	if err := j.Client.PatchCRD(ctx, crd, types.MergePatchType, patch); err != nil {
+	err = j.Client.PatchCRD(ctx, crd, types.MergePatchType, patch)
+	if annotationsFull(err) {
+		return nil // the run goes on; if it is interrupted, the next one begins again
+	}
+	if err != nil {
 		return fmt.Errorf("save the checkpoint in annotation %s: %w", CheckpointAnnotation, err)
 	}
 	return nil
+}
+
+// annotationsFull reports whether the API server refuses a write because all annotations together would be too large.
+func annotationsFull(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool {
+		return c.Field == "metadata.annotations" && c.Type == metav1.CauseType(field.ErrorTypeTooLong)
+	})
+}
+
+// checkpointSize is more than a checkpoint takes, with its key.
+const checkpointSize = 1 << 10
+
+// Crowded returns the largest annotation of a CRD and its size, if all annotations leave no room for a checkpoint.
+func Crowded(crd *apiextensionsv1.CustomResourceDefinition) (largest string, bytes int, crowded bool) {
+	total := 0
+	for key, value := range crd.Annotations {
+		if key == CheckpointAnnotation {
+			continue
+		}
+		size := len(key) + len(value)
+		if total += size; size > bytes {
+			largest, bytes = key, size
+		}
+	}
+	return largest, bytes, total+checkpointSize > validation.TotalAnnotationSizeLimitB
 }
 
 // Newer compares two resourceVersions of one resource.

@@ -117,10 +117,22 @@ func (d *Doctor) Observe(ctx context.Context, subjects []Subject, progress func(
 		return f, err
 	}
 	f.Objects, f.Unread, f.Applied = scan.Objects, scan.Unread, applied.all()
+	d.explainTimeouts(ctx, f.Unread)
 	if err := d.decideReferences(ctx, &f, finder); err != nil {
 		return f, err
 	}
 	return f, d.readConfigurations(ctx, &f, scan.Discovered)
+}
+
+// explainTimeouts looks for the conversion webhook of each resource whose list took too long: while others were listed, it is what
+// does not answer.
+func (d *Doctor) explainTimeouts(ctx context.Context, unread []ownerreference.Unread) {
+	for i := range unread {
+		if u := &unread[i]; u.Reason == decision.ReasonTimeout {
+			crd, err := d.client.CRD(ctx, u.Resource)
+			u.Alone = err == nil && kube.Converts(crd)
+		}
+	}
 }
 
 // decideReferences lists the owners, and decides about the references that were found before. An owner that was created in between

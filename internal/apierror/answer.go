@@ -41,6 +41,12 @@ const (
 	ServerError
 	// Refused is any other 4xx: the request is not acceptable.
 	Refused
+	// Unauthorized is a 401: the API server does not accept the caller's credentials.
+	Unauthorized
+	// StorageFull means that etcd is out of space, and stores nothing.
+	StorageFull
+	// TooLarge means that the object is too large for etcd, or for the API server.
+	TooLarge
 )
 
 // Answer is an API server's error response.
@@ -96,6 +102,8 @@ func Of(err error) Answer {
 		}
 	case apierrors.IsTimeout(err):
 		a.Class = Timeout
+	case apierrors.IsUnauthorized(err):
+		a.Class = Unauthorized
 	}
 	a.Cause = a.Message
 	return a
@@ -118,6 +126,10 @@ func Parse(code int32, text string) Answer {
 
 func classOf(code int32) Class {
 	switch {
+	case code == http.StatusUnauthorized:
+		return Unauthorized
+	case code == http.StatusRequestEntityTooLarge:
+		return TooLarge
 	case code == http.StatusNotFound:
 		return NotFound
 	case code == http.StatusConflict:
@@ -179,6 +191,9 @@ func IsForbidden(err error) bool { return err != nil && unauthorized.MatchString
 func IsUntyped(err error) bool {
 	return code(err) == http.StatusInternalServerError && typedFails.MatchString(err.Error())
 }
+
+// IsEndOfRun reports whether every other request fails in the same way until a user changes something.
+func IsEndOfRun(err error) bool { return TreatmentOf(err) == EndsRun }
 
 // IsConflictOrNotFound reports whether an object has changed or was deleted since it was read.
 func IsConflictOrNotFound(err error) bool {

@@ -25,6 +25,8 @@ var (
 	admissionStarts  = regexp.MustCompile(`not yet ready to handle request`)
 	quotaUncounted   = regexp.MustCompile(`status unknown for quota`)
 	cacheUnfilled    = regexp.MustCompile(`storage is \(re\)initializing`)
+	// storageFull matches the refusal of etcd while its alarm NOSPACE is set.
+	storageFull = regexp.MustCompile(`etcdserver: mvcc: database space exceeded`)
 	// tooLarge matches the refusal of etcd, or of the API server's etcd client.
 	tooLarge = regexp.MustCompile(`etcdserver: request is too large|trying to send message larger than max`)
 
@@ -68,6 +70,12 @@ func parse(text string) Answer {
 	}
 	if m := unauthorizedPath.FindStringSubmatch(text); m != nil {
 		return Answer{Class: Forbidden, User: m[1], Permission: Permission{Verb: m[2], Path: m[3]}}
+	}
+	switch {
+	case storageFull.MatchString(text):
+		return Answer{Class: StorageFull}
+	case tooLarge.MatchString(text):
+		return Answer{Class: TooLarge}
 	}
 	return Answer{}
 }

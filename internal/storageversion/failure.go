@@ -76,6 +76,12 @@ func FailureReason(err error) *godwit.Reason {
 		return decision.ReasonServerError
 	case apierror.Refused:
 		return decision.ReasonObjectInvalid
+	case apierror.TooLarge:
+		return decision.ReasonObjectTooLarge
+	case apierror.StorageFull:
+		return decision.ReasonEtcdFull
+	case apierror.Unauthorized:
+		return decision.ReasonUnauthorized
 	case apierror.Unknown:
 		return ownReason(err)
 	}

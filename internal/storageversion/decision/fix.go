@@ -87,6 +87,23 @@ func replaceServer(lease, settle string) godwit.Fix {
 		godwit.Delete{Object: godwit.Object{Resource: "lease", Namespace: metav1.NamespaceSystem, Name: lease}}))
 }
 
+// RenewCredentials is the fix for credentials that the API server does not accept.
+func RenewCredentials() godwit.Fix {
+	return godwit.Do("renew them, and check with `kubectl auth whoami`").Then("run the same command again, which resumes a run")
+}
+
+// freeEtcd is the fix for an etcd without space.
+func freeEtcd() godwit.Fix {
+	return godwit.Do("free space in etcd: `etcdctl compact REVISION`, `etcdctl defrag` for each member, then `etcdctl alarm disarm`").
+		Then("run the same command again, which resumes a run")
+}
+
+// seeEtcdWrites is the fix for API servers that all fail to renew their leases.
+func seeEtcdWrites() godwit.Fix {
+	return godwit.Do("see whether etcd has the alarm NOSPACE: `etcdctl alarm list`. If it has, free space: `etcdctl compact REVISION`, `etcdctl defrag` for each member, then `etcdctl alarm disarm`").
+		Or(godwit.Do("see the leases, and wait until an API server renews its own", godwit.Show{Object: godwit.Object{Resource: "lease", Namespace: metav1.NamespaceSystem}}))
+}
+
 // giveOwnLeases is the fix for API servers that share a lease, or have none.
 func giveOwnLeases() godwit.Fix {
 	return godwit.Do("see the endpoints and the leases", godwit.Show{Object: godwit.Object{Resource: "endpointslice", Namespace: metav1.NamespaceDefault, Name: "kubernetes"}, Output: "yaml"},

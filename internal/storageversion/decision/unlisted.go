@@ -116,6 +116,8 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 		set(unreadableObjects(crd, answer))
 	case apierror.Forbidden:
 		set(Forbidden(answer.User, Grant{Verb: "list", Resource: resource.GroupResource()})) // in all namespaces
+	case apierror.Unauthorized:
+		set(Unauthorized())
 	case apierror.NotFound:
 		set(godwit.Finding{
 			Reason:  ReasonNotServed,
@@ -130,7 +132,7 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 		})
 	case apierror.Timeout:
 		set(timedOut(crd, words))
-	case apierror.ServerError:
+	case apierror.ServerError, apierror.StorageFull:
 		set(godwit.Finding{
 			Reason:  ReasonServerError,
 			Message: fmt.Sprintf("the API server fails to list the objects of %s: %s", crd.Name, words),
@@ -144,6 +146,11 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 		})
 	}
 	return e
+}
+
+// Unauthorized is the finding for credentials that the API server does not accept.
+func Unauthorized() godwit.Finding {
+	return godwit.Finding{Reason: ReasonUnauthorized, Message: "the API server does not accept the credentials: they are expired or wrong", Fix: RenewCredentials()}
 }
 
 // timedOut is the finding for a list that took too long. It names the conversion webhook, for which the

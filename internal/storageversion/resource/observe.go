@@ -17,7 +17,7 @@ import (
 
 // Observe reads the facts about one resource, with a few small requests. It changes nothing.
 func (r *Rewriter) Observe(ctx context.Context, resource Resource, servers []Server) (Facts, error) {
-	f := Facts{Resource: resource, Now: r.client.Clock.Now()}
+	f := Facts{Resource: resource, Servers: servers, Now: r.client.Clock.Now()}
 	if refusal(f) != nil {
 		return f, nil
 	}

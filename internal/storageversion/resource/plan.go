@@ -32,9 +32,9 @@ type Facts struct {
 	// Denied are missing permissions of User.
 	Denied []kube.Grant
 	User   string
-	// Stale are the API servers whose lease is stale.
-	Stale []Server
-	Now   time.Time
+	// Servers are all API servers, and Stale those whose lease is stale.
+	Servers, Stale []Server
+	Now            time.Time
 }
 
 // Plan is what a run would do with one resource.
@@ -78,9 +78,7 @@ func PlanFor(f Facts) Plan {
 		p.State, p.Blockers = decision.StateUnknown, []godwit.Finding{unlisted(f)}
 		return p
 	}
-	for _, s := range f.Stale {
-		p.Blockers = append(p.Blockers, decision.LeaseStale(s, f.Now))
-	}
+	p.Blockers = append(p.Blockers, decision.StaleLeases(f.Stale, f.Servers, f.Now)...)
 	switch {
 	case len(p.Blockers) > 0:
 		p.State = decision.Blocked
@@ -148,6 +146,8 @@ func unlisted(f Facts) godwit.Finding {
 	switch {
 	case quicklist.TimedOut(f.ListError):
 		b.Reason, b.Message = decision.ReasonTimeout, fmt.Sprintf("the API server did not list one of %s within %v", name, quicklist.Limit)
+	case answer.Class == apierror.Unauthorized:
+		return decision.Unauthorized()
 	case answer.Class == apierror.Throttled:
 		b.Reason = decision.ReasonThrottled
 	case answer.Class == apierror.ServerError:

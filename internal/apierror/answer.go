@@ -27,6 +27,8 @@ const (
 	ConversionFailed
 	// UnreadableObject means that the API server can't read an object from etcd.
 	UnreadableObject
+	// KeyMissing means that the API server lacks the key with which an object in etcd is encrypted.
+	KeyMissing
 	// Forbidden means that the authorizer denies the caller a permission.
 	Forbidden
 	// NotFound is a 404.
@@ -64,6 +66,8 @@ type Answer struct {
 	// StoredVersion is the version at which etcd holds an object that could not be
 	// converted; empty if the answer does not name one.
 	StoredVersion string
+	// Key is the key in etcd of an object that could not be read; empty if the answer does not name one.
+	Key string
 }
 
 // Permission is a permission that an authorizer has denied: a verb on a resource, or on a path.
@@ -90,8 +94,11 @@ func Of(err error) Answer {
 	if status := failureOf(err).status; a.Class == Forbidden && status != nil && status.Details != nil {
 		a.Permission.Name = status.Details.Name
 	}
+	if m := keyInEtcd.FindStringSubmatch(a.Message); m != nil {
+		a.Key = m[1]
+	}
 	switch {
-	case a.Origin != Origin{}, a.Class == Forbidden:
+	case a.Origin != Origin{}, a.Class == Forbidden, a.Class == KeyMissing:
 		return a
 	case apierrors.IsStoreReadError(err), versionGone.MatchString(a.Message):
 		// Without the feature gate AllowUnsafeMalformedObjectDeletion, which is off by default before Kubernetes 1.37,

@@ -46,6 +46,7 @@ var Table = []Row{
 	{"401 Unauthorized", EndsRun, "each other request has the same credentials", reason(metav1.StatusReasonUnauthorized)},
 	// Answers that only their message or their causes distinguish.
 	{"StorageReadError", CallerDecides, "damaged bytes stay damaged, but a conversion webhook or a KMS plugin comes back", reason(metav1.StatusReasonStoreReadError)},
+	{"500: the API server lacks an encryption key", CallerDecides, "it reads the object again once a user has put the key back", matchesWords(keyMissing)},
 	{"500: etcd is out of space", EndsRun, "etcd takes no write before a user has freed space", matchesWords(storageFull)},
 	{"500: the object is too large for etcd", Final, "a retry sends the same object", matchesWords(tooLarge)},
 	{"403: admission is not ready", Retry, "the API server starts", forbidden(matchesWords(admissionStarts))},

@@ -136,6 +136,7 @@ func TestTreatment(t *testing.T) {
 		"the namespace is being deleted":          {terminating(), apierror.CallerDecides},
 		"a webhook does not answer":               {status(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "x.example.com": Post "https://x": refused`), apierror.Retry},
 		"a conversion webhook does not answer":    {status(500, metav1.StatusReasonStoreReadError, "conversion webhook for example.com/v1, Kind=Widget failed: Post"), apierror.CallerDecides},
+		"the API server lacks a key":              {status(500, metav1.StatusReasonInternalError, "Internal error occurred: no matching key was found for the provided AES transformer"), apierror.CallerDecides},
 		"etcd is full":                            {status(500, "", "etcdserver: mvcc: database space exceeded"), apierror.EndsRun},
 		"etcd refuses the object":                 {status(500, "", "etcdserver: request is too large"), apierror.Final},
 		"a refusal says when to come again":       {retryAfter(status(400, metav1.StatusReasonBadRequest, "no")), apierror.Retry},

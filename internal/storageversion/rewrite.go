@@ -41,6 +41,9 @@ func (m *Migrator) newRewriter() *rewriter {
 // done reports whether there is evidence that makes a write needless. It asks the memory of
 // recent writes last, because that memory keeps a write longer each time it is asked for it.
 func (r *rewriter) done(o *metav1.PartialObjectMetadata) (bool, error) {
+	if e := r.epoch.Load(); e.crd != nil && decision.OfOtherScope(e.crd, o.Namespace) {
+		return false, decision.ErrOtherScope
+	}
 	p := r.baseline.Load()
 	if done, err := p.Done(o); done || err != nil || p.Since == "" {
 		return done, err

@@ -98,6 +98,25 @@ func freeEtcd() godwit.Fix {
 		Then("run the same command again, which resumes a run")
 }
 
+// PutKeyBack is the fix for objects whose encryption key the API server lacks.
+func PutKeyBack(resource string) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("see the name of the key in etcd: `godwit resource verify %s --etcd-servers=URL`", resource)).
+		Then("put that key back as the last one of its provider, or the provider back as the last one, in the encryption configuration of every API server").
+		Then("write all objects again before you remove it: `godwit resource run " + resource + "`")
+}
+
+// deleteKeys is the fix for objects that only a client of etcd reaches.
+func deleteKeys(crd *apiextensionsv1.CustomResourceDefinition) godwit.Fix {
+	folder := fmt.Sprintf("/registry/%s/%s/", crd.Spec.Group, crd.Spec.Names.Plural)
+	if crd.Name == placeholder.Name {
+		folder = "/registry/GROUP/RESOURCE/"
+	}
+	return godwit.Do(fmt.Sprintf("see their keys in etcd: `etcdctl get --prefix %s --keys-only`", folder)).
+		Then("save those that you need, as in `etcdctl get KEY --print-value-only`").
+		Then("delete each of these keys: `etcdctl del KEY`").
+		Then("create the saved objects again by the API server, at the scope of the CRD")
+}
+
 // seeEtcdWrites is the fix for API servers that all fail to renew their leases.
 func seeEtcdWrites() godwit.Fix {
 	return godwit.Do("see whether etcd has the alarm NOSPACE: `etcdctl alarm list`. If it has, free space: `etcdctl compact REVISION`, `etcdctl defrag` for each member, then `etcdctl alarm disarm`").

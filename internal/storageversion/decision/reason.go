@@ -94,6 +94,16 @@ var (
 		Meaning: "The API server can't read some object from etcd: its bytes are damaged, or its version is not in spec.versions.",
 		Fix:     putBack(addVersion(placeholder.Name, placeholder.Version), placeholder.Name, placeholder.Version, placeholder.Version).Or(rescueObjects(placeholder.Name), RestoreObject(placeholder.Name)),
 	})
+	ReasonOtherScope = Reasons.Declare(godwit.Reason{
+		Name: "OtherScope", UserAction: true,
+		Meaning: "Etcd has objects of the CRD of another scope than that of the CRD: it was deleted without its finalizer, and created again with another scope. No request reaches them.",
+		Fix:     deleteKeys(placeholder.CRD()),
+	})
+	ReasonEncryptionKeyMissing = Reasons.Declare(godwit.Reason{
+		Name: "EncryptionKeyMissing", UserAction: true,
+		Meaning: "The API server lacks the key with which some object in etcd is encrypted: the key was removed from the encryption configuration too early.",
+		Fix:     PutKeyBack(placeholder.Resource),
+	})
 	ReasonObjectInvalid = Reasons.Declare(godwit.Reason{
 		Name: "ObjectInvalid", UserAction: true,
 		Meaning: "The API server refuses some object as it is stored.",

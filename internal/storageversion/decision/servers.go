@@ -13,7 +13,7 @@ func checkAnswering(f Facts, _ Policy) []godwit.Finding {
 	if f.Discovery == nil || f.CRD.DeletionTimestamp != nil || f.Discovery.Answering(f.CRD) != AnsweredByOther {
 		return nil
 	}
-	return []godwit.Finding{OtherServerAnswers(f.CRD, f.Discovery.Service)}
+	return []godwit.Finding{OtherServerAnswers(f.CRD, *f.Discovery)}
 }
 
 func checkServers(f Facts, p Policy) []godwit.Finding {

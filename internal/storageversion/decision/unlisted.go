@@ -34,6 +34,8 @@ func FixList(reason *godwit.Reason, r schema.GroupVersionResource) godwit.Fix {
 		return (*converter)(nil).fix(r.GroupResource().String())
 	case ReasonUnreadableObjects:
 		return godwit.Do(restore)
+	case ReasonEncryptionKeyMissing:
+		return PutKeyBack(r.GroupResource().String())
 	}
 	return seeRefusal("/" + strings.Join(kube.CollectionPath(r, ""), "/") + "?limit=1")
 }
@@ -61,7 +63,7 @@ func (e *UnlistedError) Unwrap() error { return e.Err }
 // Blocks reports whether the answer proves that objects can't be read, so that no
 // migration can succeed before a user acts.
 func (e *UnlistedError) Blocks() bool {
-	return e.Reason == ReasonWebhookUnavailable || e.Reason == ReasonConversionFailed || e.Reason == ReasonUnreadableObjects
+	return slices.Contains([]*godwit.Reason{ReasonWebhookUnavailable, ReasonConversionFailed, ReasonUnreadableObjects, ReasonEncryptionKeyMissing, ReasonOtherServerAnswers, ReasonOtherScope}, e.Reason)
 }
 
 // Transient reports whether the cause may end without a user's action.
@@ -112,7 +114,13 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 	switch answer.Class {
 	case apierror.ConversionUnavailable, apierror.ConversionFailed:
 		set(unconvertible(crd, answer))
+	case apierror.KeyMissing:
+		set(KeyMissing(resource.GroupResource(), answer))
 	case apierror.UnreadableObject:
+		if KeyOfOtherScope(crd, answer.Key) {
+			set(OtherScope(crd, Unreachable{Objects: 1, Example: answer.Key, More: true}))
+			break
+		}
 		set(unreadableObjects(crd, answer))
 	case apierror.Forbidden:
 		set(Forbidden(answer.User, Grant{Verb: "list", Resource: resource.GroupResource()})) // in all namespaces
@@ -205,6 +213,15 @@ func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, a apierror
 	return b
 }
 
+// KeyMissing is the finding for objects whose encryption key the API server lacks.
+func KeyMissing(r schema.GroupResource, a apierror.Answer) godwit.Finding {
+	return godwit.Finding{
+		Reason:  ReasonEncryptionKeyMissing,
+		Message: fmt.Sprintf("the API server lacks the key with which objects of %s in etcd are encrypted: %s", r, quote.Clip(strings.Join(strings.Fields(a.Message), " "), keyBytes)),
+		Fix:     PutKeyBack(r.String()),
+	}
+}
+
 // distrust is the part of a message that says that status.storedVersions is wrong; empty if it is not.
 func distrust(crd *apiextensionsv1.CustomResourceDefinition, stored string) string {
 	if !kube.Trimmed(crd) || stored == "" {
@@ -229,6 +246,11 @@ const keyBytes = 1000
 // answer 404: it learns of the CRD by a watch, for which the settle time allows the same
 // 15 s.
 const servedWithin = settle.WatchLag
+
+// MayBeOfOther reports whether the answer may be that of another server, to which the API server forwards requests.
+func (e *UnlistedError) MayBeOfOther() bool {
+	return e.Err != nil && slices.Contains([]*godwit.Reason{ReasonNotServed, ReasonServerError, ReasonTimeout, ReasonListRefused}, e.Reason)
+}
 
 // ServedSoon reports whether a list failed because the CRD is new: every API server
 // serves it within seconds, without a user's action. A CRD whose names another CRD has

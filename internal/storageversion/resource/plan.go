@@ -46,6 +46,8 @@ type Plan struct {
 	// Objects is nil if they were not counted.
 	Objects  *int64
 	Blockers []godwit.Finding
+	// Encrypted is the key in etcd of an object whose encryption key the API server lacks; empty if it is not known.
+	Encrypted string
 	// crd of the resource, or nil.
 	crd *apiextensionsv1.CustomResourceDefinition
 }
@@ -76,6 +78,9 @@ func PlanFor(f Facts) Plan {
 		}
 	case f.ListError != nil:
 		p.State, p.Blockers = decision.StateUnknown, []godwit.Finding{unlisted(f)}
+		if answer := apierror.Of(f.ListError); answer.Class == apierror.KeyMissing {
+			p.State, p.Encrypted = decision.Blocked, answer.Key
+		}
 		return p
 	}
 	p.Blockers = append(p.Blockers, decision.StaleLeases(f.Stale, f.Servers, f.Now)...)
@@ -152,6 +157,8 @@ func unlisted(f Facts) godwit.Finding {
 		b.Reason = decision.ReasonThrottled
 	case answer.Class == apierror.ServerError:
 		b.Reason = decision.ReasonServerError
+	case answer.Class == apierror.KeyMissing:
+		return decision.KeyMissing(f.Resource.GroupResource(), answer)
 	case answer.Class == apierror.UnreadableObject:
 		b.Reason = ReasonUnreadableObjects
 		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd: %s", name, quote.Line(answer.Message))

@@ -33,6 +33,9 @@ func (p *repoint) Apply(ctx context.Context, s *snapshot, upgrades []*upgrade) e
 	w := referrerWriter{client: p.client, types: s.types, upgrades: byOldName}
 	return visit(ctx, p.worker.limiter, referrers, func(ctx context.Context, r *reference.Referrer) error {
 		if err := w.repoint(ctx, r, byReferrer[r]); err != nil {
+			if apierror.IsEndOfRun(err) {
+				return err
+			}
 			w.recordError(byReferrer[r], err)
 			if _, transient := walk.Transient(err); transient {
 				return err

@@ -29,7 +29,7 @@ func (w worker) each(ctx context.Context, upgrades []*upgrade, step func(context
 		u.phaseBefore = u.result.Phase
 		err := step(ctx, u)
 		switch {
-		case errors.Is(err, walk.ErrStopped):
+		case errors.Is(err, walk.ErrStopped), apierror.IsEndOfRun(err): // the run ends, and the upgrade is not to blame
 			return err
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 			u.result.Action = decision.Deferred

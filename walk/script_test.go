@@ -182,6 +182,8 @@ func play(ctx context.Context, word string) error {
 		return fmt.Errorf("unexpected error when reading response body: %w", io.ErrUnexpectedEOF)
 	case "timeout":
 		return &url.Error{Op: "Get", URL: "https://server", Err: context.DeadlineExceeded}
+	case "full":
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: "etcdserver: mvcc: database space exceeded"}}
 	case "garbled":
 		return errors.New("couldn't get version/kind; json parse error: invalid character '<'")
 	}

@@ -234,3 +234,28 @@ func TestRunDoesNotRetryAfterTheStop(t *testing.T) {
 		}
 	})
 }
+
+// TestRunEndsAtTheFirstAnswerThatEachRequestGets: no object is to blame for refused credentials or a full etcd, and no other one is tried.
+func TestRunEndsAtTheFirstAnswerThatEachRequestGets(t *testing.T) {
+	cases := map[string]struct{ answer, want string }{
+		"the credentials are refused": {"401", "the server has asked for the client to provide credentials"},
+		"etcd is full":                {"full", "database space exceeded"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, pages := collection("a | b: "+tc.answer+" | c", "d | e")
+				report, err := walk.Run(t.Context(), pages, s.rewrite, walk.Options{Limiter: walk.NewLimiter(walk.Limits{MaxInFlight: 1})})
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("Run = %v, want the answer %q", err, tc.want)
+				}
+				if report.Counts.Failed != 0 || len(report.Failures) != 0 || report.Complete {
+					t.Errorf("%s: want no failure of an object", prose(report))
+				}
+				if s.requested("b") != 1 || s.requested("d")+s.requested("e") > 0 {
+					t.Errorf("b was tried %d times, and later pages %d times", s.requested("b"), s.requested("d")+s.requested("e"))
+				}
+			})
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
 )
 
 // maxParked bounds the objects that wait for their next attempt. While more wait, no other object is started; the
@@ -128,6 +129,10 @@ func (r *runner[T]) handle(j job[T]) {
 		return
 	case err == nil:
 		r.done(j, godwit.Failed, fmt.Errorf("the action returned %v without an error", outcome))
+		return
+	case apierror.IsEndOfRun(err):
+		r.stop(err) // before the next object meets the same answer
+		r.done(j, godwit.Deferred, nil)
 		return
 	case errors.Is(err, ErrStopped):
 		r.done(j, godwit.Deferred, nil) // a stop is not a failure of the object

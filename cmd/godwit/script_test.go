@@ -121,6 +121,7 @@ func runScripts(t *testing.T, folder string, o controlplane.Options, install fun
 			"converter":     command(converter),
 			"deny":          command(deny),
 			"allow":         command(allow),
+			"proxy":         command(proxy),
 			"user":          command(addUser),
 			"grant":         command(grantRight),
 			"administrator": command(administrator),

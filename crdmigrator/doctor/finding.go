@@ -73,6 +73,16 @@ var (
 	})
 )
 
+// ReasonHelmReleaseNotServed is about the manifests that Helm keeps.
+var ReasonHelmReleaseNotServed = Reasons.Declare(godwit.Reason{
+	Name: "HelmReleaseNotServed", UserAction: true,
+	Meaning: "The manifest that Helm keeps of a release has objects at a version that is not served. Each upgrade of the release fails: Helm is unable to build Kubernetes objects from the current release manifest.",
+	Fix: mapAPIs(placeholder.Namespace, "RELEASE").Then("upgrade the release with a chart that has apiVersion: GROUP/"+placeholder.Version).
+		Or(upgradeChart(placeholder.Namespace, "RELEASE", "apiVersion: GROUP/"+placeholder.Version), mapAPIs(placeholder.Namespace, "RELEASE"),
+			mapAPIs(placeholder.Namespace, "RELEASE").Then("upgrade the release with a chart that has "+anyServed),
+			upgradeChart(placeholder.Namespace, "RELEASE", anyServed)),
+})
+
 // Finding is about one reference to a version that is not served, or about several of one kind.
 type Finding struct {
 	// Finding names an object and the cause. It blocks if something does not work; otherwise it warns of a leftover.
@@ -167,6 +177,17 @@ type Applied struct {
 	Example string
 }
 
+// HelmRelease has the objects of one release of Helm that are of a CRD, at a version which is not served.
+type HelmRelease struct {
+	CRD, Version    string
+	Namespace, Name string
+	// Chart is the name and the version of the chart.
+	Chart   string
+	Objects int64
+	// Example is the kind and the name of one of them.
+	Example string
+}
+
 // WebhookConfiguration is what a ValidatingWebhookConfiguration and a MutatingWebhookConfiguration have in common.
 type WebhookConfiguration struct {
 	metav1.ObjectMeta `json:"metadata"`
@@ -222,6 +243,7 @@ type Facts struct {
 	Subjects    []Subject
 	References  []Reference
 	Applied     []Applied
+	Helm        []HelmRelease
 	Webhooks    []WebhookConfiguration
 	Policies    []AdmissionPolicy
 	Roles       []Role

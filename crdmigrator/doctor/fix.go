@@ -43,6 +43,16 @@ func serveAndRepair(served godwit.Fix, crd string) godwit.Fix {
 	return served.Then("repair them", godwit.RunMigration{CRD: crd})
 }
 
+// upgradeChart is the fix for a release of Helm before its version goes.
+func upgradeChart(namespace, release, apiVersion string) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("before this release, upgrade the release %s in namespace %s with a chart that has %s", release, namespace, apiVersion))
+}
+
+// mapAPIs is the fix for a release of Helm whose version is gone.
+func mapAPIs(namespace, release string) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("replace the version in the manifest that Helm keeps, with a map file that names both versions: `helm mapkubeapis %s --namespace %s --mapfile FILE`", release, namespace))
+}
+
 func seeWhyUnlisted(crd string) godwit.Fix {
 	return godwit.Do("if the owners can't be listed, see why", godwit.PlanMigration{CRD: crd})
 }

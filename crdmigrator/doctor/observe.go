@@ -184,6 +184,7 @@ func (d *Doctor) readConfigurations(ctx context.Context, f *Facts, discovered []
 		func() error { return d.readPolicies(ctx, f, discovered) },
 		func() error { return list(ctx, d, f, rbac.WithResource("clusterroles"), role) },
 		func() error { return list(ctx, d, f, rbac.WithResource("roles"), role) },
+		func() error { return d.readHelm(ctx, f) },
 		func() error {
 			apiServices := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 			return list(ctx, d, f, apiServices, func(a *APIService) { f.APIServices = append(f.APIServices, *a) })
@@ -194,6 +195,15 @@ func (d *Doctor) readConfigurations(ctx context.Context, f *Facts, discovered []
 		}
 	}
 	return nil
+}
+
+// readHelm reads the manifests that Helm keeps of the deployed releases.
+func (d *Doctor) readHelm(ctx context.Context, f *Facts) error {
+	finder := &helmFinder{subjects: f.Subjects}
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	err := listSelected(ctx, d, f, secrets, selection{labels: helmReleases, pageObjects: pageHelm}, finder.visit)
+	f.Helm = finder.found
+	return err
 }
 
 // policyKinds are the resources of admission policies, with their names in commands.
@@ -222,8 +232,18 @@ func (d *Doctor) readPolicies(ctx context.Context, f *Facts, discovered []schema
 	return nil
 }
 
+// selection is what is read of a resource, and how much at once.
+type selection struct {
+	labels      string
+	pageObjects int64
+}
+
 // list reads all objects of a resource. A list that the API server refuses is in f.Unread.
 func list[T any](ctx context.Context, d *Doctor, f *Facts, r schema.GroupVersionResource, take func(*T)) error {
+	return listSelected(ctx, d, f, r, selection{}, take)
+}
+
+func listSelected[T any](ctx context.Context, d *Doctor, f *Facts, r schema.GroupVersionResource, only selection, take func(*T)) error {
 	if f.unread(r.GroupResource().String()) {
 		return nil
 	}
@@ -231,6 +251,9 @@ func list[T any](ctx context.Context, d *Doctor, f *Facts, r schema.GroupVersion
 		req := d.client.Get().AbsPath(kube.CollectionPath(r, "")...).Param("limit", strconv.FormatInt(limit, 10)).SetHeader("Accept", runtime.ContentTypeJSON)
 		if token != "" {
 			req.Param("continue", token)
+		}
+		if only.labels != "" {
+			req.Param("labelSelector", only.labels)
 		}
 		var page walk.Page[T]
 		text, err := kube.Body(kube.Do(ctx, req))
@@ -248,7 +271,7 @@ func list[T any](ctx context.Context, d *Doctor, f *Facts, r schema.GroupVersion
 		page.Items = answer.Items
 		return page, answer.Continue, nil
 	}
-	for page, err := range walk.List(ctx, fetch, walk.ListOptions{Attempts: quicklist.Attempts, Retry: ownerreference.Retry}) {
+	for page, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: only.pageObjects, Attempts: quicklist.Attempts, Retry: ownerreference.Retry}) {
 		switch {
 		case apierror.IsAnswer(err) && ctx.Err() == nil:
 			f.Unread = append(f.Unread, ownerreference.UnreadOf(r, err))

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
@@ -52,6 +53,8 @@ type Count struct {
 	// first of them, and why it could not be read.
 	Unreadable    int64
 	UnreadableWhy string
+	// Namespaced counts the objects whose key in etcd has a namespace.
+	Namespaced int64
 }
 
 // Proven reports whether every object was read and is stored at version.
@@ -63,7 +66,13 @@ func (c Count) Proven(version string) bool {
 // --etcd-prefix.
 func Scan(ctx context.Context, kv KV, prefix string, r schema.GroupResource) (Count, error) {
 	count := Count{ByVersion: map[string]int64{}}
-	err := scan(ctx, kv, path.Join("/", prefix, r.Group, r.Resource)+"/", func(p Pair) { count.add(p, r.Group) })
+	from := path.Join("/", prefix, r.Group, r.Resource) + "/"
+	err := scan(ctx, kv, from, func(p Pair) {
+		if strings.Contains(strings.TrimPrefix(p.Key, from), "/") {
+			count.Namespaced++
+		}
+		count.add(p, r.Group)
+	})
 	return count, err
 }
 

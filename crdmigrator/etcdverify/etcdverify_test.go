@@ -59,7 +59,7 @@ func TestScanCountsWhatIsStored(t *testing.T) {
 				"/registry/example.com/widgets/ns/b": `{"kind":"Widget","apiVersion":"example.com/v2"}`,
 				"/registry/example.com/widgets/c":    `{"apiVersion":"example.com/v2"}`,
 			},
-			want: Count{Objects: 3, ByVersion: map[string]int64{"v1": 1, "v2": 2}},
+			want: Count{Objects: 3, ByVersion: map[string]int64{"v1": 1, "v2": 2}, Namespaced: 2},
 		},
 		"neighbours": {
 			reason: "a resource whose name begins alike is another resource",
@@ -70,12 +70,12 @@ func TestScanCountsWhatIsStored(t *testing.T) {
 				"/registry/example.com.au/widgets/ns/a":   `{"apiVersion":"example.com.au/v1"}`,
 				"/registry/apps/widgets/example.com/fake": `{"apiVersion":"apps/v1"}`,
 			},
-			want: Count{Objects: 1, ByVersion: map[string]int64{"v1": 1}},
+			want: Count{Objects: 1, ByVersion: map[string]int64{"v1": 1}, Namespaced: 1},
 		},
 		"CBOR": {
 			reason: "the server may store CBOR instead of JSON",
 			stored: table{"/registry/example.com/widgets/ns/a": "\xd9\xd9\xf7" + string(cborObject)},
-			want:   Count{Objects: 1, ByVersion: map[string]int64{"v2": 1}},
+			want:   Count{Objects: 1, ByVersion: map[string]int64{"v2": 1}, Namespaced: 1},
 		},
 	}
 	for name, tc := range cases {

@@ -74,6 +74,19 @@ func ScanForms(ctx context.Context, kv KV, prefix, folder, namespace string) (Fo
 	return forms, err
 }
 
+// FormAt is the form of one object, by its key in etcd; empty if etcd has no such key, or the form is not known.
+func FormAt(ctx context.Context, kv KV, key string) (string, error) {
+	pairs, _, err := kv.Range(ctx, key, key+"\x00", 1, 0)
+	if err != nil || len(pairs) == 0 {
+		return "", err
+	}
+	form, err := formOf(pairs[0].Value)
+	if errors.Is(err, errNoForm) {
+		return "", nil
+	}
+	return form, err
+}
+
 // protobufPrefix is what kube-apiserver writes in front of a value in protobuf.
 var protobufPrefix = []byte("k8s\x00")
 

@@ -1,6 +1,7 @@
 package rescue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (r *Rescuer) observe(ctx context.Context, name string) (Facts, error) {
 		return f, err
 	}
 	if resource := kube.ResourceOf(f.CRD); f.CRD.DeletionTimestamp == nil && kube.Serves(f.CRD, resource.Version) {
-		if f.Objects, f.List = r.listAll(ctx, resource); f.List != nil && !apierror.IsAnswer(f.List) {
+		if f.Objects, f.Unreachable, f.List = r.listAll(ctx, f.CRD); f.List != nil && !apierror.IsAnswer(f.List) {
 			return f, fmt.Errorf("list the objects of %s: %w", name, f.List)
 		}
 	}
@@ -96,8 +97,9 @@ func (r *Rescuer) read(ctx context.Context, name string) (crd *apiextensionsv1.C
 	return crd, j, err
 }
 
-// listAll lists the metadata of all objects.
-func (r *Rescuer) listAll(ctx context.Context, resource schema.GroupVersionResource) (int64, error) {
+// listAll lists the metadata of all objects, and finds those of another scope than the CRD.
+func (r *Rescuer) listAll(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (objects int64, u decision.Unreachable, err error) {
+	resource := kube.ResourceOf(crd)
 	fetch := func(ctx context.Context, limit int64, token string) (page walk.Page[*metav1.PartialObjectMetadata], next string, err error) {
 		list, err := r.client.Objects(ctx, resource, limit, token)
 		if err != nil {
@@ -108,14 +110,19 @@ func (r *Rescuer) listAll(ctx context.Context, resource schema.GroupVersionResou
 		}
 		return page, list.Continue, nil
 	}
-	objects := int64(0)
 	for page, err := range walk.List(ctx, fetch, walk.ListOptions{Attempts: quicklist.Attempts, Retry: quicklist.Transient}) {
 		if err != nil {
-			return objects, err
+			return objects, u, err
 		}
 		objects += int64(len(page.Items))
+		for _, o := range page.Items {
+			if decision.OfOtherScope(crd, o.Namespace) {
+				u.Objects++
+				u.Example = cmp.Or(u.Example, walk.Key(o))
+			}
+		}
 	}
-	return objects, nil
+	return objects, u, nil
 }
 
 // patchCRD writes a CRD or its status.

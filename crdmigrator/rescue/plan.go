@@ -27,6 +27,8 @@ type Facts struct {
 	Newer *BlockedError
 	// Objects is the number of objects that were listed.
 	Objects int64
+	// Unreachable are those of another scope than the CRD.
+	Unreachable decision.Unreachable
 	// List is the API server's answer to a list of all objects; nil if it listed them.
 	List error
 	// Denied are the permissions that a rescue needs and the user lacks.
@@ -106,7 +108,7 @@ func PlanFor(f Facts, o Options) Plan {
 
 // healthy reports whether there is nothing to rescue.
 func (f Facts) healthy(p Plan) bool {
-	return !p.Resumes && len(p.Missing) == 0 && f.List == nil && f.CRD.DeletionTimestamp == nil && kube.Serves(f.CRD, p.StorageVersion)
+	return !p.Resumes && len(p.Missing) == 0 && f.List == nil && f.Unreachable.Objects == 0 && f.CRD.DeletionTimestamp == nil && kube.Serves(f.CRD, p.StorageVersion)
 }
 
 // missing are the versions that the spec lacks although objects are stored at them, as the status and the API server say.
@@ -167,6 +169,12 @@ func (p Plan) checkManifest(m *apiextensionsv1.CustomResourceDefinition) *Blocke
 
 // checkAnswer refuses a rescue of objects that added versions do not make readable.
 func (p Plan) checkAnswer(f Facts, o Options, answer apierror.Answer) *BlockedError {
+	if f.Unreachable.Objects > 0 {
+		return &BlockedError{Blocker: decision.OtherScope(f.CRD, f.Unreachable)}
+	}
+	if decision.KeyOfOtherScope(f.CRD, answer.Key) {
+		return &BlockedError{Blocker: decision.Unlisted(f.CRD, f.List).Finding}
+	}
 	if p.Resumes {
 		return nil
 	}

@@ -147,9 +147,9 @@ func (r *run) readAll(ctx context.Context) error {
 		return err
 	}
 	for begun := time.Now(); ; {
-		_, err := r.listAll(ctx, kube.ResourceOf(r.crd))
+		_, unreachable, err := r.listAll(ctx, r.crd)
 		if err == nil {
-			return nil
+			return r.checkScope(unreachable)
 		}
 		answer := apierror.Of(err)
 		v := answer.StoredVersion
@@ -173,6 +173,14 @@ func (r *run) readAll(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// checkScope refuses objects that no write reaches.
+func (r *run) checkScope(u decision.Unreachable) error {
+	if u.Objects == 0 {
+		return nil
+	}
+	return &BlockedError{Blocker: decision.OtherScope(r.crd, u)}
 }
 
 func (r *run) replaceConverter(ctx context.Context) error {
@@ -318,7 +326,7 @@ func (r *run) verify(ctx context.Context) error {
 	if err := r.await(ctx, false); err != nil {
 		return err
 	}
-	_, err := r.listAll(ctx, kube.ResourceOf(r.crd))
+	_, _, err := r.listAll(ctx, r.crd)
 	answer := apierror.Of(err)
 	switch answer.Class {
 	case apierror.UnreadableObject, apierror.ConversionFailed, apierror.ConversionUnavailable:

@@ -152,6 +152,9 @@ func (f *Fleet) endPauseAfterRefusal(ctx context.Context, t *task, m managed, re
 
 // endIfFinal ends a task if the API server refuses the write finally. Package walk retries other errors.
 func (f *Fleet) endIfFinal(t *task, err error) (godwit.Outcome, error) {
+	if apierror.IsEndOfRun(err) {
+		return godwit.Failed, err // the run ends, and the managed resource is not to blame
+	}
 	t.err = err
 	if _, transient := walk.Transient(err); transient {
 		return godwit.Failed, err

@@ -27,6 +27,8 @@ const (
 	ConversionFailed
 	// UnreadableObject means that the API server can't read an object from etcd.
 	UnreadableObject
+	// KeyMissing means that the API server lacks the key with which an object in etcd is encrypted.
+	KeyMissing
 	// Forbidden means that the authorizer denies the caller a permission.
 	Forbidden
 	// NotFound is a 404.
@@ -41,6 +43,12 @@ const (
 	ServerError
 	// Refused is any other 4xx: the request is not acceptable.
 	Refused
+	// Unauthorized is a 401: the API server does not accept the caller's credentials.
+	Unauthorized
+	// StorageFull means that etcd is out of space, and stores nothing.
+	StorageFull
+	// TooLarge means that the object is too large for etcd, or for the API server.
+	TooLarge
 )
 
 // Answer is an API server's error response.
@@ -58,6 +66,8 @@ type Answer struct {
 	// StoredVersion is the version at which etcd holds an object that could not be
 	// converted; empty if the answer does not name one.
 	StoredVersion string
+	// Key is the key in etcd of an object that could not be read; empty if the answer does not name one.
+	Key string
 }
 
 // Permission is a permission that an authorizer has denied: a verb on a resource, or on a path.
@@ -84,8 +94,11 @@ func Of(err error) Answer {
 	if status := failureOf(err).status; a.Class == Forbidden && status != nil && status.Details != nil {
 		a.Permission.Name = status.Details.Name
 	}
+	if m := keyInEtcd.FindStringSubmatch(a.Message); m != nil {
+		a.Key = m[1]
+	}
 	switch {
-	case a.Origin != Origin{}, a.Class == Forbidden:
+	case a.Origin != Origin{}, a.Class == Forbidden, a.Class == KeyMissing:
 		return a
 	case apierrors.IsStoreReadError(err), versionGone.MatchString(a.Message):
 		// Without the feature gate AllowUnsafeMalformedObjectDeletion, which is off by default before Kubernetes 1.37,
@@ -96,6 +109,8 @@ func Of(err error) Answer {
 		}
 	case apierrors.IsTimeout(err):
 		a.Class = Timeout
+	case apierrors.IsUnauthorized(err):
+		a.Class = Unauthorized
 	}
 	a.Cause = a.Message
 	return a
@@ -118,6 +133,10 @@ func Parse(code int32, text string) Answer {
 
 func classOf(code int32) Class {
 	switch {
+	case code == http.StatusUnauthorized:
+		return Unauthorized
+	case code == http.StatusRequestEntityTooLarge:
+		return TooLarge
 	case code == http.StatusNotFound:
 		return NotFound
 	case code == http.StatusConflict:
@@ -179,6 +198,9 @@ func IsForbidden(err error) bool { return err != nil && unauthorized.MatchString
 func IsUntyped(err error) bool {
 	return code(err) == http.StatusInternalServerError && typedFails.MatchString(err.Error())
 }
+
+// IsEndOfRun reports whether every other request fails in the same way until a user changes something.
+func IsEndOfRun(err error) bool { return TreatmentOf(err) == EndsRun }
 
 // IsConflictOrNotFound reports whether an object has changed or was deleted since it was read.
 func IsConflictOrNotFound(err error) bool {

@@ -25,6 +25,8 @@ var (
 
 const notAuthorized = `widgets.example.com "a" is forbidden: User "alice" cannot patch resource "widgets/status" in API group "example.com" in the namespace "shop"`
 
+const keyMissing = "failed to read one or more secrets from the storage: StorageError: corrupt object, Code: 7, Key: /registry/secrets/default/old1, ResourceVersion: 0, AdditionalErrorMsg: data from the storage is not transformable revision=0: no matching key was found for the provided AES transformer (and 1 more)"
+
 func TestOf(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -109,14 +111,19 @@ func TestOf(t *testing.T) {
 			want: apierror.Answer{Class: apierror.Forbidden, User: "alice", Cause: `forbidden: User "alice" cannot get path "/apis"`,
 				Message: `forbidden: User "alice" cannot get path "/apis"`, Permission: apierror.Permission{Verb: "get", Path: "/apis"}},
 		},
-		"not found":    {"the code decides", status(404, metav1.StatusReasonNotFound, "no"), apierror.Answer{Class: apierror.NotFound, Message: "no", Cause: "no"}},
-		"conflict":     {"the code decides", status(409, metav1.StatusReasonConflict, "no"), apierror.Answer{Class: apierror.Conflict, Message: "no", Cause: "no"}},
-		"throttled":    {"the code decides", status(429, metav1.StatusReasonTooManyRequests, "no"), apierror.Answer{Class: apierror.Throttled, Message: "no", Cause: "no"}},
-		"timeout":      {"a proxy gives no reason", status(504, "", "no"), apierror.Answer{Class: apierror.Timeout, Message: "no", Cause: "no"}},
-		"server error": {"a proxy gives no message", status(502, "", ""), apierror.Answer{Class: apierror.ServerError, Message: "status code 502", Cause: "status code 502"}},
-		"invalid":      {"validation refuses, not admission", status(422, metav1.StatusReasonInvalid, "no"), apierror.Answer{Class: apierror.Refused, Message: "no", Cause: "no"}},
-		"no answer":    {"a lost connection is no answer", errors.New("EOF"), apierror.Answer{Class: apierror.Unknown, Message: "EOF", Cause: "EOF"}},
-		"no error":     {"there is nothing to classify", nil, apierror.Answer{}},
+		"the credentials are refused":  {"the code decides", status(401, metav1.StatusReasonUnauthorized, "Unauthorized"), apierror.Answer{Class: apierror.Unauthorized, Message: "Unauthorized", Cause: "Unauthorized"}},
+		"an encryption key is missing": {"the object's key in etcd leads to the encryption key", status(500, metav1.StatusReasonStoreReadError, keyMissing), apierror.Answer{Class: apierror.KeyMissing, Key: "/registry/secrets/default/old1", Message: keyMissing, Cause: keyMissing}},
+		"etcd is full":                 {"etcd's words, which the API server passes on", status(500, "", "etcdserver: mvcc: database space exceeded"), apierror.Answer{Class: apierror.StorageFull, Message: "etcdserver: mvcc: database space exceeded", Cause: "etcdserver: mvcc: database space exceeded"}},
+		"too large for etcd":           {"etcd's words, which the API server passes on", status(500, "", "etcdserver: request is too large"), apierror.Answer{Class: apierror.TooLarge, Message: "etcdserver: request is too large", Cause: "etcdserver: request is too large"}},
+		"too large for the server":     {"the code decides", status(413, metav1.StatusReasonRequestEntityTooLarge, "no"), apierror.Answer{Class: apierror.TooLarge, Message: "no", Cause: "no"}},
+		"not found":                    {"the code decides", status(404, metav1.StatusReasonNotFound, "no"), apierror.Answer{Class: apierror.NotFound, Message: "no", Cause: "no"}},
+		"conflict":                     {"the code decides", status(409, metav1.StatusReasonConflict, "no"), apierror.Answer{Class: apierror.Conflict, Message: "no", Cause: "no"}},
+		"throttled":                    {"the code decides", status(429, metav1.StatusReasonTooManyRequests, "no"), apierror.Answer{Class: apierror.Throttled, Message: "no", Cause: "no"}},
+		"timeout":                      {"a proxy gives no reason", status(504, "", "no"), apierror.Answer{Class: apierror.Timeout, Message: "no", Cause: "no"}},
+		"server error":                 {"a proxy gives no message", status(502, "", ""), apierror.Answer{Class: apierror.ServerError, Message: "status code 502", Cause: "status code 502"}},
+		"invalid":                      {"validation refuses, not admission", status(422, metav1.StatusReasonInvalid, "no"), apierror.Answer{Class: apierror.Refused, Message: "no", Cause: "no"}},
+		"no answer":                    {"a lost connection is no answer", errors.New("EOF"), apierror.Answer{Class: apierror.Unknown, Message: "EOF", Cause: "EOF"}},
+		"no error":                     {"there is nothing to classify", nil, apierror.Answer{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -86,9 +86,13 @@ func hasCause(kind metav1.CauseType) func(failure) bool {
 	return func(f failure) bool { return apierrors.HasStatusCause(f.err, kind) }
 }
 
+func both(one, two func(failure) bool) func(failure) bool {
+	return func(f failure) bool { return one(f) && two(f) }
+}
+
 // forbidden matches a 403 with a further property.
 func forbidden(and func(failure) bool) func(failure) bool {
-	return func(f failure) bool { return reason(metav1.StatusReasonForbidden)(f) && and(f) }
+	return both(reason(metav1.StatusReasonForbidden), and)
 }
 
 func asksForDelay(f failure) bool {

@@ -17,6 +17,10 @@ const (
 	// Confirm means that the failure shows a missing permission or a missing kind, or an API server that has just
 	// started. It is final only after the server has confirmed it: see the callers.
 	Confirm Treatment = "Confirm"
+	// EndsRun means that every request fails in the same way until a user changes something: a run ends at the first such
+	// answer, and no object is to blame for it. A process that runs for long, such as a manager, tries again later: its
+	// token is renewed.
+	EndsRun Treatment = "EndsRun"
 	// CallerDecides means that the answer alone is not enough for a decision. A walk does not retry the request; a
 	// migration of clusters repeats it until its phase ends.
 	CallerDecides Treatment = "CallerDecides"
@@ -38,8 +42,12 @@ type Row struct {
 // Table has the treatment of each failed request, for all domains. The first matching row applies.
 var Table = []Row{
 	{"retries that have ended, a canceled request", CallerDecides, "the caller ended them", endsRetries},
+	{"401: a webhook or a policy denies", Final, "admission chooses its code", both(reason(metav1.StatusReasonUnauthorized), matchesWords(webhookDenies, policyDenies))},
+	{"401 Unauthorized", EndsRun, "each other request has the same credentials", reason(metav1.StatusReasonUnauthorized)},
 	// Answers that only their message or their causes distinguish.
 	{"StorageReadError", CallerDecides, "damaged bytes stay damaged, but a conversion webhook or a KMS plugin comes back", reason(metav1.StatusReasonStoreReadError)},
+	{"500: the API server lacks an encryption key", CallerDecides, "it reads the object again once a user has put the key back", matchesWords(keyMissing)},
+	{"500: etcd is out of space", EndsRun, "etcd takes no write before a user has freed space", matchesWords(storageFull)},
 	{"500: the object is too large for etcd", Final, "a retry sends the same object", matchesWords(tooLarge)},
 	{"403: admission is not ready", Retry, "the API server starts", forbidden(matchesWords(admissionStarts))},
 	{"403: a quota has no count", Retry, "the quota controller counts", forbidden(matchesWords(quotaUncounted))},
@@ -50,7 +58,6 @@ var Table = []Row{
 	{"429 TooManyRequests", Retry, "the server is busy, or fills its watch cache", reason(metav1.StatusReasonTooManyRequests)},
 	{"ServerTimeout, Timeout", Retry, "the server or etcd is slow", reason(metav1.StatusReasonServerTimeout, metav1.StatusReasonTimeout)},
 	{"InternalError, ServiceUnavailable, any other 5xx", Retry, "a server restarts, etcd elects, a webhook or a proxy lacks its backend", serverFault},
-	{"401 Unauthorized", CallerDecides, "the next request of a process may have a new token, that of a user has the same", reason(metav1.StatusReasonUnauthorized)},
 	{"403: anything else", Final, "admission denies the request, or a proxy", reason(metav1.StatusReasonForbidden)},
 	{"404 NotFound", CallerDecides, "the object is gone, or not there yet", reason(metav1.StatusReasonNotFound)},
 	{"409 Conflict, AlreadyExists", CallerDecides, "another client was faster", reason(metav1.StatusReasonConflict, metav1.StatusReasonAlreadyExists)},

@@ -64,7 +64,8 @@ func getFrom(t *testing.T, cfg *rest.Config) error {
 func TestTreatmentOfCodes(t *testing.T) {
 	want := map[apierror.Treatment][]int32{
 		apierror.Retry:         {429},
-		apierror.CallerDecides: {401, 404, 409, 410},
+		apierror.EndsRun:       {401},
+		apierror.CallerDecides: {404, 409, 410},
 		apierror.Final:         {400, 403, 405, 406, 413, 415, 422},
 	}
 	named := map[int32]apierror.Treatment{}
@@ -101,7 +102,7 @@ func TestTreatment(t *testing.T) {
 	}{
 		"no error": {nil, ""},
 
-		"StatusReasonUnauthorized":          {reason(401, metav1.StatusReasonUnauthorized), apierror.CallerDecides},
+		"StatusReasonUnauthorized":          {reason(401, metav1.StatusReasonUnauthorized), apierror.EndsRun},
 		"StatusReasonForbidden":             {reason(403, metav1.StatusReasonForbidden), apierror.Final},
 		"StatusReasonNotFound":              {reason(404, metav1.StatusReasonNotFound), apierror.CallerDecides},
 		"StatusReasonAlreadyExists":         {reason(409, metav1.StatusReasonAlreadyExists), apierror.CallerDecides},
@@ -125,6 +126,7 @@ func TestTreatment(t *testing.T) {
 		"the authorizer denies, wrapped":          {fmt.Errorf("get: %w", status(403, metav1.StatusReasonForbidden, notAuthorized)), apierror.Confirm},
 		"the authorizer denies discovery":         {status(403, metav1.StatusReasonForbidden, `forbidden: User "alice" cannot get path "/apis"`), apierror.Confirm},
 		"a webhook denies":                        {status(403, metav1.StatusReasonForbidden, `admission webhook "x.example.com" denied the request: no`), apierror.Final},
+		"a webhook denies by 401":                 {status(401, metav1.StatusReasonUnauthorized, `admission webhook "x.example.com" denied the request: no`), apierror.Final},
 		"a webhook denies by 429":                 {status(429, "Busy", `admission webhook "x.example.com" denied the request: no`), apierror.Retry},
 		"a policy denies":                         {status(422, metav1.StatusReasonInvalid, "ValidatingAdmissionPolicy 'freeze' with binding 'prod' denied request: frozen"), apierror.Final},
 		"a role would escalate":                   {status(403, metav1.StatusReasonForbidden, `clusterroles.rbac.authorization.k8s.io "a" is forbidden: user "alice" is attempting to grant RBAC permissions not currently held`), apierror.Final},
@@ -134,11 +136,14 @@ func TestTreatment(t *testing.T) {
 		"the namespace is being deleted":          {terminating(), apierror.CallerDecides},
 		"a webhook does not answer":               {status(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "x.example.com": Post "https://x": refused`), apierror.Retry},
 		"a conversion webhook does not answer":    {status(500, metav1.StatusReasonStoreReadError, "conversion webhook for example.com/v1, Kind=Widget failed: Post"), apierror.CallerDecides},
+		"the API server lacks a key":              {status(500, metav1.StatusReasonInternalError, "Internal error occurred: no matching key was found for the provided AES transformer"), apierror.CallerDecides},
+		"etcd is full":                            {status(500, "", "etcdserver: mvcc: database space exceeded"), apierror.EndsRun},
 		"etcd refuses the object":                 {status(500, "", "etcdserver: request is too large"), apierror.Final},
 		"a refusal says when to come again":       {retryAfter(status(400, metav1.StatusReasonBadRequest, "no")), apierror.Retry},
 		"no known reason, and a code":             {status(409, "OddReason", "no"), apierror.CallerDecides},
 		"a load balancer has no backend":          {get(t, html(502)), apierror.Retry},
 		"a load balancer times out":               {get(t, html(504)), apierror.Retry},
+		"a proxy wants other credentials":         {get(t, html(401)), apierror.EndsRun},
 		"a proxy forbids":                         {get(t, html(403)), apierror.Final},
 		"a proxy redirects nowhere":               {get(t, html(304)), apierror.CallerDecides},
 		"a proxy redirects in a circle":           {get(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }), apierror.Retry},

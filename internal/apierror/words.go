@@ -25,6 +25,13 @@ var (
 	admissionStarts  = regexp.MustCompile(`not yet ready to handle request`)
 	quotaUncounted   = regexp.MustCompile(`status unknown for quota`)
 	cacheUnfilled    = regexp.MustCompile(`storage is \(re\)initializing`)
+	// storageFull matches the refusal of etcd while its alarm NOSPACE is set.
+	storageFull = regexp.MustCompile(`etcdserver: mvcc: database space exceeded`)
+	// keyMissing matches the API server's words about an object whose encryption key it lacks, from
+	// server/options/encryptionconfig/config.go and storage/value/encrypt/identity/identity.go of k8s.io/apiserver.
+	keyMissing = regexp.MustCompile(`no matching key was found for the provided|no matching prefix found|identity transformer tried to read encrypted data`)
+	// keyInEtcd matches the key of an object that can't be read: storage/errors.go of k8s.io/apiserver.
+	keyInEtcd = regexp.MustCompile(`corrupt object, Code: [0-9]+, Key: ([^ ,]+)`)
 	// tooLarge matches the refusal of etcd, or of the API server's etcd client.
 	tooLarge = regexp.MustCompile(`etcdserver: request is too large|trying to send message larger than max`)
 
@@ -68,6 +75,14 @@ func parse(text string) Answer {
 	}
 	if m := unauthorizedPath.FindStringSubmatch(text); m != nil {
 		return Answer{Class: Forbidden, User: m[1], Permission: Permission{Verb: m[2], Path: m[3]}}
+	}
+	switch {
+	case keyMissing.MatchString(text):
+		return Answer{Class: KeyMissing}
+	case storageFull.MatchString(text):
+		return Answer{Class: StorageFull}
+	case tooLarge.MatchString(text):
+		return Answer{Class: TooLarge}
 	}
 	return Answer{}
 }

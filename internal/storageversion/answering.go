@@ -15,16 +15,24 @@ import (
 )
 
 // discovery asks the server that answers for the objects of a CRD. It asks for the APIService only if the server has not adopted
-// the storage version.
+// the storage version, or does not answer: the API server may forward the request to a server that is gone.
 func (m *Migrator) discovery(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (d decision.Discovery, err error) {
 	resource := kube.ResourceOf(crd)
-	if d.Found, d.Hash, err = m.client.Discovery(ctx, resource); err != nil || d.Answering(crd) == decision.AnsweredByAdopted {
+	d.Found, d.Hash, err = m.client.Discovery(ctx, resource)
+	if ctx.Err() != nil || err == nil && d.Answering(crd) == decision.AnsweredByAdopted {
 		return d, err
 	}
-	if d.Service, err = m.client.ForwardsTo(ctx, resource.GroupVersion()); apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		err = nil
+	var unread error
+	d.Service, d.Unavailable, unread = m.client.ForwardsTo(ctx, resource.GroupVersion())
+	switch {
+	case d.Service != "":
+		return d, nil
+	case err != nil:
+		return d, err
+	case apierrors.IsForbidden(unread), apierrors.IsNotFound(unread):
+		return d, nil
 	}
-	return d, err
+	return d, unread
 }
 
 // observeAnswering asks the server that answers, if it can.
@@ -52,7 +60,7 @@ func (m *Migrator) checkAnswering(ctx context.Context, crd *apiextensionsv1.Cust
 	}
 	switch d.Answering(crd) {
 	case decision.AnsweredByOther:
-		return &decision.BlockedError{CRD: crd.Name, Blockers: []godwit.Finding{decision.OtherServerAnswers(crd, d.Service)}}
+		return &decision.BlockedError{CRD: crd.Name, Blockers: []godwit.Finding{decision.OtherServerAnswers(crd, d)}}
 	case decision.AnsweredByLate:
 		return m.sawLate(crd, "")
 	}

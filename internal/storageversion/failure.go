@@ -62,6 +62,8 @@ func FailureReason(err error) *godwit.Reason {
 		return decision.ReasonConversionFailed
 	case apierror.UnreadableObject:
 		return decision.ReasonUnreadableObjects
+	case apierror.KeyMissing:
+		return decision.ReasonEncryptionKeyMissing
 	case apierror.Forbidden:
 		return decision.ReasonForbidden
 	case apierror.NotFound:
@@ -76,6 +78,12 @@ func FailureReason(err error) *godwit.Reason {
 		return decision.ReasonServerError
 	case apierror.Refused:
 		return decision.ReasonObjectInvalid
+	case apierror.TooLarge:
+		return decision.ReasonObjectTooLarge
+	case apierror.StorageFull:
+		return decision.ReasonEtcdFull
+	case apierror.Unauthorized:
+		return decision.ReasonUnauthorized
 	case apierror.Unknown:
 		return ownReason(err)
 	}
@@ -87,6 +95,8 @@ func ownReason(err error) *godwit.Reason {
 	switch {
 	case errors.Is(err, errStillListed):
 		return decision.ReasonNotServed
+	case errors.Is(err, decision.ErrOtherScope):
+		return decision.ReasonOtherScope
 	case errors.Is(err, managedfields.ErrDropped):
 		return decision.ReasonObjectTooLarge
 	case errors.Is(err, managedfields.ErrKept):

@@ -1,6 +1,7 @@
 package storageversion
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,6 +104,9 @@ func (m *Migrator) readObjectsOf(ctx context.Context, f *decision.Facts, all boo
 	}
 	var err error
 	f.Objects, err = m.count(ctx, f.CRD)
+	if err == nil && (f.Objects == nil || *f.Objects > 0) && !kube.Trimmed(f.CRD) {
+		f.Unreachable, err = m.unreachable(ctx, f.CRD)
+	}
 	switch {
 	case err != nil:
 	case m.options.Scan:
@@ -118,7 +122,7 @@ func (m *Migrator) readObjectsOf(ctx context.Context, f *decision.Facts, all boo
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &answered), errors.Is(err, quicklist.ErrOver):
-		f.Unlisted = decision.Unlisted(f.CRD, err)
+		f.Unlisted = m.unlisted(ctx, f.CRD, err)
 		return nil
 	}
 	return fmt.Errorf("list the objects of %s: %w", f.CRD.Name, err)
@@ -136,6 +140,29 @@ func (m *Migrator) count(ctx context.Context, crd *apiextensionsv1.CustomResourc
 		return nil, nil //nolint:nilnil // the server does not say how many there are
 	}
 	return new(int64(len(list.Items)) + after), nil
+}
+
+// unreachable lists a page of objects, and counts those of another scope than the CRD. Their keys are mixed with those of the other
+// objects, so that a page does not show all of them; a run names each one.
+func (m *Migrator) unreachable(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (u decision.Unreachable, err error) {
+	if crd.Spec.Scope != apiextensionsv1.ClusterScoped {
+		return u, nil // objects without a namespace are rare, and a page of a namespaced resource costs more
+	}
+	var list *metav1.PartialObjectMetadataList
+	err = quicklist.Retry(ctx, func(ctx context.Context) (err error) {
+		list, err = m.client.Objects(ctx, kube.ResourceOf(crd), convertedPage, "")
+		return err
+	})
+	if err != nil {
+		return u, err
+	}
+	for i := range list.Items {
+		if o := &list.Items[i]; decision.OfOtherScope(crd, o.Namespace) {
+			u.Objects++
+			u.Example, u.More = cmp.Or(u.Example, walk.Key(o)), list.Continue != ""
+		}
+	}
+	return u, nil
 }
 
 func (m *Migrator) servers(ctx context.Context) (servers []decision.Server, unread string, err error) {

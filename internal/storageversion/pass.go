@@ -84,7 +84,7 @@ func (r *run) pass(ctx context.Context, beforePage func(context.Context, walk.Re
 	var list *listing.Error
 	switch {
 	case errors.As(err, &list) && ctx.Err() == nil:
-		return fmt.Errorf("migrate %s: %w", r.name, r.unlisted(r.epoch().crd, list))
+		return fmt.Errorf("migrate %s: %w", r.name, r.unlisted(ctx, r.epoch().crd, list))
 	case err != nil:
 		return fmt.Errorf("migrate %s: %w", r.name, err)
 	}
@@ -315,7 +315,7 @@ func (r *run) latest(ctx context.Context) (resourceVersion string, err error) {
 		return err
 	})
 	if list := (*listing.Error)(nil); errors.As(err, &list) && ctx.Err() == nil {
-		err = r.unlisted(r.epoch().crd, list)
+		err = r.unlisted(ctx, r.epoch().crd, list)
 	}
 	return resourceVersion, err
 }

@@ -41,6 +41,9 @@ func (m *Migrator) newRewriter() *rewriter {
 // done reports whether there is evidence that makes a write needless. It asks the memory of
 // recent writes last, because that memory keeps a write longer each time it is asked for it.
 func (r *rewriter) done(o *metav1.PartialObjectMetadata) (bool, error) {
+	if e := r.epoch.Load(); e.crd != nil && decision.OfOtherScope(e.crd, o.Namespace) {
+		return false, decision.ErrOtherScope
+	}
 	p := r.baseline.Load()
 	if done, err := p.Done(o); done || err != nil || p.Since == "" {
 		return done, err
@@ -60,6 +63,8 @@ func (r *rewriter) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata)
 	case apierrors.IsConflict(err):
 		outcome, err = r.conflict(ctx, o, w, err)
 		return outcome, nil, err
+	case apierror.Of(err).Class == apierror.TooLarge:
+		return godwit.Failed, nil, r.withSize(ctx, o, err)
 	case err != nil:
 		return godwit.Failed, nil, apierror.RetryForbidden(err)
 	case r.options.DryRun:
@@ -74,6 +79,19 @@ func (r *rewriter) rewrite(ctx context.Context, o *metav1.PartialObjectMetadata)
 	lost = managedfields.Dropped(o, after)
 	o.ResourceVersion, o.ManagedFields = after.ResourceVersion, after.ManagedFields // for another visit
 	return godwit.Migrated, lost, nil
+}
+
+// withSize adds to the refusal of an object that is too large how large the object is.
+func (r *rewriter) withSize(ctx context.Context, o *metav1.PartialObjectMetadata, refusal error) error {
+	whole, err := r.client.FindWhole(ctx, r.epoch.Load().gvr, o)
+	if err != nil || whole == nil {
+		return refusal
+	}
+	text, err := whole.MarshalJSON()
+	if err != nil {
+		return refusal
+	}
+	return fmt.Errorf("the object has %d bytes as JSON: %w", len(text), refusal)
 }
 
 // confirmGone lists the collection for the object, because a 404 may also mean that

@@ -100,7 +100,7 @@ func (t *roundTripper) tryAll(ctx context.Context, m *Migrator, progress func(wa
 		Limiter: m.options.Limiter, Attempts: m.options.Attempts, Retry: retry, Cause: cause, Reason: FailureReason, OnObject: progress,
 	})
 	if list := (*listing.Error)(nil); errors.As(err, &list) && ctx.Err() == nil {
-		return nil, m.unlisted(t.target.Facts.CRD, list)
+		return nil, m.unlisted(ctx, t.target.Facts.CRD, list)
 	}
 	if err != nil {
 		return nil, err

@@ -170,7 +170,7 @@ func (r *run) countNow(ctx context.Context, crd *apiextensionsv1.CustomResourceD
 	n, err := r.count(ctx, crd)
 	var answered apierrors.APIStatus
 	if ctx.Err() == nil && (errors.As(err, &answered) || errors.Is(err, quicklist.ErrOver)) {
-		return nil, r.unlisted(crd, err)
+		return nil, r.unlisted(ctx, crd, err)
 	}
 	return n, err
 }

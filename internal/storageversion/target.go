@@ -55,9 +55,15 @@ func dryRun(ctx context.Context, req *rest.Request) (*unstructured.Unstructured,
 	return kube.Decode(text)
 }
 
-// unlisted classifies the answer to a list.
-func (m *Migrator) unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *decision.UnlistedError {
+// unlisted classifies the answer to a list. If the API server forwards requests for the objects to another server, that one is to blame.
+func (m *Migrator) unlisted(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, err error) *decision.UnlistedError {
 	e := decision.Unlisted(crd, err)
+	if e.MayBeOfOther() {
+		var d decision.Discovery
+		if d.Service, d.Unavailable, err = m.client.ForwardsTo(ctx, kube.ResourceOf(crd).GroupVersion()); err == nil && d.Service != "" {
+			e.Finding = decision.OtherServerAnswers(crd, d)
+		}
+	}
 	e.Starting = e.ServedSoon(crd, m.client.Clock.Now())
 	return e
 }

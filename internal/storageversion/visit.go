@@ -37,6 +37,9 @@ func (r *rewriter) visit(ctx context.Context, o *metav1.PartialObjectMetadata) (
 		return r.rewriteAlone(ctx, o)
 	}
 	seen, cleaned, why := r.cleanup(ctx, cleaner, o)
+	if apierror.IsEndOfRun(why) {
+		return godwit.Failed, why
+	}
 	outcome, lost, err := r.finishRewrite(ctx, seen, cleaned, done)
 	switch {
 	case lost != nil:

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -380,6 +381,55 @@ func TestAPIServiceThatShadowsACRD(t *testing.T) {
 		return err == nil && len(list.Items) == 6
 	})
 	w.mustBeMigrated(w.mustMigrate(newMigrator(t, w.config, storageversion.Options{Policy: quickSettle})), 6)
+}
+
+// TestAPIServiceWhoseServerIsGone: the API server forwards the group and version to a Service that does not exist, as after the move
+// from an aggregated API server to CRDs. Plan and run name the APIService, before and after a trim.
+func TestAPIServiceWhoseServerIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, ownPlane(t))
+	w.fill("v1", 3)
+	w.flip()
+	o, err := w.apiservices().Get(t.Context(), "v2."+w.group, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the APIService to be of a Service that does not exist", func() bool {
+		o.SetLabels(nil) // the API server does not manage it any more
+		spec := o.Object["spec"].(map[string]any)
+		spec["service"] = map[string]any{"namespace": metav1.NamespaceDefault, "name": "gone", "port": int64(443)}
+		spec["insecureSkipTLSVerify"] = true
+		if _, err = w.apiservices().Update(t.Context(), o, metav1.UpdateOptions{}); err != nil {
+			o, _ = w.apiservices().Get(t.Context(), "v2."+w.group, metav1.GetOptions{})
+			return false
+		}
+		_, err = w.at("v2").List(t.Context(), metav1.ListOptions{})
+		return apierrors.IsServiceUnavailable(err)
+	})
+	message := "apiservice v2." + w.group + " forwards requests for the objects of " + w.name + " to service default/gone, which is not available: "
+	options := storageversion.Options{Policy: quickSettle}
+	plan := w.mustPlan(w.config, options)
+	mustBeBlocked(t, plan, decision.ReasonOtherServerAnswers, 1)
+	mustSay(t, plan.Blockers[0].Message, message)
+	plan.Blockers, plan.State, plan.Unlisted = nil, decision.Ready, nil // as if it were so since the plan
+	_, err = newMigrator(t, w.config, options).Run(t.Context(), plan, nil)
+	var blocked *decision.BlockedError
+	if !errors.As(err, &blocked) || blocked.Blockers[0].Reason != decision.ReasonOtherServerAnswers {
+		t.Errorf("run: %v, want it blocked", err)
+	}
+	w.mustHaveStoredVersions("after the runs", "v1,v2")
+
+	crd, err := w.crds().Get(t.Context(), w.name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd.Status.StoredVersions = []string{"v2"}
+	if _, err := w.crds().UpdateStatus(t.Context(), crd, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	plan = w.mustPlan(w.config, options)
+	mustBeBlocked(t, plan, decision.ReasonOtherServerAnswers, 1)
+	mustSay(t, plan.Blockers[0].Message, message)
 }
 
 func (w *widgets) apiservices() dynamic.ResourceInterface {

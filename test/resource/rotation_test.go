@@ -18,13 +18,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
+	"github.com/godwit-dev/godwit/internal/fixtest"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/format/formattest"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
@@ -252,6 +255,78 @@ func TestKeyRotation(t *testing.T) {
 		t.Errorf("after the end, the journal is there: %v", err)
 	}
 	w.checkFolders(r)
+}
+
+// TestKeyRemovedTooEarly: the API server lacks the key of some objects. A plan says so, as does a run, which writes nothing. etcd has the
+// name of the key. The objects are ControllerRevisions, because an API server that can't read Secrets does not get ready.
+func TestKeyRemovedTooEarly(t *testing.T) {
+	t.Parallel()
+	w := &world{T: t, file: filepath.Join(t.TempDir(), "enc.yaml")}
+	configure := func(keys ...string) {
+		text := strings.Replace(configuration(keys...), "resources: [secrets]", "resources: [controllerrevisions.apps]", 1)
+		if err := os.WriteFile(w.file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	restart := func(keys ...string) {
+		configure(keys...)
+		if err := w.plane.RestartAPIServer(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create := func(name string) {
+		r := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Revision: 1, Data: runtime.RawExtension{Raw: []byte("{}")}}
+		if _, err := w.client().AppsV1().ControllerRevisions("default").Create(t.Context(), r, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	configure("key1")
+	var err error
+	w.plane, err = controlplane.Start(t.Context(), controlplane.Options{APIServerArgs: []string{"--encryption-provider-config=" + w.file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.plane.Stop() })
+	create("old")
+	restart("key2", "key1")
+	create("a-new-one") // is listed first
+	restart("key2")
+
+	r := w.rewriter(w.plane.Config(), resource.Options{})
+	observe := func() resource.Plan {
+		catalog, err := r.Catalog(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, _ := catalog.Find("controllerrevisions")
+		facts, err := r.Observe(t.Context(), found, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resource.PlanFor(facts)
+	}
+	p := observe()
+	if p.State != decision.Blocked || len(p.Blockers) != 1 || p.Blockers[0].Reason != decision.ReasonEncryptionKeyMissing {
+		t.Fatalf("the plan is %s: %v, want it blocked by %s", p.State, p.Blockers, decision.ReasonEncryptionKeyMissing)
+	}
+	if err := fixtest.All(p.Blockers); err != nil {
+		t.Error(err)
+	}
+	if p.Encrypted != "/registry/controllerrevisions/default/old" {
+		t.Errorf("the plan names %q in etcd, want the object with the old key", p.Encrypted)
+	}
+	form, err := etcdverify.FormAt(t.Context(), kv{w.plane.Etcd()}, p.Encrypted)
+	if err != nil || form != "k8s:enc:aescbc:v1:key1" {
+		t.Errorf("etcd has it as %q, %v", form, err)
+	}
+	var blocked *decision.BlockedError
+	if _, err := r.Rewrite(t.Context(), p, nil); !errors.As(err, &blocked) {
+		t.Errorf("run: %v, want it blocked", err)
+	}
+	restart("key2", "key1") // as the remedy says
+	if p := observe(); p.State != decision.Ready {
+		t.Errorf("after the remedy, the plan is %s: %v", p.State, p.Blockers)
+	}
 }
 
 // checkFolders: each resource that has objects has them in etcd where a verification looks for them.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -255,6 +256,9 @@ func runCode(items []crdreport.Run, findings []finding) frame.Code {
 			code = frame.Worst(code, frame.Error)
 		case crdreport.Partial:
 			code = frame.Worst(code, frame.Partial)
+			if slices.ContainsFunc(item.Failures, isUnauthorized) {
+				code = frame.Worst(code, frame.Error)
+			}
 		case crdreport.Blocked, crdreport.Terminating:
 			code = frame.Worst(code, frame.Refused)
 		case crdreport.NoChange:
@@ -268,6 +272,8 @@ func runCode(items []crdreport.Run, findings []finding) frame.Code {
 	}
 	return code
 }
+
+func isUnauthorized(f godwit.Failure) bool { return f.Reason == decision.ReasonUnauthorized }
 
 // ready returns the names of the CRDs that a run would migrate.
 func ready(findings []finding) map[string]bool {

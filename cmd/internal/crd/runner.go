@@ -7,12 +7,11 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
@@ -197,6 +196,8 @@ func (r *runner) failures(ctx context.Context, p crdRun) []godwit.Failure {
 		}
 	case p.err != nil && frame.ContextCode(ctx) != frame.OK:
 		failures = []godwit.Failure{endedEarly(ctx, p)}
+	case apierror.IsEndOfRun(p.err):
+		failures = crdFailure(p.plan.Name, r.explain(ctx, p.err))
 	case p.unlisted() != nil:
 		failures = []godwit.Failure{render.Failure(p.plan.Name, p.unlisted().Finding, r.remedies)}
 	case p.err != nil:
@@ -232,8 +233,7 @@ func managedFields(t decision.Tally) crdreport.ManagedFields {
 // explainRun returns the text of an error. It replaces the text only if the connection
 // failed.
 func (r *runner) explainRun(ctx context.Context, err error) error {
-	_, unreachable := frame.Unreachable(err)
-	if unreachable || apierrors.IsUnauthorized(err) {
+	if _, unreachable := frame.Unreachable(err); unreachable {
 		return r.explain(ctx, err)
 	}
 	return errors.New(frame.OneLine(err))

@@ -21,6 +21,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/etcdverify"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
@@ -80,7 +81,9 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	}
 	for i := range items {
 		found := slices.IndexFunc(findings, func(f finding) bool { return f.name == items[i].Name })
-		items[i].Remedy = o.repair(findings[found], items[i].ByVersion)
+		if items[i].Remedy == "" {
+			items[i].Remedy = o.repair(findings[found], items[i].ByVersion)
+		}
 	}
 	if err := frame.Print(o.App, o.output, crdreport.VerificationList(items), crdreport.WriteVerifications); err != nil {
 		return err
@@ -150,14 +153,23 @@ func (s *session) scan(ctx context.Context, kv *etcd.Client, o etcd.Options, f f
 	if err != nil {
 		return crdreport.Verification{}, err
 	}
-	return crdreport.Verification{
+	item := crdreport.Verification{
 		Name:           f.name,
 		StorageVersion: f.plan.StorageVersion,
 		Objects:        count.Objects,
 		ByVersion:      count.ByVersion,
 		Unreadable:     count.Unreadable,
 		UnreadableWhy:  count.UnreadableWhy,
-	}, nil
+	}
+	other := count.Namespaced
+	if crd.Spec.Scope == apiextensionsv1.NamespaceScoped {
+		other = count.Objects - count.Namespaced
+	}
+	if other > 0 {
+		found := decision.OtherScope(crd, decision.Unreachable{Objects: other, Example: "those that the first command shows"})
+		item.Remedy = found.Message + "; " + s.remedies.Text(found.Fix)
+	}
+	return item, nil
 }
 
 // missingVersions returns the versions that objects are stored at and that spec.versions does

@@ -14,6 +14,9 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/quote"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 // errNoAnswer is the cause of a first request without an answer in time.
@@ -59,13 +62,8 @@ func (c *Connection) Explain(ctx context.Context, err error) *ActionableError {
 		return &ActionableError{Reason: render.ReasonUnreadable, Message: context.Cause(ctx).Error(), Cause: context.Cause(ctx)}
 	case errors.As(err, &known):
 		return known
-	case apierrors.IsUnauthorized(err):
-		return &ActionableError{
-			Reason:  render.ReasonUnreadable,
-			Message: fmt.Sprintf("%s does not accept the credentials: they are expired or wrong", c.Where()),
-			Remedy:  "renew them, and check with: kubectl auth whoami",
-			Cause:   err,
-		}
+	case apierror.IsEndOfRun(err):
+		return c.explainEnd(err)
 	case apierrors.IsForbidden(err):
 		return c.forbidden(ctx, err)
 	}
@@ -77,6 +75,19 @@ func (c *Connection) Explain(ctx context.Context, err error) *ActionableError {
 		return &ActionableError{Reason: render.ReasonUnreadable, Message: fmt.Sprintf("%s can't be reached: %s", c.Where(), why), Remedy: remedy, Cause: err}
 	}
 	return &ActionableError{Reason: render.ReasonUnreadable, Message: OneLine(err), Remedy: "check the server with `kubectl get --raw /readyz`, then try again", Cause: err}
+}
+
+// explainEnd adds the next step to an answer that each other request would get as well.
+func (c *Connection) explainEnd(err error) *ActionableError {
+	if apierror.Of(err).Class == apierror.StorageFull {
+		f := decision.EtcdFull(quote.Line(apierror.Message(err)))
+		return &ActionableError{Reason: f.Reason, Message: fmt.Sprintf("%s: %s", c.Where(), f.Message), Remedy: f.Fix.String(), Cause: err}
+	}
+	f := decision.Unauthorized()
+	return &ActionableError{
+		Reason: f.Reason, Cause: err, Remedy: f.Fix.String(),
+		Message: fmt.Sprintf("%s does not accept the credentials: they are expired or wrong", c.Where()),
+	}
 }
 
 // ExplainBy adds the next step to the error of a request. After a 403, missing may return a better error, which names

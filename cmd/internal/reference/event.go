@@ -27,7 +27,7 @@ var reasonSections = map[reason.Subject][2]string{
 	reason.Leftover: {"References to a version that is not served", "[`godwit crd doctor`](cli.md#godwit-crd-doctor) and [`godwit crd check`](cli.md#godwit-crd-check) have these reasons."},
 	reason.Release:  {"Checks of a release", "[`godwit crd check`](cli.md#godwit-crd-check) has these reasons, and those of blockers."},
 	reason.Rescue:   {"Rescues", "[`godwit crd rescue`](cli.md#godwit-crd-rescue) has these reasons, and those of blockers."},
-	reason.Resource: {"Resources", "[`godwit resource run`](cli.md#godwit-resource-run), plan and verify have these reasons, and Forbidden, ServerLeaseStale and those of a list that failed."},
+	reason.Resource: {"Resources", "[`godwit resource run`](cli.md#godwit-resource-run), plan and verify have these reasons, and Forbidden, ServerLeaseStale, NoLeaseRenewed, Unauthorized, EtcdFull, EncryptionKeyMissing and those of a list that failed."},
 	reason.Revision: {"Upgrades of revisions", "A ControllerRevisionUpgrade has the conditions Ready, Reconciling and Stalled. A condition without one of these reasons has\n" +
 		"the [phase](controllerrevisionupgrade.md#status) as its reason. An event tells of a new phase. `godwit revision plan` has the same\n" +
 		"reasons; RollbackPending is in `status.failures` of a trigger."},

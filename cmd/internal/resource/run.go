@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcereport"
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/internal/storageversion/resource"
@@ -247,6 +249,9 @@ func (o *runOptions) one(ctx context.Context, s *session, f finding) resourcerep
 	switch {
 	case err != nil && ctx.Err() != nil:
 		item.Failures = append([]godwit.Failure{endedFailure(ctx, f.name)}, item.Failures...)
+	case apierror.IsEndOfRun(err):
+		why := s.Connection.Explain(ctx, err)
+		item.Failures = append([]godwit.Failure{{Name: f.name, Finding: godwit.Finding{Reason: why.Reason, Message: why.Error()}}}, item.Failures...)
 	case err != nil:
 		item.Failures = append([]godwit.Failure{{Name: f.name, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: frame.OneLine(err)}}}, item.Failures...)
 	}
@@ -305,6 +310,9 @@ func (o *runOptions) code(items []resourcereport.Run) frame.Code {
 			code = frame.Worst(code, frame.Error)
 		case resourcereport.Partial:
 			code = frame.Worst(code, frame.Partial)
+			if slices.ContainsFunc(item.Failures, func(f godwit.Failure) bool { return f.Reason == decision.ReasonUnauthorized }) {
+				code = frame.Worst(code, frame.Error)
+			}
 		case resourcereport.Blocked:
 			code = frame.Worst(code, frame.Refused)
 		case resourcereport.NoChange:

@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,6 +45,11 @@ func connect(ctx context.Context, a *frame.App, p frame.Purpose, o resource.Opti
 type finding struct {
 	name string
 	plan resource.Plan
+}
+
+// lacksKey reports whether the API server lacks the encryption key of some object.
+func (f finding) lacksKey() bool {
+	return slices.ContainsFunc(f.plan.Blockers, func(b godwit.Finding) bool { return b.Reason == decision.ReasonEncryptionKeyMissing })
 }
 
 // connectAndPlan connects, finds the resources, and plans each of them.

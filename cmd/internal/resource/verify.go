@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -85,7 +86,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	items := make([]resourcereport.Verification, 0, len(findings))
 	code := frame.OK
 	for _, f := range findings {
-		if refusals := f.plan.Refusals(); len(refusals) > 0 {
+		if refusals := f.plan.Refusals(); len(refusals) > 0 && !f.lacksKey() {
 			b := render.NewProblem(refusals[0], o.Remedies())
 			o.Console.Problem(fmt.Errorf("%s: %s; %s", b.Reason, b.Message, b.Remedy))
 			code = frame.Worst(code, frame.Refused)
@@ -146,6 +147,11 @@ func (o *verifyOptions) verify(ctx context.Context, kv *etcd.Client, f finding) 
 		return item, err
 	}
 	item.Objects, item.ByForm, item.Unreadable = forms.Objects, forms.ByForm, forms.Unreadable
+	if f.lacksKey() {
+		item.Result = resourcereport.NotProven
+		item.Message, item.Remedy, err = o.lostKey(ctx, kv, f)
+		return item, err
+	}
 	written := f.plan.Objects != nil && *f.plan.Objects > 0
 	switch {
 	case forms.Objects == 0 && written:
@@ -167,6 +173,23 @@ func (o *verifyOptions) verify(ctx context.Context, kv *etcd.Client, f finding) 
 		item.Remedy = "write them again, once every API server has the new configuration: " + o.runCommand(f.name)
 	}
 	return item, nil
+}
+
+// lostKey names the encryption key that the API server lacks, as it is in etcd before an object.
+func (o *verifyOptions) lostKey(ctx context.Context, kv *etcd.Client, f finding) (message, remedy string, err error) {
+	lost := "a key in etcd"
+	if f.plan.Encrypted != "" {
+		form, err := etcdverify.FormAt(ctx, kv, f.plan.Encrypted)
+		if err != nil {
+			return "", "", err
+		}
+		if form != "" {
+			lost = form
+		}
+	}
+	message = fmt.Sprintf("the API server lacks %s, with which objects are encrypted, such as %s", lost, cmp.Or(f.plan.Encrypted, "one that it does not name"))
+	remedy = "put that key back as the last one of its provider, in the encryption configuration of every API server; then write the objects again: " + o.runCommand(f.name)
+	return message, remedy, nil
 }
 
 // runCommand returns the command that writes the objects again.

@@ -21,6 +21,8 @@ type Discovery struct {
 	// APIService says. It is read only if the hash is not that of the storage version; empty if there is none, or if it could
 	// not be read.
 	Service string
+	// Unavailable says why the API server can't forward requests to the service, as its APIService says; empty if it can.
+	Unavailable string
 }
 
 // Answering says which server answers for the objects of a CRD.
@@ -62,11 +64,18 @@ func storageVersionHash(crd *apiextensionsv1.CustomResourceDefinition) string {
 }
 
 // OtherServerAnswers is the blocker of a CRD for whose objects another server answers.
-func OtherServerAnswers(crd *apiextensionsv1.CustomResourceDefinition, service string) godwit.Finding {
+func OtherServerAnswers(crd *apiextensionsv1.CustomResourceDefinition, d Discovery) godwit.Finding {
 	apiservice := kube.StorageVersion(crd) + "." + crd.Spec.Group
+	if d.Unavailable != "" {
+		return godwit.Finding{
+			Reason:  ReasonOtherServerAnswers,
+			Message: fmt.Sprintf("apiservice %s forwards requests for the objects of %s to service %s, which is not available: %s", apiservice, crd.Name, d.Service, d.Unavailable),
+			Fix:     removeAPIService(apiservice),
+		}
+	}
 	return godwit.Finding{
 		Reason:  ReasonOtherServerAnswers,
-		Message: fmt.Sprintf("apiservice %s forwards requests for the objects of %s to service %s: the objects that are listed are not those of the CRD", apiservice, crd.Name, service),
+		Message: fmt.Sprintf("apiservice %s forwards requests for the objects of %s to service %s: the objects that are listed are not those of the CRD", apiservice, crd.Name, d.Service),
 		Fix:     removeAPIService(apiservice),
 	}
 }

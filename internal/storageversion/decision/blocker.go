@@ -3,6 +3,7 @@ package decision
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,6 +120,30 @@ func establish(crd *apiextensionsv1.CustomResourceDefinition) godwit.Fix {
 		return waitEstablished(crd.Name)
 	}
 	return freeNames(crd)
+}
+
+// StaleLeases are the blockers for the API servers with a stale lease, among all of them. Since one API server answers, they are
+// not all gone: where none renews its lease, etcd stores nothing.
+func StaleLeases(stale, all []Server, now time.Time) []godwit.Finding {
+	if len(stale) > 0 && len(stale) == len(all) {
+		return blocker(ReasonNoLeaseRenewed,
+			fmt.Sprintf("no API server renews its lease, although one answers; the last was renewed %s ago: etcd stores nothing, for example because it is full", now.Sub(lastRenewed(all)).Round(time.Second)),
+			seeEtcdWrites())
+	}
+	var blockers []godwit.Finding
+	for _, s := range stale {
+		blockers = append(blockers, LeaseStale(s, now))
+	}
+	return blockers
+}
+
+func lastRenewed(all []Server) time.Time {
+	return slices.MaxFunc(all, func(a, b Server) int { return a.Renewed.Compare(b.Renewed) }).Renewed
+}
+
+// EtcdFull is the finding for a write that etcd refuses because it is out of space.
+func EtcdFull(words string) godwit.Finding {
+	return godwit.Finding{Reason: ReasonEtcdFull, Message: "etcd is out of space, and stores nothing: " + words, Fix: freeEtcd()}
 }
 
 // LeaseStale is the blocker for an API server with a stale lease.

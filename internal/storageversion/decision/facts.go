@@ -24,6 +24,8 @@ type Facts struct {
 	// Unlisted says why the objects could not be counted, or not be scanned to the
 	// last one; nil when they were listed.
 	Unlisted *UnlistedError
+	// Unreachable are objects of another scope than the CRD.
+	Unreachable Unreachable
 	// ManagedFields is what a scan has found; empty without one.
 	ManagedFields ManagedFields
 	// Servers are the API servers with a valid identity lease.

@@ -87,6 +87,42 @@ func replaceServer(lease, settle string) godwit.Fix {
 		godwit.Delete{Object: godwit.Object{Resource: "lease", Namespace: metav1.NamespaceSystem, Name: lease}}))
 }
 
+// RenewCredentials is the fix for credentials that the API server does not accept.
+func RenewCredentials() godwit.Fix {
+	return godwit.Do("renew them, and check with `kubectl auth whoami`").Then("run the same command again, which resumes a run")
+}
+
+// freeEtcd is the fix for an etcd without space.
+func freeEtcd() godwit.Fix {
+	return godwit.Do("free space in etcd: `etcdctl compact REVISION`, `etcdctl defrag` for each member, then `etcdctl alarm disarm`").
+		Then("run the same command again, which resumes a run")
+}
+
+// PutKeyBack is the fix for objects whose encryption key the API server lacks.
+func PutKeyBack(resource string) godwit.Fix {
+	return godwit.Do(fmt.Sprintf("see the name of the key in etcd: `godwit resource verify %s --etcd-servers=URL`", resource)).
+		Then("put that key back as the last one of its provider, or the provider back as the last one, in the encryption configuration of every API server").
+		Then("write all objects again before you remove it: `godwit resource run " + resource + "`")
+}
+
+// deleteKeys is the fix for objects that only a client of etcd reaches.
+func deleteKeys(crd *apiextensionsv1.CustomResourceDefinition) godwit.Fix {
+	folder := fmt.Sprintf("/registry/%s/%s/", crd.Spec.Group, crd.Spec.Names.Plural)
+	if crd.Name == placeholder.Name {
+		folder = "/registry/GROUP/RESOURCE/"
+	}
+	return godwit.Do(fmt.Sprintf("see their keys in etcd: `etcdctl get --prefix %s --keys-only`", folder)).
+		Then("save those that you need, as in `etcdctl get KEY --print-value-only`").
+		Then("delete each of these keys: `etcdctl del KEY`").
+		Then("create the saved objects again by the API server, at the scope of the CRD")
+}
+
+// seeEtcdWrites is the fix for API servers that all fail to renew their leases.
+func seeEtcdWrites() godwit.Fix {
+	return godwit.Do("see whether etcd has the alarm NOSPACE: `etcdctl alarm list`. If it has, free space: `etcdctl compact REVISION`, `etcdctl defrag` for each member, then `etcdctl alarm disarm`").
+		Or(godwit.Do("see the leases, and wait until an API server renews its own", godwit.Show{Object: godwit.Object{Resource: "lease", Namespace: metav1.NamespaceSystem}}))
+}
+
 // giveOwnLeases is the fix for API servers that share a lease, or have none.
 func giveOwnLeases() godwit.Fix {
 	return godwit.Do("see the endpoints and the leases", godwit.Show{Object: godwit.Object{Resource: "endpointslice", Namespace: metav1.NamespaceDefault, Name: "kubernetes"}, Output: "yaml"},

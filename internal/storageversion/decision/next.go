@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/apierror"
+	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
 )
 
@@ -123,6 +125,11 @@ func afterError(err error, h History) Step {
 		return s
 	case errors.As(err, &unlisted):
 		return afterUnlisted(unlisted, err, unfinished)
+	case apierror.Of(err).Class == apierror.StorageFull:
+		return Step{
+			Action: ActionStalled, After: unfinished.backOff(firstRetryPause, maxRetryPause), Reason: ReasonBlocked, Message: err.Error(),
+			Blockers: []godwit.Finding{EtcdFull(quote.Line(apierror.Message(err)))}, Err: err, History: unfinished,
+		}
 	case errors.Is(err, ErrNotFound):
 		return Step{Action: ActionStalled, Reason: ReasonCRDNotFound, Message: err.Error(), History: unfinished}
 	case errors.Is(err, ErrChanged), errors.Is(err, ErrOutOfScope):

@@ -150,7 +150,7 @@ func (plan Plan) HardBlockers() []godwit.Finding {
 
 // checks run in the order in which a user would fix what they find.
 var checks = []func(Facts, Policy) []godwit.Finding{
-	checkServing, checkVersions, checkAnswering, checkObjectsRead, checkPermissions, checkPreflight, CheckValues, checkOthers, checkChanges, checkServers, checkEndpoints,
+	checkServing, checkVersions, checkAnswering, checkObjectsRead, checkScope, checkPermissions, checkPreflight, CheckValues, checkOthers, checkChanges, checkServers, checkEndpoints,
 }
 
 // checkFormat blocks a run that would overwrite the checkpoint of a newer release.
@@ -215,13 +215,21 @@ func checkVersions(f Facts, p Policy) []godwit.Finding {
 	return blockers
 }
 
+// checkScope blocks if objects have another scope than the CRD, since a run can't write them.
+func checkScope(f Facts, _ Policy) []godwit.Finding {
+	if f.Unreachable.Objects == 0 {
+		return nil
+	}
+	return []godwit.Finding{OtherScope(f.CRD, f.Unreachable)}
+}
+
 // checkObjectsRead blocks if the API server can't read the objects, because it can't write
 // them either. Other reasons why a list fails have a check of their own, or may end by
 // themselves.
 func checkObjectsRead(f Facts, _ Policy) []godwit.Finding {
 	u := f.Unlisted
 	forbidden := u != nil && u.Reason == ReasonForbidden && !kube.Trimmed(f.CRD) && !f.Lacks(kube.ResourceOf(f.CRD).GroupResource())
-	if u == nil || !u.Blocks() && !forbidden {
+	if u == nil || !u.Blocks() && !forbidden || u.Reason == ReasonOtherServerAnswers && len(checkAnswering(f, Policy{})) > 0 {
 		return nil
 	}
 	return []godwit.Finding{u.Finding}

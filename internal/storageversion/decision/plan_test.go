@@ -74,6 +74,9 @@ func entry(manager string, t time.Time, fields string) metav1.ManagedFieldsEntry
 // later is a moment by which everything about flip has settled.
 var later = flip.Add(time.Hour)
 
+// fresh is an API server that renews its lease.
+var fresh = Server{Name: "z", Renewed: flip.Add(10*time.Minute - time.Second)}
+
 func alive(name string) Server { return Server{Name: name, Renewed: later.Add(-4 * time.Second)} }
 
 func reasons(findings []godwit.Finding) []*godwit.Reason {
@@ -211,13 +214,19 @@ func TestPlanForState(t *testing.T) {
 		},
 		"stale lease": {
 			reason:  "it has not renewed since the flip: it may still write v1",
-			facts:   Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}},
+			facts:   Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed, fresh}},
 			state:   Blocked,
 			reasons: []*godwit.Reason{ReasonServerLeaseStale},
 		},
+		"no lease is renewed": {
+			reason:  "one API server answers, so that they are not gone: etcd stores nothing",
+			facts:   Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}},
+			state:   Blocked,
+			reasons: []*godwit.Reason{ReasonNoLeaseRenewed},
+		},
 		"stale lease, accepted": {
 			reason: "the user knows better",
-			facts:  Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}},
+			facts:  Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed, fresh}},
 			policy: Policy{AcceptStaleLeases: true},
 			state:  Ready,
 		},
@@ -233,14 +242,14 @@ func TestPlanForState(t *testing.T) {
 		},
 		"stale lease, evidence at hand": {
 			reason: "the checkpoint was made after all servers had adopted",
-			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: evidence.Checkpoint{
+			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed, fresh}, Checkpoint: evidence.Checkpoint{
 				CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: DefaultSettle},
 			}},
 			state: Ready,
 		},
 		"stale lease, weaker evidence": {
 			reason: "the checkpoint was made after a shorter settle time than this run asks for",
-			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: evidence.Checkpoint{
+			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed, fresh}, Checkpoint: evidence.Checkpoint{
 				CRDUID: "u1", Generation: 7, StorageVersion: "v2", ResourceVersion: "100", Settled: metav1.Duration{Duration: time.Second},
 			}},
 			state:   Blocked,
@@ -248,7 +257,7 @@ func TestPlanForState(t *testing.T) {
 		},
 		"stale lease, evidence void": {
 			reason: "the checkpoint is another CRD's",
-			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed}, Checkpoint: evidence.Checkpoint{
+			facts: Facts{CRD: widgetCRD(), Now: now, Servers: []Server{missed, fresh}, Checkpoint: evidence.Checkpoint{
 				CRDUID: "u0", Generation: 7, StorageVersion: "v2", ResourceVersion: "100",
 			}},
 			state:   Blocked,
@@ -257,7 +266,7 @@ func TestPlanForState(t *testing.T) {
 		"no time of the flip": {
 			reason: "without managedFields the change may be as new as our first reading, and a server overdue by then has a stale lease",
 			facts: Facts{CRD: widgetCRD(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.ManagedFields = nil }),
-				Now: now, Servers: []Server{missed}},
+				Now: now, Servers: []Server{missed, fresh}},
 			state:   Blocked,
 			reasons: []*godwit.Reason{ReasonServerLeaseStale},
 		},
@@ -308,7 +317,7 @@ func TestPlanForState(t *testing.T) {
 				CRD: widgetCRD(conditions(), stored("v0", "v2"), versions(
 					apiextensionsv1.CustomResourceDefinitionVersion{Name: "v2", Storage: true},
 				)),
-				Now: now, Servers: []Server{missed}, Denied: []Grant{{Verb: "list", Resource: widgets}},
+				Now: now, Servers: []Server{missed, fresh}, Denied: []Grant{{Verb: "list", Resource: widgets}},
 				Migrations: []OtherMigration{{Name: "storageversionmigrations.storagemigration.k8s.io/w"}},
 				Checkpoint: restartedAt(now, 3*time.Minute, 2*time.Minute, time.Minute),
 			},
@@ -461,7 +470,7 @@ func TestBlockersNameTheMissingPermissions(t *testing.T) {
 		},
 		"stale lease": {
 			reason:  "the lease and the host behind its hash",
-			facts:   Facts{CRD: widgetCRD(), Now: now, Servers: []Server{{Name: "apiserver-x", Host: "cp-2", Renewed: flip}}},
+			facts:   Facts{CRD: widgetCRD(), Now: now, Servers: []Server{{Name: "apiserver-x", Host: "cp-2", Renewed: flip}, fresh}},
 			message: []string{"apiserver-x", "cp-2", "10m0s"},
 			remedy:  []string{"Delete{Object:{Resource:lease Namespace:kube-system Name:apiserver-x}}"},
 		},

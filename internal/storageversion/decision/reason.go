@@ -63,6 +63,11 @@ var (
 		Meaning: "An API server lease is stale. The server may still write the old version.",
 		Fix:     replaceServer("SERVER", "DURATION"),
 	})
+	ReasonNoLeaseRenewed = Reasons.Declare(godwit.Reason{
+		Name: "NoLeaseRenewed", UserAction: true,
+		Meaning: "No API server renews its identity lease, although one answers: etcd stores nothing, for example because it is full, or the API servers have just started.",
+		Fix:     seeEtcdWrites(),
+	})
 	ReasonServersWithoutLease = Reasons.Declare(godwit.Reason{
 		Name: "ServersWithoutLease", UserAction: true,
 		Meaning: "The service kubernetes has more endpoints than API servers have identity leases. Whether each API server uses the storage version is not known.",
@@ -88,6 +93,16 @@ var (
 		Name: "UnreadableObjects", UserAction: true,
 		Meaning: "The API server can't read some object from etcd: its bytes are damaged, or its version is not in spec.versions.",
 		Fix:     putBack(addVersion(placeholder.Name, placeholder.Version), placeholder.Name, placeholder.Version, placeholder.Version).Or(rescueObjects(placeholder.Name), RestoreObject(placeholder.Name)),
+	})
+	ReasonOtherScope = Reasons.Declare(godwit.Reason{
+		Name: "OtherScope", UserAction: true,
+		Meaning: "Etcd has objects of the CRD of another scope than that of the CRD: it was deleted without its finalizer, and created again with another scope. No request reaches them.",
+		Fix:     deleteKeys(placeholder.CRD()),
+	})
+	ReasonEncryptionKeyMissing = Reasons.Declare(godwit.Reason{
+		Name: "EncryptionKeyMissing", UserAction: true,
+		Meaning: "The API server lacks the key with which some object in etcd is encrypted: the key was removed from the encryption configuration too early.",
+		Fix:     PutKeyBack(placeholder.Resource),
 	})
 	ReasonObjectInvalid = Reasons.Declare(godwit.Reason{
 		Name: "ObjectInvalid", UserAction: true,
@@ -167,6 +182,20 @@ var (
 	})
 )
 
+// Reasons of what ends a run at once, because each other request would fail in the same way.
+var (
+	ReasonUnauthorized = Reasons.Declare(godwit.Reason{
+		Name: "Unauthorized", UserAction: true,
+		Meaning: "The API server does not accept the credentials: they are expired or wrong. The run ended with the first such answer, and no object is to blame.",
+		Fix:     RenewCredentials(),
+	})
+	ReasonEtcdFull = Reasons.Declare(godwit.Reason{
+		Name: "EtcdFull", UserAction: true,
+		Meaning: "etcd is out of space, and stores nothing until space is freed. The run ended with the first such answer, and no object is to blame.",
+		Fix:     freeEtcd(),
+	})
+)
+
 // Reasons of failures of objects, beside those of blockers and of an [UnlistedError].
 var (
 	ReasonConflict = Reasons.Declare(godwit.Reason{
@@ -181,8 +210,9 @@ var (
 	})
 	ReasonObjectTooLarge = Reasons.Declare(godwit.Reason{
 		Name: "ObjectTooLarge", UserAction: true,
-		Meaning: "The API server dropped the managedFields of an object, because the object is too large with them or, before Kubernetes 1.37, because its conversion webhook was down.",
-		Fix:     godwit.Do("have each client that applies the object apply it again: it owns no field of the object any more"),
+		Meaning: "An object is too large: etcd or the API server refuses to store it. Or the API server dropped its managedFields, because the object is too large with them or, before Kubernetes 1.37, because its conversion webhook was down.",
+		Fix: godwit.Do("if the write was refused, make the object smaller, or raise --max-request-bytes of etcd; then run again").
+			Or(godwit.Do("if managedFields were dropped, have each client that applies the object apply it again: it owns no field of the object any more")),
 	})
 	ReasonManagedFieldsKept = Reasons.Declare(godwit.Reason{
 		Name: "ManagedFieldsKept", UserAction: true,

@@ -13,17 +13,19 @@ func checkAnswering(f Facts, _ Policy) []godwit.Finding {
 	if f.Discovery == nil || f.CRD.DeletionTimestamp != nil || f.Discovery.Answering(f.CRD) != AnsweredByOther {
 		return nil
 	}
-	return []godwit.Finding{OtherServerAnswers(f.CRD, f.Discovery.Service)}
+	return []godwit.Finding{OtherServerAnswers(f.CRD, *f.Discovery)}
 }
 
 func checkServers(f Facts, p Policy) []godwit.Finding {
 	if f.Checkpoint.Holds(f.CRD, p.Terms()) {
 		return nil
 	}
-	var blockers []godwit.Finding
-	for _, s := range new(settle.History).Observe(f.CRD, f.Servers, f.Now, p.Terms()).Stale {
-		blockers = append(blockers, LeaseStale(s, f.Now))
-		blockers[len(blockers)-1].Fix = replaceServer(s.Name, p.Terms().Time().String())
+	stale := new(settle.History).Observe(f.CRD, f.Servers, f.Now, p.Terms()).Stale
+	blockers := StaleLeases(stale, f.Servers, f.Now)
+	for i := range blockers {
+		if blockers[i].Reason == ReasonServerLeaseStale {
+			blockers[i].Fix = replaceServer(stale[i].Name, p.Terms().Time().String())
+		}
 	}
 	return blockers
 }

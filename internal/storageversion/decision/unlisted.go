@@ -34,6 +34,8 @@ func FixList(reason *godwit.Reason, r schema.GroupVersionResource) godwit.Fix {
 		return (*converter)(nil).fix(r.GroupResource().String())
 	case ReasonUnreadableObjects:
 		return godwit.Do(restore)
+	case ReasonEncryptionKeyMissing:
+		return PutKeyBack(r.GroupResource().String())
 	}
 	return seeRefusal("/" + strings.Join(kube.CollectionPath(r, ""), "/") + "?limit=1")
 }
@@ -61,7 +63,7 @@ func (e *UnlistedError) Unwrap() error { return e.Err }
 // Blocks reports whether the answer proves that objects can't be read, so that no
 // migration can succeed before a user acts.
 func (e *UnlistedError) Blocks() bool {
-	return e.Reason == ReasonWebhookUnavailable || e.Reason == ReasonConversionFailed || e.Reason == ReasonUnreadableObjects
+	return slices.Contains([]*godwit.Reason{ReasonWebhookUnavailable, ReasonConversionFailed, ReasonUnreadableObjects, ReasonEncryptionKeyMissing, ReasonOtherServerAnswers, ReasonOtherScope}, e.Reason)
 }
 
 // Transient reports whether the cause may end without a user's action.
@@ -112,10 +114,18 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 	switch answer.Class {
 	case apierror.ConversionUnavailable, apierror.ConversionFailed:
 		set(unconvertible(crd, answer))
+	case apierror.KeyMissing:
+		set(KeyMissing(resource.GroupResource(), answer))
 	case apierror.UnreadableObject:
+		if KeyOfOtherScope(crd, answer.Key) {
+			set(OtherScope(crd, Unreachable{Objects: 1, Example: answer.Key, More: true}))
+			break
+		}
 		set(unreadableObjects(crd, answer))
 	case apierror.Forbidden:
 		set(Forbidden(answer.User, Grant{Verb: "list", Resource: resource.GroupResource()})) // in all namespaces
+	case apierror.Unauthorized:
+		set(Unauthorized())
 	case apierror.NotFound:
 		set(godwit.Finding{
 			Reason:  ReasonNotServed,
@@ -130,7 +140,7 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 		})
 	case apierror.Timeout:
 		set(timedOut(crd, words))
-	case apierror.ServerError:
+	case apierror.ServerError, apierror.StorageFull:
 		set(godwit.Finding{
 			Reason:  ReasonServerError,
 			Message: fmt.Sprintf("the API server fails to list the objects of %s: %s", crd.Name, words),
@@ -144,6 +154,11 @@ func unlisted(crd *apiextensionsv1.CustomResourceDefinition, err error) *Unliste
 		})
 	}
 	return e
+}
+
+// Unauthorized is the finding for credentials that the API server does not accept.
+func Unauthorized() godwit.Finding {
+	return godwit.Finding{Reason: ReasonUnauthorized, Message: "the API server does not accept the credentials: they are expired or wrong", Fix: RenewCredentials()}
 }
 
 // timedOut is the finding for a list that took too long. It names the conversion webhook, for which the
@@ -198,6 +213,15 @@ func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, a apierror
 	return b
 }
 
+// KeyMissing is the finding for objects whose encryption key the API server lacks.
+func KeyMissing(r schema.GroupResource, a apierror.Answer) godwit.Finding {
+	return godwit.Finding{
+		Reason:  ReasonEncryptionKeyMissing,
+		Message: fmt.Sprintf("the API server lacks the key with which objects of %s in etcd are encrypted: %s", r, quote.Clip(strings.Join(strings.Fields(a.Message), " "), keyBytes)),
+		Fix:     PutKeyBack(r.String()),
+	}
+}
+
 // distrust is the part of a message that says that status.storedVersions is wrong; empty if it is not.
 func distrust(crd *apiextensionsv1.CustomResourceDefinition, stored string) string {
 	if !kube.Trimmed(crd) || stored == "" {
@@ -222,6 +246,11 @@ const keyBytes = 1000
 // answer 404: it learns of the CRD by a watch, for which the settle time allows the same
 // 15 s.
 const servedWithin = settle.WatchLag
+
+// MayBeOfOther reports whether the answer may be that of another server, to which the API server forwards requests.
+func (e *UnlistedError) MayBeOfOther() bool {
+	return e.Err != nil && slices.Contains([]*godwit.Reason{ReasonNotServed, ReasonServerError, ReasonTimeout, ReasonListRefused}, e.Reason)
+}
 
 // ServedSoon reports whether a list failed because the CRD is new: every API server
 // serves it within seconds, without a user's action. A CRD whose names another CRD has

@@ -81,8 +81,8 @@ func TestUnlisted(t *testing.T) {
 			message: []string{"429", serverNeedsLoad}, never: "GrantPermission",
 		},
 		"500": {
-			reason: "of no known cause", err: answer(500, metav1.StatusReasonInternalError, "etcdserver: mvcc: database space exceeded"), want: ReasonServerError, transient: true,
-			message: []string{"database space exceeded"}, remedy: []string{"readyz"}, never: "GrantPermission",
+			reason: "of no known cause", err: answer(500, metav1.StatusReasonInternalError, "etcdserver: no leader"), want: ReasonServerError, transient: true,
+			message: []string{"no leader"}, remedy: []string{"readyz"}, never: "GrantPermission",
 		},
 		"502 without words": {
 			reason: "of a load balancer", err: answer(502, "", ""), want: ReasonServerError, transient: true,

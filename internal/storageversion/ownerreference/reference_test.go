@@ -106,7 +106,7 @@ func TestUnreadOf(t *testing.T) {
 		"no permission":      {answer(403, metav1.StatusReasonForbidden, `widgets.example.com is forbidden: User "alice" cannot list resource "widgets" in API group "example.com" at the cluster scope`), decision.ReasonForbidden},
 		"not there":          {answer(404, metav1.StatusReasonNotFound, "the server could not find the requested resource"), decision.ReasonNotServed},
 		"load":               {answer(429, metav1.StatusReasonTooManyRequests, "busy"), decision.ReasonThrottled},
-		"broken":             {answer(500, metav1.StatusReasonInternalError, "etcdserver: mvcc: database space exceeded"), decision.ReasonServerError},
+		"broken":             {answer(500, metav1.StatusReasonInternalError, "etcdserver: no leader"), decision.ReasonServerError},
 		"slow":               {quicklist.ErrOver, decision.ReasonTimeout},
 		"webhook away":       {answer(500, metav1.StatusReasonInternalError, converts+`Post "https://hooks.op.svc:443/": dial tcp 10.0.0.1:443: connect: connection refused`), decision.ReasonWebhookUnavailable},
 		"webhook refuses":    {answer(500, metav1.StatusReasonInternalError, converts+"no paint left"), decision.ReasonConversionFailed},

@@ -148,7 +148,7 @@ func (s *Scanner) list(ctx context.Context, r schema.GroupVersionResource, page 
 			return nil, nil //nolint:nilnil // the caller returns the cause
 		case apierrors.IsNotFound(err) && !s.discovered(ctx, r):
 			return nil, nil //nolint:nilnil // it was removed since it was discovered, with all objects
-		case err != nil && (apierror.IsAnswer(err) || errors.Is(err, quicklist.ErrOver)):
+		case err != nil && !apierror.IsEndOfRun(err) && (apierror.IsAnswer(err) || errors.Is(err, quicklist.ErrOver)):
 			return new(UnreadOf(r, err)), nil
 		case err != nil:
 			return nil, err

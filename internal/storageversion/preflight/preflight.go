@@ -106,7 +106,7 @@ func tryStatus(ctx context.Context, t storageversion.PreflightTarget, r *result)
 // already, or if the storage version has no /status. An object that was deleted since, or
 // that the caller may not write, does not pass.
 func StatusPatchPasses(ctx context.Context, m *storageversion.Migrator, p decision.Plan, failed []godwit.Failure) (bool, error) {
-	if len(failed) == 0 {
+	if len(failed) == 0 || slices.ContainsFunc(failed, dryRunProvesNothing) {
 		return false, nil
 	}
 	t, err := m.Target(ctx, p.Name)
@@ -125,6 +125,14 @@ func StatusPatchPasses(ctx context.Context, m *storageversion.Migrator, p decisi
 	attempts := tryAll(limited, t, decision.WriteStatusPatch, objects)
 	passed := !slices.ContainsFunc(attempts, func(a attempt) bool { return a.outcome().effect != passes })
 	return passed && len(attempts) == len(objects), context.Cause(ctx)
+}
+
+// dryRunProvesNothing reports whether etcd or the API server itself failed to store an object: a dry run does not reach etcd.
+func dryRunProvesNothing(f godwit.Failure) bool {
+	return slices.Contains([]*godwit.Reason{
+		decision.ReasonServerError, decision.ReasonTimeout, decision.ReasonThrottled, decision.ReasonUnanswered,
+		decision.ReasonObjectTooLarge, decision.ReasonEtcdFull, decision.ReasonUnauthorized,
+	}, f.Reason)
 }
 
 // OptionalPermissions lists the permissions without which [Run] finds less, beside those that

@@ -10,14 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quicklist"
 	"github.com/godwit-dev/godwit/internal/storageversion/internal/settle"
+	"github.com/godwit-dev/godwit/internal/storageversion/listing"
 )
 
 // Observe reads the facts about one resource, with a few small requests. It changes nothing.
 func (r *Rewriter) Observe(ctx context.Context, resource Resource, servers []Server) (Facts, error) {
-	f := Facts{Resource: resource, Now: r.client.Clock.Now()}
+	f := Facts{Resource: resource, Servers: servers, Now: r.client.Clock.Now()}
 	if refusal(f) != nil {
 		return f, nil
 	}
@@ -63,7 +65,25 @@ func (r *Rewriter) count(ctx context.Context, f *Facts) error {
 	if after := kube.Remaining(list); after != kube.UnknownCount {
 		f.Objects = new(int64(len(list.Items)) + after)
 	}
+	if f.Objects == nil || *f.Objects > 1 {
+		return r.checkReadable(ctx, f)
+	}
 	return nil
+}
+
+// checkReadable finds out whether the API server can read every object: it may lack the key of some of them.
+func (r *Rewriter) checkReadable(ctx context.Context, f *Facts) error {
+	resource := f.Resource.GroupVersionResource
+	cached := func(ctx context.Context) error { return r.client.Cached(ctx, resource, quicklist.Limit) }
+	err := listing.Lister(r.list).CheckReadable(ctx, resource, cached, r.options.PageObjects)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case apierror.IsAnswer(err), errors.Is(err, quicklist.ErrOver):
+		f.ListError = err
+		return nil
+	}
+	return err
 }
 
 // list lists a page of the objects in scope.

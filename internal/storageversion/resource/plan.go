@@ -32,9 +32,9 @@ type Facts struct {
 	// Denied are missing permissions of User.
 	Denied []kube.Grant
 	User   string
-	// Stale are the API servers whose lease is stale.
-	Stale []Server
-	Now   time.Time
+	// Servers are all API servers, and Stale those whose lease is stale.
+	Servers, Stale []Server
+	Now            time.Time
 }
 
 // Plan is what a run would do with one resource.
@@ -46,6 +46,8 @@ type Plan struct {
 	// Objects is nil if they were not counted.
 	Objects  *int64
 	Blockers []godwit.Finding
+	// Encrypted is the key in etcd of an object whose encryption key the API server lacks; empty if it is not known.
+	Encrypted string
 	// crd of the resource, or nil.
 	crd *apiextensionsv1.CustomResourceDefinition
 }
@@ -76,11 +78,12 @@ func PlanFor(f Facts) Plan {
 		}
 	case f.ListError != nil:
 		p.State, p.Blockers = decision.StateUnknown, []godwit.Finding{unlisted(f)}
+		if answer := apierror.Of(f.ListError); answer.Class == apierror.KeyMissing {
+			p.State, p.Encrypted = decision.Blocked, answer.Key
+		}
 		return p
 	}
-	for _, s := range f.Stale {
-		p.Blockers = append(p.Blockers, decision.LeaseStale(s, f.Now))
-	}
+	p.Blockers = append(p.Blockers, decision.StaleLeases(f.Stale, f.Servers, f.Now)...)
 	switch {
 	case len(p.Blockers) > 0:
 		p.State = decision.Blocked
@@ -148,10 +151,14 @@ func unlisted(f Facts) godwit.Finding {
 	switch {
 	case quicklist.TimedOut(f.ListError):
 		b.Reason, b.Message = decision.ReasonTimeout, fmt.Sprintf("the API server did not list one of %s within %v", name, quicklist.Limit)
+	case answer.Class == apierror.Unauthorized:
+		return decision.Unauthorized()
 	case answer.Class == apierror.Throttled:
 		b.Reason = decision.ReasonThrottled
 	case answer.Class == apierror.ServerError:
 		b.Reason = decision.ReasonServerError
+	case answer.Class == apierror.KeyMissing:
+		return decision.KeyMissing(f.Resource.GroupResource(), answer)
 	case answer.Class == apierror.UnreadableObject:
 		b.Reason = ReasonUnreadableObjects
 		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd: %s", name, quote.Line(answer.Message))

@@ -81,7 +81,7 @@ var (
 	})
 	ReasonUnreadableObjects = Reasons.Declare(godwit.Reason{
 		Name: "UnreadableObjects", UserAction: true,
-		Meaning: "The API server can't read some object from etcd: it lacks the key that encrypts the object, or the bytes are damaged.",
+		Meaning: "The API server can't read some object from etcd: the bytes are damaged, or a key is another one than the one that encrypted the object.",
 		Fix:     distributeKey(),
 	})
 )

@@ -1,12 +1,15 @@
 package check
 
 import (
+	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
+	"github.com/godwit-dev/godwit/cmd/internal/crd/manifest"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
@@ -48,11 +51,14 @@ func (o *options) advise(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := o.comparable(before, after); err != nil {
+		return err
+	}
 	advice := []advise.Advice{}
 	for _, next := range after {
 		old := named(before, next.Name)
-		if old == nil || next.CRD == nil {
-			continue // no object exists, or the API server serves neither
+		if old == nil {
+			continue // the CRD is new, and has no objects
 		}
 		more, err := advise.For(old, next.CRD, answers)
 		if err != nil {
@@ -61,6 +67,36 @@ func (o *options) advise(c *cobra.Command) error {
 		advice = append(advice, more...)
 	}
 	return o.printAdvice(advice)
+}
+
+// comparable returns an error if a CRD can't be read, or if the files have no CRD in common: that nothing was compared does not mean
+// that nothing has changed. It names the CRDs of the previous release that the next one lacks.
+func (o *options) comparable(before, after []manifest.Release) error {
+	for _, r := range slices.Concat(before, after) {
+		if r.CRD == nil {
+			return &frame.ActionableError{
+				Reason:  render.ReasonAPIVersionRemoved,
+				Message: fmt.Sprintf("%s in %s is written in apiextensions.k8s.io/v1beta1, and can't be compared", r.Name, r.Source),
+				Remedy:  render.ReasonAPIVersionRemoved.Fix.String(),
+			}
+		}
+	}
+	gone := slices.DeleteFunc(names(before), func(name string) bool { return named(after, name) != nil })
+	if len(gone) == len(before) {
+		return fmt.Errorf("nothing to compare: no CRD is in both releases: the previous one has %s, and the next one %s", strings.Join(names(before), ", "), strings.Join(names(after), ", "))
+	}
+	for _, name := range gone {
+		o.Console.Printf("%s: not compared: the next release does not have it\n", name)
+	}
+	return nil
+}
+
+func names(releases []manifest.Release) []string {
+	all := make([]string, len(releases))
+	for i, r := range releases {
+		all[i] = r.Name
+	}
+	return all
 }
 
 func (o *options) printAdvice(advice []advise.Advice) error {

@@ -15,6 +15,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -272,25 +273,32 @@ func (c *Client) Discovery(ctx context.Context, r schema.GroupVersionResource) (
 	return false, "", nil
 }
 
-// ForwardsTo returns namespace/name of the service to which the API server forwards requests of a group and version; empty if it
-// serves them itself.
-func (c *Client) ForwardsTo(ctx context.Context, gv schema.GroupVersion) (string, error) {
+// ForwardsTo returns namespace/name of the service to which the API server forwards requests of a group and version, and why that one
+// is not available; both are empty if the API server serves them itself.
+func (c *Client) ForwardsTo(ctx context.Context, gv schema.GroupVersion) (service, unavailable string, err error) {
 	body, err := kube.Body(kube.Do(ctx, c.Get().AbsPath("apis", "apiregistration.k8s.io", "v1", "apiservices", gv.Version+"."+gv.Group).SetHeader("Accept", runtime.ContentTypeJSON)))
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	var apiservice struct {
 		Spec struct {
 			Service *struct{ Namespace, Name string } `json:"service"`
 		} `json:"spec"`
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
 	}
 	if err := json.Unmarshal(body, &apiservice); err != nil {
-		return "", fmt.Errorf("read apiservice %s.%s: %w", gv.Version, gv.Group, err)
+		return "", "", fmt.Errorf("read apiservice %s.%s: %w", gv.Version, gv.Group, err)
 	}
-	if s := apiservice.Spec.Service; s != nil {
-		return s.Namespace + "/" + s.Name, nil
+	s := apiservice.Spec.Service
+	if s == nil {
+		return "", "", nil
 	}
-	return "", nil
+	if c := meta.FindStatusCondition(apiservice.Status.Conditions, "Available"); c != nil && c.Status == metav1.ConditionFalse {
+		unavailable = c.Message
+	}
+	return s.Namespace + "/" + s.Name, unavailable, nil
 }
 
 // Endpoints are the addresses of the service kubernetes, with their ports: one for each API server, or that of a load balancer.

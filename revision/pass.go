@@ -69,7 +69,7 @@ func (u *Upgrader) Advance(ctx context.Context, namespace string, requests []Req
 // itself may have read one before it was upgraded here, and delete it afterwards. Where no revision was in danger, it does not scan.
 func (u *Upgrader) advanceAndScan(ctx context.Context, s *snapshot, scope Scope, requests []Request) (results []Result, later *snapshot, lost []string, err error) {
 	results, err = u.advance(ctx, s, requests)
-	if err != nil || !slices.ContainsFunc(s.items, inDanger) {
+	if err != nil || !slices.ContainsFunc(s.items, decision.Item.InDanger) {
 		return results, s, nil, err
 	}
 	if later, err = u.snapshotOf(ctx, scope); err != nil {

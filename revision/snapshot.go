@@ -71,15 +71,11 @@ func (s *snapshot) requests() []Request {
 	return all
 }
 
-// inDanger reports whether other software may delete a revision at any time. The installed software does so if it is at risk. The one
-// before may still run during its update: it could read what the installed one can't, and deletes it.
-func inDanger(i decision.Item) bool { return i.AtRisk || i.Unreadable }
-
 // inDangerFirst returns the order in which requests are due: first those whose revision other software may delete at any time.
 func (s *snapshot) inDangerFirst(requests []Request) []int {
 	var first, then []int
 	for n, r := range requests {
-		if i := s.itemOf(r.Name); i != nil && inDanger(*i) {
+		if i := s.itemOf(r.Name); i != nil && i.InDanger() {
 			first = append(first, n)
 		} else {
 			then = append(then, n)

@@ -192,3 +192,7 @@ func (i Item) WithCandidate(replacement string) Item {
 
 // ByName compares two items by the names of their revisions.
 func ByName(a, b Item) int { return strings.Compare(a.Name, b.Name) }
+
+// InDanger reports whether other software may delete the revision at any time. The installed software does so if it is at risk. The
+// one before may still run during its update: it could read what the installed one can't, and deletes it.
+func (i Item) InDanger() bool { return i.AtRisk || i.Unreadable }

@@ -39,7 +39,7 @@ type candidate struct {
 }
 
 func candidateFor(i decision.Item) candidate {
-	c := candidate{namespace: i.Namespace, name: i.Name, uid: i.UID, atRisk: i.AtRisk || i.Unreadable, retained: i.Reason == decision.ReasonRetained, rolledBack: !i.RolledBack.IsZero()}
+	c := candidate{namespace: i.Namespace, name: i.Name, uid: i.UID, atRisk: i.InDanger(), retained: i.Reason == decision.ReasonRetained, rolledBack: !i.RolledBack.IsZero()}
 	if i.Reason == decision.ReasonRollbackPending {
 		c.pending = i.Message
 	}

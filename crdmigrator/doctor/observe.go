@@ -201,7 +201,7 @@ func (d *Doctor) readConfigurations(ctx context.Context, f *Facts, discovered []
 func (d *Doctor) readHelm(ctx context.Context, f *Facts) error {
 	finder := &helmFinder{subjects: f.Subjects}
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	err := listSelected(ctx, d, f, secrets, selection{labels: helmReleases, pageObjects: pageHelm}, finder.visit)
+	err := listSelected(ctx, d, f, selection{secrets, helmReleases, pageHelm}, finder.visit)
 	f.Helm = finder.found
 	return err
 }
@@ -234,16 +234,18 @@ func (d *Doctor) readPolicies(ctx context.Context, f *Facts, discovered []schema
 
 // selection is what is read of a resource, and how much at once.
 type selection struct {
+	schema.GroupVersionResource
 	labels      string
 	pageObjects int64
 }
 
 // list reads all objects of a resource. A list that the API server refuses is in f.Unread.
 func list[T any](ctx context.Context, d *Doctor, f *Facts, r schema.GroupVersionResource, take func(*T)) error {
-	return listSelected(ctx, d, f, r, selection{}, take)
+	return listSelected(ctx, d, f, selection{GroupVersionResource: r}, take)
 }
 
-func listSelected[T any](ctx context.Context, d *Doctor, f *Facts, r schema.GroupVersionResource, only selection, take func(*T)) error {
+func listSelected[T any](ctx context.Context, d *Doctor, f *Facts, of selection, take func(*T)) error {
+	r := of.GroupVersionResource
 	if f.unread(r.GroupResource().String()) {
 		return nil
 	}
@@ -252,8 +254,8 @@ func listSelected[T any](ctx context.Context, d *Doctor, f *Facts, r schema.Grou
 		if token != "" {
 			req.Param("continue", token)
 		}
-		if only.labels != "" {
-			req.Param("labelSelector", only.labels)
+		if of.labels != "" {
+			req.Param("labelSelector", of.labels)
 		}
 		var page walk.Page[T]
 		text, err := kube.Body(kube.Do(ctx, req))
@@ -271,7 +273,7 @@ func listSelected[T any](ctx context.Context, d *Doctor, f *Facts, r schema.Grou
 		page.Items = answer.Items
 		return page, answer.Continue, nil
 	}
-	for page, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: only.pageObjects, Attempts: quicklist.Attempts, Retry: ownerreference.Retry}) {
+	for page, err := range walk.List(ctx, fetch, walk.ListOptions{PageObjects: of.pageObjects, Attempts: quicklist.Attempts, Retry: ownerreference.Retry}) {
 		switch {
 		case apierror.IsAnswer(err) && ctx.Err() == nil:
 			f.Unread = append(f.Unread, ownerreference.UnreadOf(r, err))

@@ -12,7 +12,7 @@ const built = path.join(repository, 'bin/site/main');
 // mainPages are the pages that a reader is most likely to open, and those with tables, code and diagrams.
 const mainPages = [
   'index.html', 'guides/index.html', 'guides/drop-an-api-version.html', 'guides/embed.html', 'tutorials/drop-an-api-version.html', 'tutorials/index.html',
-  'reference/cli.html', 'reference/events.html', 'reference/hub-protocol.html', 'reference/chart.html', 'reference/surface.html',
+  'errors/index.html', 'errors/must-remain-in-spec-versions.html', 'reference/cli.html', 'reference/events.html', 'reference/hub-protocol.html', 'reference/chart.html', 'reference/surface.html',
   'explanation/architecture.html', 'adr/index.html', 'adr/0015-old-revisions.html', 'project/changelog.html',
 ];
 
@@ -89,6 +89,33 @@ test('a reader finds a page with the keyboard alone', async ({ page }) => {
   await page.keyboard.press('Enter');
   await page.waitForURL(/encryption-key/);
   await expect(page.locator('mark, h1').first()).toBeAttached();
+});
+
+// messages are what a user pastes into the search, as the API server, kubectl, Helm and KubeVirt print it, by the page that it finds.
+const messages = {
+  'must-remain-in-spec-versions': ['status.storedVersions[0]: Invalid value: "v1"', 'missing from spec.versions', 'must remain in spec.versions until a storage migration'],
+  'convert-from-an-invalid-version': ['request to convert CR from an invalid group/version', 'request to convert CR from an invalid group/version: example.com/v1'],
+  'convert-to-an-invalid-version': ['request to convert CR to an invalid group/version'],
+  'field-not-declared-in-schema': ['failed to convert new object', 'field not declared in schema'],
+  'unable-to-build-kubernetes-objects': ['unable to build kubernetes objects from current release manifest'],
+  'no-matches-for-kind': ['no matches for kind'],
+  'server-could-not-find-the-requested-resource': ['the server could not find the requested resource'],
+  'conversion-webhook-failed': ['conversion webhook for', 'conversion webhook no endpoints', 'no endpoints available for service'],
+  'failed-find-instancetype': ['FailedFindInstancetype', 'failed to decode object in ControllerRevision'],
+};
+
+test('the first words of an error message find its page first', async ({ page }) => {
+  const found = fs.readdirSync(path.join(repository, 'docs/errors')).map((f) => f.replace('.md', '')).filter((f) => f !== 'README');
+  expect(found.sort(), 'pages about error messages').toEqual(Object.keys(messages).sort());
+  for (const [file, typed] of Object.entries(messages)) {
+    for (const words of typed) {
+      await open(page, path.join(built, 'index.html'));
+      await page.locator('.md-search__input').fill(words);
+      // The search knows no "from" and "to", which alone tell two messages apart: each of their pages begins with a link to the other.
+      const pages = file === 'convert-to-an-invalid-version' ? 'convert-(from|to)-an-invalid-version' : file;
+      await expect.soft(page.locator('.md-search-result__link').first(), `the first result of: ${words}`).toHaveAttribute('href', new RegExp(`/errors/${pages}\\.html`));
+    }
+  }
 });
 
 for (const [colorScheme, scheme] of [['light', 'default'], ['dark', 'slate']]) {

@@ -116,7 +116,8 @@ def tutorials(folder):
     for file in sorted(folder.glob("*.md")):
         title, _, rest = file.read_text(encoding="utf-8").partition("\n")
         first = next(p for p in rest.split("\n\n") if p.strip() and not p.lstrip().startswith(("#", "```", "|", "-")))
-        text += f"\n## [{title.lstrip('# ')}]({file.name})\n\n{first.strip()}\n"
+        first = first.strip().replace("](#", f"]({file.name}#")  # a section of the tutorial, not of this list
+        text += f"\n## [{title.lstrip('# ')}]({file.name})\n\n{first}\n"
     return text
 
 
@@ -138,6 +139,8 @@ def on_page_markdown(markdown, page, config, files):
     site.current = page.file.src_uri
     if site.current.startswith("adr/"):
         page.meta.setdefault("search", {"boost": 0.5})  # a reader looks for what to do before the reason
+    if site.current == "errors/convert-from-an-invalid-version.md":
+        page.meta.setdefault("search", {"boost": 2})  # the search knows no "from" and "to": of two messages, the outage is first
     if page.file.src_uri == "index.md":
         page.meta.setdefault("hide", ["navigation"])  # it would have one line
     if heading := re.search(r"^# (.+)$", markdown, re.MULTILINE):

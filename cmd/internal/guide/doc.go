@@ -15,7 +15,7 @@
 // Besides the control plane, the machine needs a POSIX shell.
 //
 // A guide in docs/guides is for the cluster of its reader. A test compares it with the tutorials: each command, output and YAML
-// of a guide is in a tutorial.
+// of a guide is in a tutorial. The pages in docs/errors are compared in the same way.
 //
 // Read guide_test.go, then howto_test.go for the guides, document_test.go for the form of both,
 // shell_test.go for how commands are run, and cluster_test.go for the cluster

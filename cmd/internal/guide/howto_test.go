@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// performed is what the tutorials show that a test runs.
+// performed is what documents show that a test runs.
 type performed struct {
 	commands []string            // on one line each
 	printed  []string            // lines of output
@@ -28,42 +28,55 @@ var testedElsewhere = []string{"fleet.md", "import-external-resources.md", "keep
 // TestGuides compares the guides, and the README, with the tutorials. A guide is for the reader's own cluster, so a test cannot
 // run it. Instead, each of its commands, lines of output and lines of YAML must be one that a tutorial shows.
 func TestGuides(t *testing.T) {
-	shown := tutorials(t)
+	shown := performedBy(t, documents(t, "tutorials")...)
 	for _, file := range append(documents(t, "guides"), filepath.Join(root, "README.md")) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps, err := parse(string(text))
-		if err != nil {
-			t.Errorf("%s: %v", file, err)
-			continue
-		}
+		steps := stepsOf(t, file)
 		checkSources(t, file, steps)
-		if slices.Contains(testedElsewhere, filepath.Base(file)) {
-			continue
-		}
-		for _, s := range steps {
-			if err := shown.check(s); err != nil {
-				t.Errorf("%s:%d: %v", file, s.line, err)
-			}
+		if !slices.Contains(testedElsewhere, filepath.Base(file)) {
+			shown.checkAll(t, file, steps)
 		}
 	}
 }
 
-func tutorials(t *testing.T) performed {
+// TestErrorPages compares the pages about error messages with the tutorials, and with the guides that tests run.
+func TestErrorPages(t *testing.T) {
+	run := documents(t, "tutorials")
+	for _, guide := range testedElsewhere {
+		run = append(run, filepath.Join(root, "docs", "guides", guide))
+	}
+	shown := performedBy(t, run...)
+	for _, file := range documents(t, "errors") {
+		shown.checkAll(t, file, stepsOf(t, file))
+	}
+}
+
+func (p performed) checkAll(t *testing.T, file string, steps []step) {
+	t.Helper()
+	for _, s := range steps {
+		if err := p.check(s); err != nil {
+			t.Errorf("%s:%d: %v", file, s.line, err)
+		}
+	}
+}
+
+func stepsOf(t *testing.T, file string) []step {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := parse(string(text))
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return steps
+}
+
+func performedBy(t *testing.T, files ...string) performed {
 	t.Helper()
 	shown := performed{files: map[string][]string{}}
-	for _, file := range documents(t, "tutorials") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps, err := parse(string(text))
-		if err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		for _, s := range steps {
+	for _, file := range files {
+		for _, s := range stepsOf(t, file) {
 			switch {
 			case s.isCommand():
 				shown.commands = append(shown.commands, oneLine(s.text))

@@ -1,4 +1,4 @@
-package render_test
+package render
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwit-dev/godwit"
-	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
 // TestFailureLines: a cause is said once, with the objects that have it.
@@ -54,7 +53,7 @@ widgets.example.com
 `,
 		},
 	} {
-		if diff := cmp.Diff(test.want, render.FailureLines(render.Style{}, "widgets.example.com", test.failures, test.counts)); diff != "" {
+		if diff := cmp.Diff(test.want, FailureLines(Style{}, "widgets.example.com", test.failures, test.counts)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 var errTimeOver = fmt.Errorf("the preflight ended after %v", timeLimit)
@@ -102,7 +103,7 @@ func tryStatus(ctx context.Context, t storageversion.PreflightTarget, r *result)
 }
 
 // StatusPatchPasses reports whether a dry run of [decision.WriteStatusPatch] goes through
-// for every object that a run of p failed on. It is false if the policy writes to /status
+// for the objects that a run of p failed on, of which it tries the first ones. It is false if the policy writes to /status
 // already, or if the storage version has no /status. An object that was deleted since, or
 // that the caller may not write, does not pass.
 func StatusPatchPasses(ctx context.Context, m *storageversion.Migrator, p decision.Plan, failed []godwit.Failure) (bool, error) {
@@ -116,8 +117,9 @@ func StatusPatchPasses(ctx context.Context, m *storageversion.Migrator, p decisi
 	if t.Policy.Write.Subresource() != "" || t.Facts.CRD.UID != p.UID || !kube.HasStatus(t.Facts.CRD) {
 		return false, nil
 	}
-	objects := make([]*metav1.PartialObjectMetadata, len(failed))
-	for i, f := range failed {
+	tried := failed[:min(len(failed), walk.DefaultFailures)]
+	objects := make([]*metav1.PartialObjectMetadata, len(tried))
+	for i, f := range tried {
 		objects[i] = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: f.Name}}
 	}
 	limited, cancel := kube.WithLimit(ctx, timeLimit, errTimeOver)

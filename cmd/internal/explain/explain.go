@@ -4,6 +4,7 @@ package explain
 import (
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,13 +23,18 @@ type options struct {
 func Command(a *frame.App) *cobra.Command {
 	o := &options{App: a}
 	c := &cobra.Command{
-		Use:   "explain [REASON...]",
-		Short: "Explain what a reason means and what to do; connects to no cluster",
+		Use:   "explain [REASON... | MESSAGE]",
+		Short: "Explain what a reason or an error message means and what to do; connects to no cluster",
 		Long: "Explain what a reason means and what to do. Reasons are in the output of commands, in\n" +
-			"conditions and in events. Without REASON, list all reasons. Upper and lower case are the same.\n\n" +
-			"Exit codes: 0 explained, 2 unknown reason.",
+			"conditions and in events. Upper and lower case are the same. Without REASON, list the reasons by\n" +
+			"the commands that have them.\n\n" +
+			"MESSAGE is an error message of the API server, of Helm or of KubeVirt, or some words of one. The\n" +
+			"command explains the reasons with which " + a.Program + " names its causes.\n\n" +
+			"Exit codes: 0 explained, 2 unknown reason or message.",
 		Example: "  # Explain a reason that " + a.Program + " crd plan or a condition shows\n" +
 			"  " + a.Program + " explain StoredVersionNotInSpec\n\n" +
+			"  # Explain the API server's own words\n" +
+			"  " + a.Program + " explain 'status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions'\n\n" +
 			"  # List all reasons, for a script\n" +
 			"  " + a.Program + " explain -o json",
 		ValidArgsFunction: func(_ *cobra.Command, given []string, toComplete string) ([]string, cobra.ShellCompDirective) {
@@ -54,7 +60,7 @@ func (o *options) run(args []string) error {
 	}
 	return frame.WriteDocument(o.Streams.Out, o.output, list(items), nil, func(w io.Writer) error {
 		if len(args) == 0 {
-			return writeTable(w, items)
+			return writeNames(w, reason.Groups())
 		}
 		return writeParagraphs(w, items)
 	})
@@ -68,6 +74,9 @@ func find(names []string) ([]reason.Explanation, error) {
 	var all []reason.Explanation
 	for _, name := range names {
 		found := reason.Find(name)
+		if isMessage(name) {
+			found = findMessage(name)
+		}
 		if len(found) == 0 {
 			return nil, unknown(name)
 		}
@@ -77,6 +86,12 @@ func find(names []string) ([]reason.Explanation, error) {
 }
 
 func unknown(name string) error {
+	if isMessage(name) {
+		return &frame.ActionableError{
+			Reason: render.ReasonNotFound, Message: "no reason is known for the message " + strconv.Quote(name),
+			Remedy: "give other words of it, or list what is left to do on the cluster: godwit plan",
+		}
+	}
 	known := reason.Names()
 	return &frame.ActionableError{
 		Reason: render.ReasonNotFound, Message: "reason " + name + " not found", Remedy: frame.DidYouMean(frame.Similar(name, known), "list all reasons: godwit explain"),

@@ -45,16 +45,29 @@ func whatToDo(r reason.Explanation) string {
 	return "one of these\n    - " + strings.Join(r.Ways, "\n    - ")
 }
 
-// writeTable writes a row for each reason.
-func writeTable(w io.Writer, items []reason.Explanation) error {
+// width is that of a usual terminal.
+const width = 80
+
+// writeNames writes the names of the reasons by the commands and objects that have them.
+func writeNames(w io.Writer, groups []reason.Group) error {
 	var text strings.Builder
-	width := 0
-	for _, r := range items {
-		width = max(width, len(r.Reason))
+	for _, g := range groups {
+		fmt.Fprintf(&text, "%s\n", g.Where)
+		line := " "
+		for i, r := range g.Reasons() {
+			name := r.Name
+			if i < len(g.Reasons())-1 {
+				name += ","
+			}
+			if len(line)+1+len(name) > width {
+				text.WriteString(line + "\n")
+				line = " "
+			}
+			line += " " + name
+		}
+		text.WriteString(line + "\n\n")
 	}
-	for _, r := range items {
-		fmt.Fprintf(&text, "%-*s  %s\n", width, r.Reason, r.Meaning)
-	}
+	text.WriteString("Explain one: godwit explain REASON. Explain an error message: godwit explain 'MESSAGE'\n")
 	_, err := io.WriteString(w, text.String())
 	return err
 }

@@ -1,11 +1,13 @@
 package frame
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/clock"
@@ -59,15 +61,22 @@ func Parent(c *cobra.Command) {
 // demo is a word that readers of the guides may mistake for a command.
 const demo = "demo"
 
+// otherWords are names that other programs have for a command.
+var otherWords = map[string]string{"migrate": "run"}
+
 // unknownCommand suggests commands with a similar name, or commands with this name
 // below another parent.
 func unknownCommand(c *cobra.Command, name string) error {
 	c.SuggestionsMinimumDistance = 2 // cobra sets its default too late
 	near := c.SuggestionsFor(name)
 	if len(near) == 0 {
+		meant, isOther := otherWords[name]
+		if !isOther {
+			meant = name
+		}
 		for _, parent := range c.Root().Commands() {
 			for _, child := range parent.Commands() {
-				if child.Name() == name {
+				if child.Name() == meant && (!isOther || !c.HasParent() || c == parent) {
 					near = append(near, child.CommandPath())
 				}
 			}
@@ -88,6 +97,9 @@ func (a *App) FlagError(c *cobra.Command, err error) error {
 	depth := len(strings.Fields(c.CommandPath())) - len(strings.Fields(a.Program))
 	if c.HasSubCommands() && depth < len(a.Args) && !strings.HasPrefix(a.Args[depth], "-") {
 		return unknownCommand(c, a.Args[depth])
+	}
+	if bare := (*pflag.ValueRequiredError)(nil); errors.As(err, &bare) {
+		return Usagef("%w: %s", err, bare.GetFlag().Usage)
 	}
 	return Usage(err)
 }

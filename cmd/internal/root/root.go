@@ -48,9 +48,11 @@ func rootCommand(a *frame.App) *cobra.Command {
 			"Start with a plan. It changes nothing and installs nothing:",
 		Example:       "  " + a.Program + " plan",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.Program},
+		Version:       frame.Build().Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	frame.Parent(root)
 	root.SetFlagErrorFunc(a.FlagError)
 	a.Cluster.AddFlags(root.PersistentFlags())

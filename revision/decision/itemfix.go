@@ -141,7 +141,7 @@ func stopOnce() godwit.Fix {
 }
 
 func changeRefusal(Item) godwit.Fix {
-	return godwit.Do("change what the answer names, as a policy, a webhook, a quota or a missing permission, and run again")
+	return godwit.Do("change what the answer names, as a field of the object, a policy, a webhook, a quota or a missing permission, and run again")
 }
 
 func upgradeAgain(i Item) godwit.Fix {

@@ -102,7 +102,7 @@ shop/d
 
 shop/b
   ✗ Refused: denied
-    → change what the answer names, as a policy, a webhook, a quota or a missing permission, and run again
+    → change what the answer names, as a field of the object, a policy, a webhook, a quota or a missing permission, and run again
 
 7 revisions: 1 up to date, 1 upgraded, the old one retained, 1 blocked, 1 failed, in 0.0s
 `,

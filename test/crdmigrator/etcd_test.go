@@ -98,7 +98,7 @@ func (w *widgets) mustVerify(when string, proven bool) etcdverify.Count {
 		for version, n := range w.stored() {
 			after[version] = int64(n)
 		}
-		diff = cmp.Diff(etcdverify.Count{Objects: 210, ByVersion: after}, count)
+		diff = cmp.Diff(etcdverify.Count{Objects: 210, ByVersion: after, Namespaced: 210}, count)
 		return maps.Equal(before, w.stored())
 	})
 	if diff != "" {

@@ -18,7 +18,7 @@ import (
 )
 
 // remedy is the command that an administrator is told to run.
-var remedy = regexp.MustCompile(`an administrator runs: (.+)`)
+var remedy = regexp.MustCompile(`an administrator runs:\s+(.+)`)
 
 // administrator USER: runs what the last command told an administrator to run, and
 // returns when the API server grants USER what that gave.

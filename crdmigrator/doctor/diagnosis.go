@@ -26,7 +26,7 @@ type Diagnosis struct {
 
 // checks find references to versions of a CRD that are not served.
 var checks = []func(Facts, Subject) []Finding{
-	checkReferences, checkConversion, checkWebhooks, checkPolicies, checkRoles, checkAPIServices, checkHelm, checkApplied,
+	checkReferences, checkConversion, checkWebhooks, checkPolicies, checkRoles, checkAPIServices, checkHelm, checkApplied, checkManagedFields,
 }
 
 // For decides about each CRD. It is pure.

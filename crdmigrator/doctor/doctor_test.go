@@ -30,6 +30,28 @@ func removed() *apiextensionsv1.CustomResourceDefinition {
 	return kubetest.Widgets(kubetest.Versions(apiextensionsv1.CustomResourceDefinitionVersion{Name: "v2", Served: true, Storage: true}))
 }
 
+// narrow serves v1, whose schema lacks a field of v2.
+func narrow() *apiextensionsv1.CustomResourceDefinition {
+	schema := func(fields ...string) *apiextensionsv1.CustomResourceValidation {
+		spec := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{}}
+		for _, f := range fields {
+			spec.Properties[f] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+		}
+		return &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+			Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": spec},
+		}}
+	}
+	return kubetest.Widgets(kubetest.Versions(
+		apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1", Served: true, Schema: schema("color")},
+		apiextensionsv1.CustomResourceDefinitionVersion{Name: "v2", Served: true, Storage: true, Schema: schema("color", "size")},
+	))
+}
+
+// owned are objects whose managedFields name v1.
+func owned() []VersionUse {
+	return []VersionUse{{CRD: "widgets.example.com", Version: "v1", Objects: 2, Example: "ns/w"}}
+}
+
 func to(crd *apiextensionsv1.CustomResourceDefinition, service string) *apiextensionsv1.CustomResourceDefinition {
 	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
 		ClientConfig: &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "ns", Name: service}},
@@ -199,8 +221,18 @@ func TestFor(t *testing.T) {
 		"own group not discovered":  {"a version of it may be served elsewhere", of(served(), Facts{Unread: []ownerreference.Unread{{Resource: "example.com/v9", Alone: true}}}), []string{"Unknown"}},
 		"conversion, unread":        {"it may exist", of(to(served(), "gone"), Facts{Unread: []ownerreference.Unread{{Resource: "services"}}}), []string{"Unknown"}},
 		"applied": {
-			"the next apply fails", of(served(), Facts{Applied: []Applied{{CRD: "widgets.example.com", Version: "v1", Objects: 2, Example: "ns/w"}}}),
+			"the next apply fails", of(served(), Facts{Applied: []VersionUse{{CRD: "widgets.example.com", Version: "v1", Objects: 2, Example: "ns/w"}}}),
 			[]string{"Stale", "! LastAppliedNotServed → write apiVersion: example.com/v2 in these manifests, and apply them"},
+		},
+		"managedFields": {
+			"v1 lacks a field of v2", of(narrow(), Facts{Owned: owned()}),
+			[]string{"Stale", `! ManagedFieldsLackField → if no client uses v1, stop serving it: Patch{Object:{Resource:crd Namespace: Name:widgets.example.com} Subresource: Type:json Body:[{"op": "test", "path": "/spec/versions/0/name", "value": "v1"}, {"op": "replace", "path": "/spec/versions/0/served", "value": false}]}; ` +
+				`then remove the entries: RunMigration{CRD:widgets.example.com Write: DryRun:false AcceptDenials:false AcceptLosses: AcceptChanges: OwnerReferences:}; or add the fields to the schema of v1 in the release of the CRD`},
+		},
+		"managedFields of no object": {"no apply converts to v1", of(narrow(), Facts{}), []string{"Clean"}},
+		"managedFields and a webhook": {
+			"it may move the field", of(to(narrow(), "there"), Facts{Owned: owned(), Services: map[types.NamespacedName]struct{}{{Namespace: "ns", Name: "there"}: {}}}),
+			[]string{"Clean"},
 		},
 	}
 	for name, c := range cases {
@@ -233,7 +265,7 @@ func TestFixesWithoutVersion(t *testing.T) {
 		d := For(Facts{
 			Subjects:   []Subject{s},
 			References: []Reference{reference(ownerreference.NoTarget), reference(ownerreference.OwnersUnread)},
-			Applied:    []Applied{{CRD: "widgets.example.com", Version: "v1", Objects: 2, Example: "ns/w"}},
+			Applied:    []VersionUse{{CRD: "widgets.example.com", Version: "v1", Objects: 2, Example: "ns/w"}},
 			Webhooks:   []WebhookConfiguration{webhook([]string{"example.com"}, []string{"widgets"}, []string{"v1"})},
 			Policies:   []AdmissionPolicy{policy(match("v1"), nil), parameters("v1")},
 			Roles:      []Role{role(rbacv1.PolicyRule{NonResourceURLs: []string{"/apis/example.com/v1"}})},

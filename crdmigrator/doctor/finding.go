@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/storageversion/ownerreference"
+	"github.com/godwit-dev/godwit/internal/storageversion/values"
 )
 
 // Reasons are those of findings.
@@ -71,6 +72,11 @@ var (
 		Meaning: "Objects were applied by `kubectl apply` from manifests at a version that is not served. The next apply of these manifests fails.",
 		Fix:     applyAt("apiVersion: GROUP/" + placeholder.Version).Or(applyAt(anyServed)),
 	})
+	ReasonManagedFieldsLackField = Reasons.Declare(godwit.Reason{
+		Name: "ManagedFieldsLackField", UserAction: true,
+		Meaning: "managedFields of objects name a served version whose schema lacks fields of the storage version. The API server can't convert such a field to that version: each server-side apply of an object that has one fails with `field not declared in schema`.",
+		Fix:     unserve(placeholder.Name, placeholder.Version, kube.SetServed(placeholder.CRD(), false, placeholder.Version)).Or(addFields(placeholder.Version)),
+	})
 )
 
 // ReasonHelmReleaseNotServed is about the manifests that Helm keeps.
@@ -114,6 +120,8 @@ type Subject struct {
 	Unserved []string
 	// Conversion is the Service of the conversion webhook; nil without one.
 	Conversion *types.NamespacedName
+	// Narrow are served versions to which managedFields can't be converted.
+	Narrow []Narrow
 	// StorageNotServed is the fix that serves the storage version; nil if the CRD serves it.
 	StorageNotServed godwit.Fix
 }
@@ -131,16 +139,42 @@ func SubjectOf(crd *apiextensionsv1.CustomResourceDefinition) Subject {
 	if webhook := kube.ConversionWebhook(crd); webhook != nil && webhook.Service != nil {
 		s.Conversion = &types.NamespacedName{Namespace: webhook.Service.Namespace, Name: webhook.Service.Name}
 	}
+	s.Narrow = narrowVersions(crd)
 	if storage := kube.StorageVersion(crd); !kube.Serves(crd, storage) {
 		s.StorageNotServed = serve(crd, storage)
 	}
 	return s
 }
 
+// Narrow is a served version whose schema lacks fields of the storage version. To apply an object, the API server converts it to
+// each version that its managedFields name, and refuses a field that the schema of the version lacks.
+type Narrow struct {
+	Version string
+	// Lacks are the paths of the fields.
+	Lacks []string
+	// Unserve stops serving the version.
+	Unserve godwit.Patch
+}
+
+// narrowVersions are the narrow versions of a CRD without a conversion webhook, which may move the fields.
+func narrowVersions(crd *apiextensionsv1.CustomResourceDefinition) []Narrow {
+	if kube.ConversionWebhook(crd) != nil {
+		return nil
+	}
+	storage := kube.StorageVersion(crd)
+	var all []Narrow
+	for _, v := range kube.ServedVersions(crd) {
+		if lacks := values.Unkept(kube.SchemaOf(crd, storage), kube.SchemaOf(crd, v)); v != storage && len(lacks) > 0 {
+			all = append(all, Narrow{v, lacks, kube.SetServed(crd, false, v)})
+		}
+	}
+	return all
+}
+
 // Release returns a CRD of the cluster with the versions that its next release serves.
 func Release(live, next *apiextensionsv1.CustomResourceDefinition) Subject {
 	s := SubjectOf(live)
-	s.Owners, s.Release = s.Owners.InRelease(next), true
+	s.Owners, s.Release, s.Narrow = s.Owners.InRelease(next), true, nil
 	return s
 }
 
@@ -169,8 +203,8 @@ type Reference struct {
 	Decision ownerreference.Decision
 }
 
-// Applied counts objects of a CRD that were applied from a manifest at a version which is not served.
-type Applied struct {
+// VersionUse counts objects of a CRD whose metadata name a version.
+type VersionUse struct {
 	CRD, Version string
 	Objects      int64
 	// Example is one of them.
@@ -240,9 +274,12 @@ type APIService struct {
 
 // Facts are all that [For] decides on.
 type Facts struct {
-	Subjects    []Subject
-	References  []Reference
-	Applied     []Applied
+	Subjects   []Subject
+	References []Reference
+	// Applied are of the annotation of kubectl apply, with versions that are not served.
+	Applied []VersionUse
+	// Owned are of managedFields, with versions that are [Narrow].
+	Owned       []VersionUse
 	Helm        []HelmRelease
 	Webhooks    []WebhookConfiguration
 	Policies    []AdmissionPolicy

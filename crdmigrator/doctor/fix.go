@@ -143,6 +143,15 @@ func applyAt(apiVersion string) godwit.Fix {
 	return godwit.Do("write " + apiVersion + " in these manifests, and apply them")
 }
 
+// unserve and addFields are the two fixes for a version whose schema lacks fields.
+func unserve(crd, version string, patch godwit.Patch) godwit.Fix {
+	return godwit.Do("if no client uses "+version+", stop serving it", patch).Then("remove the entries", godwit.RunMigration{CRD: crd})
+}
+
+func addFields(version string) godwit.Fix {
+	return godwit.Do("add the fields to the schema of " + version + " in the release of the CRD")
+}
+
 // step is one operation of a JSON patch that a user runs.
 type step struct {
 	Op    string `json:"op"`

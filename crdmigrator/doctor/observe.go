@@ -105,10 +105,10 @@ func (d *Doctor) Observe(ctx context.Context, subjects []Subject, progress func(
 	for i, s := range subjects {
 		owners[i] = s.Owners
 	}
-	finder, applied := ownerreference.NewFinder(owners), newAppliedFinder(subjects)
+	finder, versions := ownerreference.NewFinder(owners), newVersionFinder(subjects)
 	scan, err := d.scanner.Each(ctx, func(r schema.GroupVersionResource, o *metav1.PartialObjectMetadata) {
 		finder.Visit(r, o)
-		applied.visit(r, o)
+		versions.visit(r, o)
 		if r.Group == "" && r.Resource == services {
 			f.Services[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = struct{}{}
 		}
@@ -116,7 +116,8 @@ func (d *Doctor) Observe(ctx context.Context, subjects []Subject, progress func(
 	if err != nil {
 		return f, err
 	}
-	f.Objects, f.Unread, f.Applied = scan.Objects, scan.Unread, applied.all()
+	f.Objects, f.Unread = scan.Objects, scan.Unread
+	f.Applied, f.Owned = versions.applied.all(), versions.owned.all()
 	d.explainTimeouts(ctx, f.Unread)
 	if err := d.decideReferences(ctx, &f, finder); err != nil {
 		return f, err
@@ -288,47 +289,67 @@ func listSelected[T any](ctx context.Context, d *Doctor, f *Facts, of selection,
 	return nil
 }
 
-// appliedFinder counts objects by the version in the annotation of kubectl apply.
-type appliedFinder struct {
-	subjects map[schema.GroupResource]Subject
-	found    map[[2]string]*Applied // by CRD and version
+// versionFinder counts objects of the subjects by the versions that their metadata name.
+type versionFinder struct {
+	subjects       map[schema.GroupResource]Subject
+	applied, owned versionUses
 }
 
-func newAppliedFinder(subjects []Subject) *appliedFinder {
-	a := &appliedFinder{subjects: map[schema.GroupResource]Subject{}, found: map[[2]string]*Applied{}}
+func newVersionFinder(subjects []Subject) *versionFinder {
+	f := &versionFinder{map[schema.GroupResource]Subject{}, versionUses{}, versionUses{}}
 	for _, s := range subjects {
-		a.subjects[s.Owners.Resource.GroupResource()] = s
+		f.subjects[s.Owners.Resource.GroupResource()] = s
 	}
-	return a
+	return f
 }
 
-func (a *appliedFinder) visit(r schema.GroupVersionResource, o *metav1.PartialObjectMetadata) {
-	s, ok := a.subjects[r.GroupResource()]
+func (f *versionFinder) visit(r schema.GroupVersionResource, o *metav1.PartialObjectMetadata) {
+	s, ok := f.subjects[r.GroupResource()]
 	if !ok {
 		return
 	}
+	if version := appliedAt(r.Group, o); version != "" && !s.countsAsServed(version) {
+		f.applied.add(s, version, o)
+	}
+	for _, n := range s.Narrow {
+		apiVersion := schema.GroupVersion{Group: r.Group, Version: n.Version}.String()
+		if slices.ContainsFunc(o.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion == apiVersion }) {
+			f.owned.add(s, n.Version, o)
+		}
+	}
+}
+
+// appliedAt is the version in the annotation of kubectl apply; empty if the object was not applied, or if another client wrote the
+// annotation.
+func appliedAt(group string, o *metav1.PartialObjectMetadata) string {
 	var manifest struct {
 		APIVersion string `json:"apiVersion"`
 	}
 	if json.Unmarshal([]byte(o.Annotations[lastApplied]), &manifest) != nil {
-		return // it was not applied, or another client wrote the annotation
+		return ""
 	}
-	gv, err := schema.ParseGroupVersion(manifest.APIVersion)
-	if err != nil || gv.Group != r.Group || s.countsAsServed(gv.Version) {
-		return
+	if gv, err := schema.ParseGroupVersion(manifest.APIVersion); err == nil && gv.Group == group {
+		return gv.Version
 	}
-	key := [2]string{s.Owners.CRD, gv.Version}
-	if a.found[key] == nil {
-		a.found[key] = &Applied{CRD: s.Owners.CRD, Version: gv.Version, Example: walk.Key(o)}
-	}
-	a.found[key].Objects++
+	return ""
 }
 
-func (a *appliedFinder) all() []Applied {
-	var all []Applied
-	for _, one := range a.found {
+// versionUses are by CRD and version.
+type versionUses map[[2]string]*VersionUse
+
+func (u versionUses) add(s Subject, version string, o *metav1.PartialObjectMetadata) {
+	key := [2]string{s.Owners.CRD, version}
+	if u[key] == nil {
+		u[key] = &VersionUse{CRD: s.Owners.CRD, Version: version, Example: walk.Key(o)}
+	}
+	u[key].Objects++
+}
+
+func (u versionUses) all() []VersionUse {
+	var all []VersionUse
+	for _, one := range u {
 		all = append(all, *one)
 	}
-	slices.SortFunc(all, func(x, y Applied) int { return strings.Compare(x.CRD+" "+x.Version, y.CRD+" "+y.Version) })
+	slices.SortFunc(all, func(x, y VersionUse) int { return strings.Compare(x.CRD+" "+x.Version, y.CRD+" "+y.Version) })
 	return all
 }

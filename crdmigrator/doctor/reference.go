@@ -2,7 +2,9 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -106,6 +108,34 @@ func checkApplied(f Facts, s Subject) []Finding {
 				Message: fmt.Sprintf("kubectl has applied objects of %s from manifests at %s: %d, such as %s; the next apply of these manifests fails",
 					s.Owners.CRD, s.notServed(a.Version), a.Objects, a.Example),
 				Fix: applyAt(apiVersion),
+			},
+		})
+	}
+	return findings
+}
+
+// namedPaths bounds the paths of a message.
+const namedPaths = 5
+
+// checkManagedFields finds objects whose managedFields name a version to which the API server can't convert each field.
+func checkManagedFields(f Facts, s Subject) []Finding {
+	var findings []Finding
+	for _, n := range s.Narrow {
+		i := slices.IndexFunc(f.Owned, func(o VersionUse) bool { return o.CRD == s.Owners.CRD && o.Version == n.Version })
+		if i < 0 {
+			continue
+		}
+		lacks := strings.Join(n.Lacks[:min(len(n.Lacks), namedPaths)], ", ")
+		if more := len(n.Lacks) - namedPaths; more > 0 {
+			lacks += fmt.Sprintf(" and %d more", more)
+		}
+		findings = append(findings, Finding{
+			Objects: f.Owned[i].Objects,
+			Finding: godwit.Finding{
+				Severity: godwit.Warns, Reason: ReasonManagedFieldsLackField,
+				Message: fmt.Sprintf("managedFields of objects of %s name %s: %d, such as %s; its schema lacks %s, and each server-side apply of an object with such a field fails",
+					s.Owners.CRD, n.Version, f.Owned[i].Objects, f.Owned[i].Example, lacks),
+				Fix: unserve(s.Owners.CRD, n.Version, n.Unserve).Or(addFields(n.Version)),
 			},
 		})
 	}

@@ -153,6 +153,8 @@ type PreflightTarget struct {
 	// DryRun sends a write of one object at a version as a server-side dry run, and returns the
 	// whole object as the write would leave it.
 	DryRun func(ctx context.Context, version string, w decision.Write, o *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	// TryCheckpoint and TryTrim send the run's writes of the CRD as server-side dry runs. They send none that the run does not make.
+	TryCheckpoint, TryTrim func(context.Context) error
 }
 
 // LostValues are the values of one object that a rewrite drops or changes.

@@ -2,16 +2,19 @@ package storageversion
 
 import (
 	"context"
+	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 )
 
 // Target returns what a [Preflight] needs to try writes of the objects of one CRD.
@@ -40,6 +43,20 @@ func (m *Migrator) target(f decision.Facts) PreflightTarget {
 			return nil, err
 		}
 		return dryRun(ctx, m.client.PatchRequest(r, o, p))
+	}
+	t.TryCheckpoint = func(ctx context.Context) error {
+		journal, onCRD := m.options.Journal.(*evidence.AnnotationJournal)
+		if !onCRD {
+			return nil
+		}
+		return journal.Try(ctx, f.CRD.Name)
+	}
+	t.TryTrim = func(ctx context.Context) error {
+		if kube.Trimmed(f.CRD) {
+			return nil
+		}
+		patch := fmt.Appendf(nil, `{"status": {"storedVersions": [%q]}}`, kube.StorageVersion(f.CRD))
+		return m.client.TryPatchCRD(ctx, f.CRD.Name, types.MergePatchType, patch, "status")
 	}
 	return t
 }

@@ -178,6 +178,54 @@ func TestPlanNamesTheWebhookThatDeniesAndAWriteThatPasses(t *testing.T) {
 	w.mustBeStored("in the end", map[string]int{"v2": 7})
 }
 
+// TestPlanTriesTheWritesOfTheCRD: a policy denies a write of the CRD itself, without which a run would write each object and
+// then fail. The plan is Blocked by it, also where the user accepts denials of objects.
+func TestPlanTriesTheWritesOfTheCRD(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		resource, accepts string
+		says              []string
+	}{
+		"status": {
+			"customresourcedefinitions/status", "size(object.status.storedVersions) != 1",
+			[]string{"that a run needs (its status)"},
+		},
+		"annotations": {
+			"customresourcedefinitions", "!has(object.metadata.annotations) || !object.metadata.annotations.exists(a, a.contains('checkpoint'))",
+			[]string{"that a run needs (its checkpoint, an annotation)"},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			w.fill("v1", 2)
+			w.flip()
+			p := policy.Policy{Name: "crds-of-" + w.group, Group: crdsGroup, Resource: c.resource, Names: []string{w.name},
+				Validations: []admissionregistrationv1.Validation{{Expression: c.accepts, Message: "ask the platform team"}}}
+			if err := p.Create(t.Context(), w.admission()); err != nil {
+				t.Fatal(err)
+			}
+			o := withPreflight(decision.Policy{AcceptDenials: true})
+			await(t, "the policy to be in force", func() bool { return w.mustPlan(w.config, o).State == decision.Blocked })
+
+			plan := w.mustPlan(w.config, o)
+			mustBeBlocked(t, plan, decision.ReasonAdmissionDenied, 1)
+			mustSay(t, plan.Blockers[0].Message, append(c.says, "ValidatingAdmissionPolicy "+p.Name, w.name, "ask the platform team")...)
+			mustSay(t, kubetest.Words(plan.Blockers[0].Fix), "Edit{Object:{Resource:validatingadmissionpolicy Namespace: Name:"+p.Name)
+			w.mustBeStored("before the first write", map[string]int{"v1": 2})
+
+			if err := p.Delete(t.Context(), w.admission()); err != nil {
+				t.Fatal(err)
+			}
+			await(t, "the policy to be gone", func() bool { return w.mustPlan(w.config, o).State == decision.Ready })
+			if report := w.mustMigrate(newMigrator(t, w.config, o)); !report.Trimmed {
+				t.Errorf("without the policy: %+v, want a trim", report)
+			}
+		})
+	}
+}
+
 // TestExemptionAllowsTheMigration applies the condition of the plan's remedy, for the
 // user that it names.
 func TestExemptionAllowsTheMigration(t *testing.T) {

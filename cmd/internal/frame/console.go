@@ -1,15 +1,19 @@
 package frame
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
+
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
 // Console is stderr. A progress bar shares it with messages.
@@ -39,6 +43,19 @@ func hasColor(stream any) bool {
 	return IsTerminal(stream) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
+// width is the number of columns of a stream; 0 for one that is not a terminal.
+func width(stream any) int {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
 // Write writes p as a whole: no other goroutine writes within it.
 func (c *Console) Write(p []byte) (int, error) {
 	c.mu.Lock()
@@ -61,8 +78,31 @@ func (c *Console) writeAbove(above io.Writer) {
 // Printf ignores errors: if stderr is closed, no stream is left to report them.
 func (c *Console) Printf(format string, args ...any) { _, _ = fmt.Fprintf(c, format, args...) }
 
-// Problem prints an error.
-func (c *Console) Problem(err error) { c.Printf("error: %v\n", err) }
+// Problem prints an error: in one line for a log, and wrapped on a terminal, with its remedy below.
+func (c *Console) Problem(err error) {
+	style := render.Style{Color: c.color, Width: width(c.out)}
+	if style.Width == 0 {
+		c.Printf("error: %v\n", err)
+		return
+	}
+	c.Printf("%s", problemText(style, err))
+}
+
+// problemText is an error for a terminal.
+func problemText(style render.Style, err error) string {
+	const indent = 2
+	message, remedy := err.Error(), ""
+	if known := (*ActionableError)(nil); errors.As(err, &known) {
+		message, remedy = render.CutRemedy(message, known.Remedy)
+	}
+	lead := render.Cell{Text: "error: "}
+	var text strings.Builder
+	for line := range strings.SplitSeq(message, "\n") {
+		text.WriteString(style.Wrap(lead, indent, line))
+		lead.Text = strings.Repeat(" ", indent)
+	}
+	return text.String() + style.RemedyLines(indent, remedy)
+}
 
 const (
 	// BarEvery is the time between two drawings of a bar: it looks smooth, and is cheap over ssh.

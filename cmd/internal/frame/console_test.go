@@ -1,10 +1,14 @@
 package frame
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
 // screen keeps what is drawn.
@@ -41,4 +45,30 @@ func TestDraw_TotalGrows(t *testing.T) {
 		time.Sleep(BarEvery / 3)
 	}
 	t.Errorf("the bar of 500 of 2000 is %q, want a quarter", s.last())
+}
+
+func TestErrorsOnATerminal(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   string
+	}{
+		"a remedy": {
+			"it stands below, with its command on a line of its own",
+			fmt.Errorf("plan: %w", &ActionableError{Message: "namespace shop not found on https://10.0.0.1:6443", Remedy: "list the namespaces: kubectl get namespaces"}),
+			`error: plan: namespace shop not found on
+  https://10.0.0.1:6443
+  → list the namespaces:
+      kubectl get namespaces
+`,
+		},
+		"several errors": {"each begins a line", errors.Join(errors.New("one"), errors.New("two")), "error: one\n  two\n"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := problemText(render.Style{Width: 45}, c.err); got != c.want {
+				t.Errorf("%s:\n%s\nwant:\n%s", c.reason, got, c.want)
+			}
+		})
+	}
 }

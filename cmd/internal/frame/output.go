@@ -178,7 +178,7 @@ func (f *Output) machine() bool { return f.Value == "json" || f.Value == "yaml" 
 
 // Style returns the style of tables for a stream.
 func (a *App) Style(stream any, f Output) render.Style {
-	return render.Style{Color: hasColor(stream), Wide: f.Value == "wide"}
+	return render.Style{Color: hasColor(stream), Wide: f.Value == "wide", Width: width(stream)}
 }
 
 // Write prints a list in the format of the flag. people writes the table for users.

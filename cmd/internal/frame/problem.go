@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
 // ActionableError is an error for the user: one line with the object, the cause and the
@@ -16,10 +17,7 @@ type ActionableError struct {
 }
 
 func (p *ActionableError) Error() string {
-	if p.Remedy == "" {
-		return p.Message
-	}
-	return p.Message + "; " + p.Remedy
+	return render.WithRemedy(p.Message, p.Remedy)
 }
 
 func (p *ActionableError) Unwrap() error { return p.Cause }

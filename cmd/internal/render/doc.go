@@ -11,6 +11,6 @@
 //
 // contract.go has lists and encode.go writes them. reason.go has the reasons of the command line, and problem.go
 // findings in words. style.go has colours, words.go numbers and lists in words, and cell.go the cells of a table.
-// table.go has its columns and its text. markdown.go writes Markdown, package html HTML. lines.go has the lines below
-// a table, and failure.go those of a run's failures. A file uses only files before it.
+// table.go has its columns and its text. markdown.go writes Markdown, package html HTML. wrap.go wraps sentences and
+// remedies, lines.go has the lines below a table, and failure.go those of a run's failures. A file uses only files before it.
 package render

@@ -19,7 +19,8 @@ const (
 
 // FailureLine is a failure below the name of the CRD or the resource.
 func FailureLine(s Style, f godwit.Failure) string {
-	return fmt.Sprintf("  %s %s\n", s.Paint(Bad, "✗ "+ObjectName(f.Namespace, f.Name)+":"), f)
+	message, remedy := CutRemedy(f.String(), f.Fix.String())
+	return s.Marked(MarkBad, ObjectName(f.Namespace, f.Name), message) + s.RemedyLines(remedyIndent, remedy)
 }
 
 // sameFailure are the objects that failed for the same cause.
@@ -42,7 +43,7 @@ func FailureLines(s Style, of string, failures []godwit.Failure, counts godwit.C
 			if c.more > int64(len(c.names)) {
 				names += ", …"
 			}
-			fmt.Fprintf(&text, "    the same for %s: %s\n", Count(c.more, "more object", "more objects"), names)
+			text.WriteString(s.Wrap(Cell{Text: "    the same for "}, remedyIndent, Count(c.more, "more object", "more objects")+": "+names))
 		}
 		if c.first.Name != of {
 			shown += 1 + c.more

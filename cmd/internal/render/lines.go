@@ -1,8 +1,6 @@
 package render
 
-import (
-	"fmt"
-)
+import "strings"
 
 // Marks of problems in text.
 var (
@@ -16,18 +14,24 @@ var (
 	MarkNote = Cell{Text: "·", Tone: Faint}
 )
 
-// Lines are the cause below the name of its object.
-func (c Cause) Lines(s Style, mark Cell) string {
-	return fmt.Sprintf("  %s %s\n", s.Paint(mark.Tone, mark.Text+" "+OrDash(c.Reason)+":"), c.Message)
+// Indents of the lines below the name of an object: of its problems, of their further lines, and of remedies.
+const (
+	problemIndent = 2
+	remedyIndent  = 4
+)
+
+// Marked returns a text after a mark and what it is about, below the name of an object.
+func (s Style) Marked(mark Cell, about, text string) string {
+	lead := Cell{Text: strings.Repeat(" ", problemIndent) + mark.Text + " " + about + ":", Tone: mark.Tone}
+	return s.Wrap(lead, remedyIndent, text)
 }
 
-// Lines are the problem below the name of its object, with the remedy on a line of its own.
+// Lines are the cause below the name of its object.
+func (c Cause) Lines(s Style, mark Cell) string { return s.Marked(mark, OrDash(c.Reason), c.Message) }
+
+// Lines are the problem below the name of its object, with the remedy on lines of its own.
 func (p Problem) Lines(s Style, mark Cell) string {
-	text := Cause{p.Reason, p.Message}.Lines(s, mark)
-	if p.Remedy != "" {
-		text += "    → " + p.Remedy + "\n"
-	}
-	return text
+	return Cause{p.Reason, p.Message}.Lines(s, mark) + s.RemedyLines(remedyIndent, p.Remedy)
 }
 
 // Below returns the text below a table for one row: its name, and lines. It returns empty without lines.

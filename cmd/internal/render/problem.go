@@ -44,11 +44,30 @@ func NewProblems(list []godwit.Finding, w remedy.Writer) []Problem {
 }
 
 // Line is the problem in one line.
-func (p Problem) Line() string { return p.Reason + ": " + p.Message + "; " + p.Remedy }
+func (p Problem) Line() string { return p.Reason + ": " + WithRemedy(p.Message, p.Remedy) }
 
-// Failure returns a finding as the failure of a whole CRD or resource.
+// Failure returns a finding as the failure of a whole CRD or resource. Its message ends with its fix, in words.
 func Failure(name string, f godwit.Finding, w remedy.Writer) godwit.Failure {
-	return godwit.Failure{Name: name, Finding: godwit.Finding{Reason: f.Reason, Message: f.Message + "; " + w.Text(f.Fix)}}
+	remedy := w.Text(f.Fix)
+	return godwit.Failure{Name: name, Finding: godwit.Finding{Reason: f.Reason, Message: WithRemedy(f.Message, remedy), Fix: godwit.Do(remedy)}}
+}
+
+// WithRemedy is a message in one line, with its remedy if there is one.
+func WithRemedy(message, remedy string) string {
+	if remedy == "" {
+		return message
+	}
+	return message + remedySeparator + remedy
+}
+
+const remedySeparator = "; "
+
+// CutRemedy takes a remedy from the end of a message; empty is the one that the message does not end with.
+func CutRemedy(message, remedy string) (alone, cut string) {
+	if before, found := strings.CutSuffix(message, remedySeparator+remedy); found && remedy != "" {
+		return before, remedy
+	}
+	return message, ""
 }
 
 // ObjectProblem is a problem of an object. Object is empty for a problem of all objects.

@@ -8,6 +8,8 @@ type Style struct {
 	Color bool
 	// Wide adds columns.
 	Wide bool
+	// Width is the number of columns of the terminal; 0 means that text is not wrapped.
+	Width int
 }
 
 // Tone is the meaning of a colour.

@@ -3,7 +3,6 @@ package render
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Column is one column of a table of T, in every format.
@@ -81,7 +80,7 @@ func (g Grid) text(s Style) string {
 	widths := make([]int, len(g.Header))
 	for _, row := range rows {
 		for i, c := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(OrDash(c.Text)))
+			widths[i] = max(widths[i], columns(OrDash(c.Text)))
 		}
 	}
 	var text strings.Builder
@@ -90,7 +89,7 @@ func (g Grid) text(s Style) string {
 			c.Text = OrDash(c.Text)
 			text.WriteString(s.Paint(c.Tone, c.Text))
 			if i < len(row)-1 {
-				text.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.Text)+columnGap))
+				text.WriteString(strings.Repeat(" ", widths[i]-columns(c.Text)+columnGap))
 			}
 		}
 		text.WriteByte('\n')

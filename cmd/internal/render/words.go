@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mattn/go-runewidth"
+
 	"github.com/godwit-dev/godwit"
 )
 
@@ -21,6 +23,12 @@ func Number(n int64) string {
 	}
 	return digits
 }
+
+// terminal measures text as most terminals draw it, also where the locale is East Asian: the marks are narrow.
+var terminal = &runewidth.Condition{}
+
+// columns is the number of columns of a text in a terminal: wide characters have two.
+func columns(text string) int { return terminal.StringWidth(text) }
 
 // CRDs returns a number and the noun for CRDs.
 func CRDs(n int64) string { return Count(n, "customresourcedefinition", "customresourcedefinitions") }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcereport"
@@ -168,12 +169,12 @@ func refused(findings []finding) bool {
 }
 
 // refusals returns the results of a refused run.
-func refusals(findings []finding, w interface{ Text(godwit.Fix) string }) []resourcereport.Run {
+func refusals(findings []finding, w remedy.Writer) []resourcereport.Run {
 	items := make([]resourcereport.Run, len(findings))
 	for i, f := range findings {
 		items[i] = resourcereport.Run{Name: f.name, Version: f.plan.Resource.Version, Result: resourcereport.Blocked}
 		for _, b := range f.plan.Refusals() {
-			items[i].Failures = append(items[i].Failures, godwit.Failure{Name: f.name, Finding: godwit.Finding{Reason: b.Reason, Message: b.Message + "; " + w.Text(b.Fix)}})
+			items[i].Failures = append(items[i].Failures, render.Failure(f.name, b, w))
 		}
 		if len(items[i].Failures) == 0 {
 			items[i].Failures = []godwit.Failure{{Name: f.name, Finding: godwit.Finding{Reason: render.ReasonNotStarted, Message: "not begun, because another resource is refused"}}}

@@ -105,6 +105,9 @@ type PreflightReport struct {
 	Denials []godwit.Finding
 	// Changes keep a run from starting: admission changes objects at paths that the policy does not accept.
 	Changes []godwit.Finding
+	// CRDDenials keep a run from starting, whatever the policy accepts: the API server refuses a write of the CRD itself, without
+	// which a run can't save what it has proven, or trim.
+	CRDDenials []godwit.Finding
 	// Warnings do not keep a run from starting.
 	Warnings []godwit.Finding
 	Summary  *PreflightSummary

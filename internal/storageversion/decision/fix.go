@@ -304,7 +304,7 @@ func addVersion(crd, version string) godwit.Fix {
 }
 
 func rescueObjects(crd string) godwit.Fix {
-	return godwit.Do("rescue the objects, which does all of this and removes the version again", godwit.RescueObjects{CRD: crd})
+	return godwit.Do("rescue the objects: the command brings the version back, migrates, and removes the version again", godwit.RescueObjects{CRD: crd})
 }
 
 // putBack adds a step to a fix: put a version back into status.storedVersions, and migrate. Without it, a run takes

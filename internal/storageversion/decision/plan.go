@@ -250,9 +250,9 @@ func checkPreflight(f Facts, p Policy) []godwit.Finding {
 	case f.Preflight == nil:
 		return nil
 	case f.DenialsAccepted(p):
-		return f.Preflight.Changes
+		return slices.Concat(f.Preflight.CRDDenials, f.Preflight.Changes)
 	}
-	return slices.Concat(f.Preflight.Denials, f.Preflight.Changes)
+	return slices.Concat(f.Preflight.CRDDenials, f.Preflight.Denials, f.Preflight.Changes)
 }
 
 func checkOthers(f Facts, _ Policy) []godwit.Finding {

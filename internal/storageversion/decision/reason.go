@@ -92,7 +92,7 @@ var (
 	ReasonUnreadableObjects = Reasons.Declare(godwit.Reason{
 		Name: "UnreadableObjects", UserAction: true,
 		Meaning: "The API server can't read some object from etcd: its bytes are damaged, or its version is not in spec.versions.",
-		Fix:     putBack(addVersion(placeholder.Name, placeholder.Version), placeholder.Name, placeholder.Version, placeholder.Version).Or(rescueObjects(placeholder.Name), RestoreObject(placeholder.Name)),
+		Fix:     rescueObjects(placeholder.Name).Or(putBack(addVersion(placeholder.Name, placeholder.Version), placeholder.Name, placeholder.Version, placeholder.Version), RestoreObject(placeholder.Name)),
 	})
 	ReasonOtherScope = Reasons.Declare(godwit.Reason{
 		Name: "OtherScope", UserAction: true,

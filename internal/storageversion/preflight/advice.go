@@ -27,6 +27,7 @@ const (
 func reportFor(r *result, f decision.Facts, p decision.Policy, user string) *decision.PreflightReport {
 	a := advisor{result: r, crd: f.CRD, user: user, accepted: f.DenialsAccepted(p), acceptedChanges: p.AcceptChanges}
 	report := &decision.PreflightReport{Denials: a.denials(), Summary: r.summary()}
+	report.CRDDenials, report.Warnings = a.ofCRD()
 	for _, t := range r.problems() {
 		switch t.effect {
 		case changes:
@@ -74,6 +75,48 @@ func (a advisor) denials() []godwit.Finding {
 		}
 	}
 	return list
+}
+
+// ofCRD are the findings of the writes of the CRD. Writes with the same outcome have one.
+func (a advisor) ofCRD() (denials, warnings []godwit.Finding) {
+	var order []outcome
+	writes := map[outcome][]string{}
+	for _, w := range a.crdWrites {
+		o := w.outcome()
+		if o.effect == passes || o.forbidden { // the plan has the missing permission
+			continue
+		}
+		if writes[o] == nil {
+			order = append(order, o)
+		}
+		writes[o] = append(writes[o], w.what)
+	}
+	for _, o := range order {
+		what := fmt.Sprintf("the write of %s itself that a run needs (%s)", a.crd.Name, strings.Join(writes[o], "; "))
+		words := quote.Line(o.words)
+		switch o.effect {
+		case denies:
+			denials = append(denials, godwit.Finding{
+				Reason: decision.ReasonAdmissionDenied, Message: fmt.Sprintf("%s denies %s: %s", o.by, what, words), Fix: a.exempt(o.by),
+			})
+		case unreachable:
+			denials = append(denials, godwit.Finding{
+				Reason: decision.ReasonWebhookUnavailable, Message: fmt.Sprintf("%s does not answer, without which %s is refused: %s", o.by, what, words),
+				Fix: decision.BringUp(decision.AllWebhooks),
+			})
+		case invalid:
+			denials = append(denials, godwit.Finding{
+				Reason: decision.ReasonObjectInvalid, Message: fmt.Sprintf("the API server refuses %s: %s", what, words),
+				Fix: decision.EditObject(kube.CRDObject(a.crd.Name)),
+			})
+		default:
+			warnings = append(warnings, godwit.Finding{
+				Severity: godwit.Warns, Reason: decision.ReasonPreflightIncomplete,
+				Message: fmt.Sprintf("whether the API server accepts %s is not known: %s", what, words), Fix: decision.PlanAgain(a.crd.Name),
+			})
+		}
+	}
+	return denials, warnings
 }
 
 func (a advisor) denial(t problem) godwit.Finding {

@@ -27,12 +27,13 @@ func Run(ctx context.Context, t storageversion.PreflightTarget) (*decision.Prefl
 	if err != nil {
 		return nil, err
 	}
+	r.crdWrites = []crdWrite{{"its checkpoint, an annotation", tryCRD(ctx, t.TryCheckpoint)}, {"its status", tryCRD(ctx, t.TryTrim)}}
 	return report(ctx, t, r), nil
 }
 
 func report(ctx context.Context, t storageversion.PreflightTarget, r *result) *decision.PreflightReport {
 	user := t.Facts.User
-	if user == "" && r.hasProblems() {
+	if user == "" && (r.hasProblems() || r.crdRefused()) {
 		user = kube.UserName(ctx, t.Client)
 	}
 	all := reportFor(r, t.Facts, t.Policy, user)
@@ -84,6 +85,16 @@ func observe(ctx context.Context, t storageversion.PreflightTarget, needsFixes f
 		return nil, err
 	}
 	return r, nil
+}
+
+// tryCRD tries one write of the CRD.
+func tryCRD(ctx context.Context, write func(context.Context) error) attempt {
+	ctx, cancel := kube.WithAnswerLimit(ctx, attemptLimit, errAttemptOver)
+	defer cancel()
+	if err := write(ctx); err != nil {
+		return attempt{}.failed(ctx, err)
+	}
+	return attempt{}
 }
 
 // tryStatus tries to write the status of the first object of each problem that admission causes.

@@ -27,6 +27,8 @@ type result struct {
 	statusAttempts []attempt
 	// roundTrips are those of the same objects; nil if the schemas prove that no value is lost.
 	roundTrips *decision.RoundTrips
+	// crdWrites are dry runs of the run's writes of the CRD.
+	crdWrites []crdWrite
 	// namespaces is how many have objects that are still to be written; 0 for a
 	// cluster-scoped resource.
 	namespaces int
@@ -54,6 +56,12 @@ type attempt struct {
 	// the others. Values are not kept: objects hold secrets.
 	changed []string
 	more    int
+}
+
+// crdWrite is the dry run of a write of the CRD itself.
+type crdWrite struct {
+	what string
+	attempt
 }
 
 func (a attempt) key() string {
@@ -176,6 +184,11 @@ func (r *result) problems() []problem {
 
 // hasProblems reports whether an attempt did not simply pass.
 func (r *result) hasProblems() bool { return len(r.problems()) > 0 }
+
+// crdRefused reports whether a write of the CRD did not simply pass.
+func (r *result) crdRefused() bool {
+	return slices.ContainsFunc(r.crdWrites, func(w crdWrite) bool { return w.outcome().effect != passes })
+}
 
 // hasChanges reports whether admission or a conversion would change an object.
 func (r *result) hasChanges() bool {

@@ -60,10 +60,8 @@ func writeCheck(text *strings.Builder, s render.Style, c Check) {
 		fmt.Fprintf(text, "%s  %s\n", s.Paint(cell.Tone, "✓"), c.Name)
 		return
 	}
-	fmt.Fprintf(text, "%s %s: %s\n", s.Paint(cell.Tone, cell.Text), c.Name, c.Message)
-	if c.Remedy != "" {
-		fmt.Fprintf(text, "  → %s\n", c.Remedy)
-	}
+	text.WriteString(s.Wrap(render.Cell{Text: cell.Text + " " + c.Name + ":", Tone: cell.Tone}, 2, c.Message))
+	text.WriteString(s.RemedyLines(2, c.Remedy))
 }
 
 // reasonsOf are the reasons of a row, each once.

@@ -51,10 +51,11 @@ func WriteAdvice(w io.Writer, s render.Style, items []Advice) error {
 	var text strings.Builder
 	text.WriteString(adviceTable.Text(s, shown))
 	for _, a := range shown {
-		fmt.Fprintf(&text, "\n%s %s %s\n  %s\n", a.CRD, a.Version, a.Path, a.Rationale)
+		lines := s.Wrap(render.Cell{Text: "  "}, 2, a.Rationale)
 		if a.Approach == advise.Undecided {
-			fmt.Fprintf(&text, "    → choose %s: %s\n", orWords(a.Options), answerFlags(a))
+			lines += s.RemedyLines(4, "choose "+orWords(a.Options)+": "+answerFlags(a))
 		}
+		text.WriteString(render.Below(a.CRD+" "+a.Version+" "+a.Path, lines))
 	}
 	if len(shown) > 0 {
 		text.WriteString("\n")

@@ -146,12 +146,10 @@ func writeUnread(text *strings.Builder, s render.Style, unread []Unread, grant s
 			fmt.Fprintf(text, "  … and %s\n", render.Count(int64(len(unread)-i), "more resource", "more resources"))
 			break
 		}
-		fmt.Fprintf(text, "%s %s\n", s.Paint(render.Attention, "? "+u.Resource+" not read, "+u.Reason+":"), u.Message)
+		text.WriteString(s.Wrap(render.Cell{Text: "? " + u.Resource + " not read, " + u.Reason + ":", Tone: render.Attention}, 4, u.Message))
 		if u.Reason != render.ReasonForbidden.Name {
-			fmt.Fprintf(text, "    → %s\n", u.Remedy)
+			text.WriteString(s.RemedyLines(4, u.Remedy))
 		}
 	}
-	if grant != "" {
-		fmt.Fprintf(text, "    → %s\n", grant)
-	}
+	text.WriteString(s.RemedyLines(4, grant))
 }

@@ -80,7 +80,7 @@ func WriteSARIF(w io.Writer, checks []Check, version string, catalogs ...*godwit
 	for _, c := range checks {
 		for _, f := range c.Reasons {
 			run.Results = append(run.Results, sarifResult{
-				RuleID: f.Reason, Level: levels[f.Result], Message: sarifText{f.Message + "; " + f.Remedy},
+				RuleID: f.Reason, Level: levels[f.Result], Message: sarifText{render.WithRemedy(f.Message, f.Remedy)},
 				Locations: []sarifLocation{{Physical: artifact(c.Source), Logical: []sarifLogical{{Name: c.Name, Kind: "resource"}}}},
 			})
 			if known := func(r sarifRule) bool { return r.ID == f.Reason }; !slices.ContainsFunc(run.Tool.Driver.Rules, known) {

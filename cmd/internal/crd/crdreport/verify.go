@@ -35,8 +35,8 @@ func WriteVerifications(w io.Writer, s render.Style, reports []Verification) err
 		}
 		fmt.Fprintf(&text, "\n%s\n", r.Name)
 		if old := r.Objects - r.Unreadable - r.ByVersion[r.StorageVersion]; old > 0 {
-			fmt.Fprintf(&text, "  %s\n    → %s\n",
-				s.Paint(render.Bad, "✗ "+render.Count(old, "object is", "objects are")+" not at "+render.OrDash(r.StorageVersion)), r.Remedy)
+			fmt.Fprintf(&text, "  %s\n%s",
+				s.Paint(render.Bad, "✗ "+render.Count(old, "object is", "objects are")+" not at "+render.OrDash(r.StorageVersion)), s.RemedyLines(4, r.Remedy))
 		}
 		if r.Unreadable > 0 {
 			fmt.Fprintf(&text, "  %s, first %s\n",

@@ -32,9 +32,9 @@ var rowTable = render.Table[Row]{
 	{Name: "Domain", Cell: func(r Row) render.Cell { return render.TextCell(r.Domain) }},
 	{Name: "State", Cell: func(r Row) render.Cell { return StateCell(r.State) }},
 	{Name: "Clean", Cell: func(r Row) render.Cell { return r.count(r.Counts.Clean) }},
-	{Name: "Objects", Cell: func(r Row) render.Cell { return r.count(r.Counts.Total()) }},
+	{Name: "Total", Cell: func(r Row) render.Cell { return r.count(r.Counts.Total()) }},
 	{Name: "Blocked by", Cell: func(r Row) render.Cell { return BlockersCell(r.Blockers) }},
-	{Name: "Next", Cell: func(r Row) render.Cell { return render.CodeCell(r.Next) }},
+	{Name: "Next", Except: render.Text, Cell: func(r Row) render.Cell { return render.CodeCell(r.Next) }},
 }
 
 // count returns a number of objects, or empty if they were not read.

@@ -12,7 +12,7 @@ import (
 // maxBlockers bounds the blockers of a row below the table, unless it is wide.
 const maxBlockers = 5
 
-// WriteText writes a table, the blockers of each row with their remedies, and a sum. A wide table has
+// WriteText writes a table, the blockers of each row with their remedies and its next command, and a sum. A wide table has
 // a row for each object that is not Clean as well.
 func WriteText(w io.Writer, s render.Style, l PlanList) error {
 	var text strings.Builder
@@ -28,7 +28,7 @@ func WriteText(w io.Writer, s render.Style, l PlanList) error {
 	}
 	fmt.Fprintf(&text, "%s\n", Sum(l.Items))
 	for _, note := range l.Notes {
-		fmt.Fprintf(&text, "%s\n", note)
+		text.WriteString(s.Note(note))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -46,6 +46,9 @@ func explain(text *strings.Builder, s render.Style, r Row) {
 	}
 	if more := int64(len(r.Blockers) - len(shown)); more > 0 {
 		fmt.Fprintf(&lines, "  … and %s; -o wide shows all\n", render.Count(more, "more blocker", "more blockers"))
+	}
+	if r.Next != "" {
+		lines.WriteString(s.RemedyLines(2, "next: "+r.Next))
 	}
 	text.WriteString(render.Below(r.Cluster+" "+string(r.Domain), lines.String()))
 }

@@ -123,7 +123,7 @@ func WriteVerifications(w io.Writer, s render.Style, items []Verification) error
 	text.WriteString(verifyTable.Text(s, items))
 	for _, v := range items {
 		if v.Message != "" {
-			fmt.Fprintf(&text, "\n%s\n  %s\n    → %s\n", v.Name, s.Paint(render.Bad, v.Message), v.Remedy)
+			text.WriteString(render.Below(v.Name, s.Wrap(render.Cell{Text: "  ✗ ", Tone: render.Bad}, 4, v.Message)+s.RemedyLines(4, v.Remedy)))
 		}
 	}
 	_, err := io.WriteString(w, text.String())

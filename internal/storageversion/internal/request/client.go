@@ -111,15 +111,23 @@ func (c *Client) CRDs(ctx context.Context) ([]apiextensionsv1.CustomResourceDefi
 // PatchCRD patches a CRD. The patch counts against the byte budget, and does not
 // wait for it: a run that stops must still save its checkpoint.
 func (c *Client) PatchCRD(ctx context.Context, name string, patchType types.PatchType, body []byte, subresource ...string) error {
-	r := c.Patch(patchType).AbsPath(kube.CRDPath(name, subresource...)...).
-		Param("fieldManager", kube.FieldManager).
-		Body(body)
+	r := c.crdPatch(name, patchType, body, subresource...)
 	if !c.limiter.CountsBytes() {
 		return kube.Do(ctx, r.SetHeader("Accept", kube.AcceptMetadata)).Error()
 	}
 	_, size, err := doMeasured(ctx, r)
 	c.limiter.AddWritten(size)
 	return err
+}
+
+// TryPatchCRD sends the patch of a CRD as a server-side dry run.
+func (c *Client) TryPatchCRD(ctx context.Context, name string, patchType types.PatchType, body []byte, subresource ...string) error {
+	r := kube.Quiet(c.crdPatch(name, patchType, body, subresource...))
+	return kube.Do(ctx, r.SetHeader("Accept", kube.AcceptMetadata).Param("dryRun", metav1.DryRunAll)).Error()
+}
+
+func (c *Client) crdPatch(name string, patchType types.PatchType, body []byte, subresource ...string) *rest.Request {
+	return c.Patch(patchType).AbsPath(kube.CRDPath(name, subresource...)...).Param("fieldManager", kube.FieldManager).Body(body)
 }
 
 // CountAt counts the objects of a resource as they were at a resourceVersion. It

@@ -74,8 +74,8 @@ func (f Fix) Text(word func(FixStep) string) string {
 }
 
 // Action is an action that a program can execute or print for a user: [RunMigration], [PlanMigration],
-// [VerifyMigration], [RescueObjects], [GrantPermission], [Patch], [Edit], [Delete], [Show], [Request], [WaitFor] or
-// [TryFile], and of stored revisions [UpgradeRevisions], [PlanRevisions], [RollBackRevision] or [FixRevision].
+// [VerifyMigration], [RescueObjects], [GrantPermission], [Patch], [Edit], [Delete], [Show], [Request], [WaitFor],
+// [TryFile] or [CheckRelease], and of stored revisions [UpgradeRevisions], [PlanRevisions], [RollBackRevision] or [FixRevision].
 type Action interface{ action() }
 
 // RunMigration migrates the objects of a CRD.
@@ -175,6 +175,9 @@ type WaitFor struct {
 // TryFile applies the manifest in a file as a dry run.
 type TryFile struct{ File string }
 
+// CheckRelease checks the CRDs in a file against a cluster.
+type CheckRelease struct{ File string }
+
 // UpgradeRevisions upgrades the stored revisions of a namespace.
 type UpgradeRevisions struct {
 	Namespace string
@@ -220,6 +223,7 @@ func (Show) action()            {}
 func (Request) action()         {}
 func (WaitFor) action()         {}
 func (TryFile) action()         {}
+func (CheckRelease) action()    {}
 
 func (UpgradeRevisions) action() {}
 func (PlanRevisions) action()    {}

@@ -117,12 +117,16 @@ func For(before, after *apiextensionsv1.CustomResourceDefinition, answers map[st
 	}
 	all := []Advice{}
 	for _, pair := range versions(before, after) {
-		c := comparison{crd: after.Name, version: pair.after.Name, answers: known}
-		c.schema("", schemaOf(pair.before), schemaOf(pair.after))
-		slices.SortStableFunc(c.advice, func(a, b Advice) int { return cmp.Compare(a.Path, b.Path) })
-		all = append(all, c.advice...)
+		all = append(all, pair.compare(after.Name, known)...)
 	}
 	return all, nil
+}
+
+// Stricter returns the changes between two releases of a version by which the API server may refuse objects that it accepts today.
+func Stricter(before, after apiextensionsv1.CustomResourceDefinitionVersion) []Advice {
+	return slices.DeleteFunc(versionPair{before, after}.compare("", nil), func(a Advice) bool {
+		return a.Change != RequiredFieldAdded && a.Change != FormatChanged
+	})
 }
 
 func withAnnotation(crd *apiextensionsv1.CustomResourceDefinition, answers map[string]Answer) (map[string]Answer, error) {
@@ -141,6 +145,14 @@ func withAnnotation(crd *apiextensionsv1.CustomResourceDefinition, answers map[s
 // versionPair is a version of each release.
 type versionPair struct {
 	before, after apiextensionsv1.CustomResourceDefinitionVersion
+}
+
+// compare returns the advice for a version, in the order of paths.
+func (p versionPair) compare(crd string, answers map[string]Answer) []Advice {
+	c := comparison{crd: crd, version: p.after.Name, answers: answers}
+	c.schema("", schemaOf(p.before), schemaOf(p.after))
+	slices.SortStableFunc(c.advice, func(a, b Advice) int { return cmp.Compare(a.Path, b.Path) })
+	return c.advice
 }
 
 // versions pairs versions of the same name, and the storage versions if they differ: objects move from the

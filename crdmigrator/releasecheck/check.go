@@ -6,201 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
-
-// Result says what the next release of a CRD would do to a cluster.
-type Result string
-
-const (
-	// Safe means that the API server accepts the CRD, and every object stays readable
-	// and writable.
-	Safe Result = "Safe"
-	// Refused means that the API server refuses the CRD.
-	Refused Result = "Refused"
-	// Unsafe means that the API server accepts the CRD, and objects can no longer be
-	// read or applied.
-	Unsafe Result = "Unsafe"
-	// Unknown means that the facts could not be read, or contradict each other.
-	Unknown Result = "Unknown"
-)
-
-// results are all results, the gravest first.
-var results = []Result{Refused, Unsafe, Unknown, Safe}
-
-// Reasons are those of a check, beside [decision.ReasonNoStorageVersion], [decision.ReasonForbidden] and
-// [decision.ReasonStoredVersionsDoubtful].
-var Reasons godwit.Catalog
-
-// Reasons of a check.
-var (
-	ReasonStoredVersionRemoved = Reasons.Declare(godwit.Reason{
-		Name: "StoredVersionRemoved", UserAction: true,
-		Meaning: "The next release removes a version that status.storedVersions names. The API server refuses the CRD.",
-		Fix:     migrateFirst(placeholder.Name).Or(keepVersion(placeholder.Name, placeholder.Version), addVersion(placeholder.Name, placeholder.Version)),
-	})
-	ReasonTerminating = Reasons.Declare(godwit.Reason{
-		Name:    "Terminating",
-		Meaning: "The CRD of the cluster is being deleted, with all its objects.",
-		Fix:     awaitDeletion(),
-	})
-	ReasonSeveralStorageVersions = Reasons.Declare(godwit.Reason{
-		Name: "SeveralStorageVersions", UserAction: true,
-		Meaning: "More than one version has `storage: true`.",
-		Fix:     oneOf(markOneAlone),
-	})
-	ReasonInvalidVersion = Reasons.Declare(godwit.Reason{
-		Name: "InvalidVersion", UserAction: true,
-		Meaning: "A version occurs twice, has a name that is not a DNS label, or has no schema.",
-		Fix:     oneOf(removeOne, callVersion, addSchema),
-	})
-	ReasonImmutableField = Reasons.Declare(godwit.Reason{
-		Name: "ImmutableField", UserAction: true,
-		Meaning: "Group, plural, kind or scope changes, or the name is not PLURAL.GROUP.",
-		Fix:     oneOf(leaveAs("VALUE"), callIt(placeholder.Name)),
-	})
-	ReasonInvalidConversion = Reasons.Declare(godwit.Reason{
-		Name: "InvalidConversion", UserAction: true,
-		Meaning: "spec.conversion contradicts itself.",
-		Fix:     oneOf(webhookOrNone, noneOrWebhook, addClientConfig, setOne, addReviewVersion, pruneUnknown),
-	})
-	ReasonTooLarge = Reasons.Declare(godwit.Reason{
-		Name: "TooLarge", UserAction: true,
-		Meaning: "The CRD is larger than what etcd stores by default. The dry run of the API server does not reach etcd, and accepts it.",
-		Fix:     shortenSchemas(),
-	})
-	ReasonServerRefused = Reasons.Declare(godwit.Reason{
-		Name: "ServerRefused", UserAction: true,
-		Meaning: "The API server refuses the CRD in a dry run, for a reason other than its versions.",
-		Fix:     fixFile(),
-	})
-	ReasonStoredAtRemovedVersion = Reasons.Declare(godwit.Reason{
-		Name: "StoredAtRemovedVersion", UserAction: true,
-		Meaning: "The storage version is removed, and status.storedVersions does not keep the API server from accepting that. Objects would become unreadable.",
-		Fix:     keepVersion(placeholder.Name, placeholder.Version),
-	})
-	ReasonManagedFieldsRemovedVersion = Reasons.Declare(godwit.Reason{
-		Name: "ManagedFieldsRemovedVersion", UserAction: true,
-		Meaning: "metadata.managedFields of objects name a version that is removed. Server-side apply of these objects would fail.",
-		Fix:     migrateFirst(placeholder.Name).Or(unserveFirst(placeholder.CRD(), placeholder.Version, placeholder.Version)),
-	})
-	ReasonNoServedVersion = Reasons.Declare(godwit.Reason{
-		Name: "NoServedVersion", UserAction: true,
-		Meaning: "No version is served.",
-		Fix:     serveStorage(),
-	})
-	ReasonObjectsUnread = Reasons.Declare(godwit.Reason{
-		Name: "ObjectsUnread", UserAction: true,
-		Meaning: "A version is removed, and the managedFields of the objects could not be read.",
-		Fix:     listFirst(godwit.Do("do what the reason in the message asks for")),
-	})
-	ReasonStoredVersionsTrusted = Reasons.Declare(godwit.Reason{
-		Name:    "StoredVersionsTrusted",
-		Meaning: "That no object is stored at a removed version is based on status.storedVersions only.",
-		Fix:     prove(placeholder.Name),
-	})
-	ReasonRemovedWhileServed = Reasons.Declare(godwit.Reason{
-		Name:    "RemovedWhileServed",
-		Meaning: "The version is removed while it is served. No release warned its clients.",
-		Fix:     unserveInRelease(),
-	})
-	ReasonUnservedStorageVersion = Reasons.Declare(godwit.Reason{
-		Name:    "UnservedStorageVersion",
-		Meaning: "The storage version is not served. No migration is possible after the release.",
-		Fix:     serve(placeholder.Version),
-	})
-	ReasonFieldsMayBeLost = Reasons.Declare(godwit.Reason{
-		Name:    "FieldsMayBeLost",
-		Meaning: "A schema of the next release lacks fields of a version at which objects may be stored, and no webhook converts. No object is known that has a value there.",
-		Fix:     serveFirst(placeholder.CRD(), placeholder.Version).Or(keepFields(), keepConversion(), InstallAny(), NeedNoValue()),
-	})
-	ReasonFieldsWouldBeLost = Reasons.Declare(godwit.Reason{
-		Name: "FieldsWouldBeLost", UserAction: true,
-		Meaning: "A schema of the next release lacks fields that objects have, and no webhook converts. The API server drops their values when the objects are written.",
-		Fix:     keepFields(),
-	})
-	ReasonReferencesUnread = Reasons.Declare(godwit.Reason{
-		Name: "ReferencesUnread", UserAction: true,
-		Meaning: "The release stops serving a version, and some resources could not be read, to see whether they name it.",
-		Fix:     godwit.Do("do what the reason in the message asks for").Or(CheckReferences()),
-	})
-	ReasonNotDryRun = Reasons.Declare(godwit.Reason{
-		Name:    "NotDryRun",
-		Meaning: "The API server was not asked for a dry run.",
-		Fix:     tryFile(),
-	})
-)
-
-// Facts are what was read about one CRD of the next release. They
-// are all that [For] decides on.
-type Facts struct {
-	// Next is the CRD as the next release has it.
-	Next *apiextensionsv1.CustomResourceDefinition
-	// Live is the CRD of the cluster; nil when there is none.
-	Live *apiextensionsv1.CustomResourceDefinition
-	// Objects counts the custom resources; nil when they were not read, because the
-	// result does not depend on them, or for the reason in Unread.
-	Objects *int64
-	// Stale counts the objects whose managedFields name a removed version.
-	Stale int64
-	// StaleExample is one of them, with its namespace.
-	StaleExample string
-	// StaleVersions are the removed versions that these objects name, in the order of
-	// spec.versions; nil means all that are removed.
-	StaleVersions []string
-	// Values has what a comparison of the objects with the schemas of the next release found; nil without one, because
-	// the schemas keep every value, or for the reason in Unread.
-	Values *Values
-	// Unread says why the objects, on which the result depends, could not be read; nil
-	// when they were read.
-	Unread *decision.UnlistedError
-	// Denied are the permissions that were missing. Without the one to get the
-	// CRD, Live says nothing.
-	Denied []decision.Grant
-	// User is the caller's user name, as the API server authenticates it; set with Denied.
-	User string
-	// DryRun is the API server's answer to a dry run.
-	DryRun DryRun
-}
-
-// DryRun is the outcome of a server-side dry run. At most one field is set;
-// none means that no dry run was needed.
-type DryRun struct {
-	Accepted bool
-	// Refusal is the API server's message.
-	Refusal string
-	// Skipped says why no dry run was sent, or why its answer proves nothing.
-	Skipped string
-}
-
-// Check is the result for one CRD of the next release. It is a value, decided
-// by [For].
-type Check struct {
-	Name string
-	// Result is the gravest of the results in Reasons; Safe without any.
-	Result Result
-	// RemovedVersions are in spec.versions now and not in the next release.
-	RemovedVersions []string
-	// Reasons are the findings, the gravest first.
-	Reasons []Finding
-}
-
-// Finding is one thing to know about the next release.
-type Finding struct {
-	// Result is the result of this finding alone; Safe makes it a note.
-	Result Result
-	// Finding names the CRD and the cause. Its severity follows from Result.
-	godwit.Finding
-}
-
-func finding(result Result, reason *godwit.Reason, message string, fix godwit.Fix) Finding {
-	return Finding{Result: result, Finding: godwit.Finding{Reason: reason, Message: message, Fix: fix}}
-}
 
 // For decides what the next release of a CRD would do to the cluster. It is pure.
 // For versions, names and conversion, it follows the rules of Kubernetes 1.37.
@@ -218,27 +27,10 @@ func For(f Facts) Check {
 	return c.With()
 }
 
-// With adds findings that do not follow from the facts about the CRD alone.
-func (c Check) With(findings ...Finding) Check {
-	c.Reasons = append(slices.Clone(c.Reasons), findings...)
-	for i := range c.Reasons {
-		if c.Reasons[i].Result == Safe {
-			c.Reasons[i].Severity = godwit.Informs
-		}
-	}
-	slices.SortStableFunc(c.Reasons, func(a, b Finding) int {
-		return slices.Index(results, a.Result) - slices.Index(results, b.Result)
-	})
-	if len(c.Reasons) > 0 {
-		c.Result = c.Reasons[0].Result
-	}
-	return c
-}
-
 // releaseChecks run in the order in which a user fixes what they find.
 var releaseChecks = []func(Facts) []Finding{
 	checkDenied, checkNames, checkVersionList, checkConversion, checkStored, checkLive,
-	checkObjects, checkNextServing, checkValues, checkConversionEnds, checkSize, checkDryRun,
+	checkObjects, checkFiles, checkNextServing, checkValues, checkConversionEnds, checkStricter, checkSize, checkDryRun,
 }
 
 func checkDenied(f Facts) []Finding {
@@ -261,8 +53,11 @@ func checkStored(f Facts) []Finding {
 		if kube.HasVersion(f.Next, stored) {
 			continue
 		}
-		r := finding(Refused, ReasonStoredVersionRemoved,
-			fmt.Sprintf("status.storedVersions of %s names %s, which the next release does not have: objects may be stored at it", name, stored), nil)
+		message := fmt.Sprintf("status.storedVersions of %s names %s, which the next release does not have: objects may be stored at it", name, stored)
+		if f.Offline {
+			message = fmt.Sprintf("%s is the storage version of the previous release of %s, so that status.storedVersions names it, and the next release does not have it: objects may be stored at it", stored, name)
+		}
+		r := finding(Refused, ReasonStoredVersionRemoved, message, nil)
 		switch {
 		case !kube.HasVersion(f.Live, stored):
 			r.Fix = addVersion(name, stored)
@@ -288,7 +83,7 @@ func checkLive(f Facts) []Finding {
 			fmt.Sprintf("customresourcedefinition %s is being deleted, with all its objects, whatever the next release says", name),
 			awaitDeletion()))
 	}
-	trusted := slices.Contains(f.Live.Status.StoredVersions, target)
+	trusted := f.Offline || slices.Contains(f.Live.Status.StoredVersions, target)
 	switch {
 	case len(f.removed()) == 0 || f.empty():
 	case !trusted && !kube.HasVersion(f.Next, target):
@@ -337,42 +132,11 @@ func checkObjects(f Facts) []Finding {
 			f.Stale, *f.Objects, f.Next.Name, f.StaleExample, strings.Join(stale, ",")), fix)}
 }
 
-func (f Facts) staleVersions() []string {
-	if f.StaleVersions == nil {
-		return f.removed()
-	}
-	return f.StaleVersions
-}
-
 func checkDryRun(f Facts) []Finding {
 	if f.DryRun.Skipped == "" {
 		return nil
 	}
 	return []Finding{finding(Safe, ReasonNotDryRun,
 		fmt.Sprintf("the API server was not asked about %s, its schemas above all: %s", f.Next.Name, f.DryRun.Skipped),
-		tryFile())}
+		tryFile(cmp.Or(f.File, placeholder.File)))}
 }
-
-// removed are the versions that the next release removes.
-func (f Facts) removed() []string {
-	if f.Live == nil {
-		return nil
-	}
-	var names []string
-	for _, v := range f.Live.Spec.Versions {
-		if !kube.HasVersion(f.Next, v.Name) {
-			names = append(names, v.Name)
-		}
-	}
-	return names
-}
-
-func (f Facts) removedServed() []string { return servedOf(f.Live, f.removed()) }
-
-// servedOf selects the versions that the CRD serves.
-func servedOf(crd *apiextensionsv1.CustomResourceDefinition, versions []string) []string {
-	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return !kube.Serves(crd, v) })
-}
-
-// empty reports whether the CRD certainly has no objects.
-func (f Facts) empty() bool { return f.Objects != nil && *f.Objects == 0 }

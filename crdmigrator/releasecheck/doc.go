@@ -2,8 +2,11 @@
 // version of a CustomResourceDefinition, or accept it and leave objects that can no longer be
 // read or applied.
 //
-// [Checker.Observe] reads the [Facts], and [For] decides on them, purely. The package changes
-// nothing: it sends the CRD as a dry run.
+// [Checker.Observe] reads the [Facts] from a cluster, [Compared] has those that two files show, and [For] decides on them, purely.
+// The package changes nothing: it sends the CRD as a dry run.
 //
-// Read fix.go, which has what a user can do, values.go, spec.go and check.go, which decide, then facts.go, which reads.
+// # Reading order
+//
+// fix.go has what a user can do, and finding.go the reasons, the facts and the results. values.go, spec.go, files.go and check.go
+// decide, and facts.go reads a cluster. A file uses only files before it.
 package releasecheck

@@ -130,8 +130,22 @@ func serveFirst(live *apiextensionsv1.CustomResourceDefinition, versions ...stri
 	return godwit.Do("serve "+strings.Join(versions, ", ")+" for the time of the check", kube.SetServed(live, true, versions...)).Then("check again")
 }
 
-func tryFile() godwit.Fix {
-	return godwit.Do("have the API server try the file", godwit.TryFile{File: "FILE"})
+func tryFile(file string) godwit.Fix {
+	return godwit.Do("have the API server try the file", godwit.TryFile{File: file})
+}
+
+// checkCluster is the fix for what only a cluster shows.
+func checkCluster(file string) godwit.Fix {
+	return godwit.Do("check against a cluster that has the previous release", godwit.CheckRelease{File: file})
+}
+
+func keepCRD(crd string) godwit.Fix {
+	return oneOf("keep "+crd+" in the release", "see that no cluster has objects of "+crd)
+}
+
+func keepValid() godwit.Fix {
+	return oneOf("leave new fields optional or give them a default, and keep valid what was valid",
+		"before this release change the objects that it would refuse", "make the change in a new version, and convert by a webhook")
 }
 
 // CheckReferences is the fix for a check with --references=false.

@@ -1,6 +1,7 @@
 package releasecheck
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,20 +9,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/storageversion/values"
 )
-
-// Values is the result of a comparison of all objects with the schemas of the next release.
-type Values struct {
-	// Compared is the number of objects.
-	Compared int64
-	// Losses are the values that the next release drops. If More is true, there are further paths.
-	Losses []values.Loss
-	More   bool
-	// Uncompared are the stored versions that the CRD of the cluster does not serve, so that no client sees the values
-	// of objects as they are stored.
-	Uncompared []string
-}
 
 // unkept is a version at which objects may be stored, and at which the next release may drop values of them.
 type unkept struct {
@@ -85,6 +75,10 @@ func checkValues(f Facts) []Finding {
 	}
 	schemas := strings.Join(where, "; ")
 	switch v := f.Values; {
+	case f.Offline:
+		return []Finding{finding(Unknown, ReasonFieldsMayBeLost,
+			fmt.Sprintf("schemas of the next release of %s lack fields of the version at which objects are stored, and nothing converts: the API server drops their values. No cluster was asked whether objects have values there: %s", f.Next.Name, schemas),
+			checkCluster(cmp.Or(f.File, placeholder.File)).Or(keepFields()))}
 	case v == nil:
 		return []Finding{finding(Safe, ReasonFieldsMayBeLost,
 			fmt.Sprintf("schemas of the next release of %s lack fields of versions at which objects may be stored, and nothing converts: the API server drops their values: %s", f.Next.Name, schemas),

@@ -11,6 +11,7 @@ import (
 
 // Placeholders that several packages need.
 const (
+	File      = "FILE"
 	Group     = "GROUP"
 	Name      = "NAME"
 	Namespace = "NAMESPACE"

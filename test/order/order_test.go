@@ -41,7 +41,7 @@ var ordered = []string{
 	"cmd/internal/plan", "cmd/internal/plan/planreport", "cmd/internal/resource", "cmd/internal/revision",
 	"cmd/internal/root", "cmd/internal/controller/crdmigration", "cmd/internal/controller/revisionupgrade",
 	"cmd/internal/permission", "cmd/internal/reference", "cmd/internal/render",
-	"crdmigrator", "crdmigrator/doctor", "crdmigrator/markers", "crdmigrator/rescue",
+	"crdmigrator", "crdmigrator/doctor", "crdmigrator/markers", "crdmigrator/releasecheck", "crdmigrator/rescue",
 	"examples/provider-ldap/provider",
 	"externalname", "externalname/crossplane", "externalname/crossplane/conformance", "externalname/crossplane/export",
 	"externalname/fieldmigration", "externalname/fleet",

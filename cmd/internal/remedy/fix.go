@@ -107,6 +107,8 @@ func (w Writer) command(action godwit.Action) string {
 		return w.kubectl(words)
 	case godwit.WaitFor:
 		return w.kubectl(fmt.Sprintf("wait --for=condition=%s --timeout=60s %s/%s", a.Condition, a.Object.Resource, a.Object.Name))
+	case godwit.CheckRelease:
+		return w.godwit("crd check -f " + quote.Shell(a.File))
 	case godwit.TryFile:
 		return w.kubectl("apply --server-side --dry-run=server -f " + quote.Shell(a.File))
 	}

@@ -73,7 +73,8 @@ func TestText(t *testing.T) {
 			"not for ever", godwit.Do("a", godwit.WaitFor{Object: crd, Condition: "Established"}),
 			"a: kubectl wait --for=condition=Established --timeout=60s crd/widgets.example.com --context=prod",
 		},
-		"try": {"a file", godwit.Do("a", godwit.TryFile{File: "FILE"}), "a: kubectl apply --server-side --dry-run=server -f FILE --context=prod"},
+		"check": {"a release", godwit.Do("a", godwit.CheckRelease{File: "a b.yaml"}), "a: kubectl godwit crd check -f 'a b.yaml' --context=prod"},
+		"try":   {"a file", godwit.Do("a", godwit.TryFile{File: "FILE"}), "a: kubectl apply --server-side --dry-run=server -f FILE --context=prod"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,23 +1,18 @@
 package check
 
 import (
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/crdmigrator/bridge"
-	"github.com/godwit-dev/godwit/crdmigrator/doctor"
-	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
-	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
 
 func command(a *frame.App) *cobra.Command {
 	o := &options{App: a}
 	c := &cobra.Command{
-		Use:   "check -f {FILE|DIR|-}... [--steps=DIR | --previous=OLD]",
+		Use:   "check {-f {FILE|DIR|-}... [--steps=DIR | --previous=OLD] | OLD NEW}",
 		Short: "Check whether the CRDs of the next release are safe for the cluster, and find the steps if not; changes nothing",
 		Long: "Compare the CRDs of your next release with the CRDs of the cluster. The check finds CRDs that\n" +
 			"the API server would refuse. It also finds CRDs that the API server would accept although\n" +
@@ -41,17 +36,22 @@ func command(a *frame.App) *cobra.Command {
 			"by no webhook, if the new version has every field of the old one. Otherwise the steps are Blocked, and\n" +
 			"no file is written: the reason says between which versions a release in between has to convert. With\n" +
 			"--between, it names the file.\n\n" +
-			"With --previous, the command connects to no cluster. It compares the schemas with those of the\n" +
-			"previous release. For each change that is not additive, it prints the approach by which new and\n" +
-			"existing objects get to the next release:\n\n" + approachHelp +
+			"With two arguments, the files or directories of the previous release and of the next one, the command\n" +
+			"connects to no cluster. The results hold for each cluster that has the previous release. What only a\n" +
+			"cluster shows is Unknown, with what has to be true before the release: that no object is stored at a\n" +
+			"version that it removes, and that nothing names a version that it does not serve.\n\n" +
+			"With --previous, the command connects to no cluster either. It prints for each change of a schema\n" +
+			"that is not additive the approach by which new and existing objects get to the next release:\n\n" + approachHelp +
 			"Results: Safe, Refused (the API server would refuse the CRD), Unsafe (the API server would\n" +
-			"accept it, and objects would be unreadable), Unknown (the cluster does not let the check read\n" +
-			"what it needs). Reasons marked with · are notes.\n" +
+			"accept it, and objects would be unreadable), Unknown (the check could not read what it\n" +
+			"needs). Reasons marked with · are notes.\n" +
 			"Exit codes: 0 all are Safe, 3 some are Refused or Unsafe, 1 some are Unknown, 2 error. With --steps,\n" +
 			"reasons that end with the steps do not count once these are written, and 3 also means that some\n" +
 			"steps are Blocked. With --previous: 0 no advice, 1 advice, 2 error.",
 		Example: "  # In the pipeline of your operator, against a cluster with the previous release\n" +
 			"  " + a.Program + " crd check -f config/crd\n\n" +
+			"  # Without a cluster, as on each change of the CRDs\n" +
+			"  git show v1.4.0:config/crd/widgets.yaml | " + a.Program + " crd check - config/crd/widgets.yaml\n\n" +
 			"  # Check what a chart or an overlay renders\n" +
 			"  kubectl kustomize config/default | " + a.Program + " crd check -f -\n\n" +
 			"  # In a pipeline that shows findings at the file, as GitHub code scanning does\n" +
@@ -64,10 +64,12 @@ func command(a *frame.App) *cobra.Command {
 			"  " + a.Program + " crd check -f v3.yaml --between=v1.yaml --between=v2.yaml\n\n" +
 			"  # The pages for users and developers of a provider, with what the authors know\n" +
 			"  " + a.Program + " crd check -f new.yaml --previous=old.yaml --answer=spec.forProvider.owner=ExternalState -o markdown",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if len(o.previous) > 0 {
+		ValidArgsFunction: completeRelease,
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 0:
+				return o.compare(c, args)
+			case len(o.previous) > 0:
 				return o.advise(c)
 			}
 			return o.check(c, o.exitCode)
@@ -114,48 +116,11 @@ func (o *options) check(c *cobra.Command, exitCode func(all []release, written b
 	if err != nil {
 		return err
 	}
-	if err := o.print(s.items(ctx, all, o.nextCommand(written))); err != nil {
+	if err := o.print(items(all, o.Remedies(), o.nextCommand(written), s.forbidden(ctx))); err != nil {
 		return err
 	}
 	if o.steps != "" {
 		o.Console.Printf("%s\n", o.stepsSentence(all, written))
 	}
 	return frame.Exit(exitCode(all, written))
-}
-
-func (o *options) print(items []crdreport.Check) error {
-	return frame.Write(o.Streams.Out, o.output, crdreport.CheckList(items), func(w io.Writer) error {
-		switch o.output.Value {
-		case frame.SARIF:
-			return crdreport.WriteSARIF(w, items, frame.Build().Version, &releasecheck.Reasons, &decision.Reasons, &doctor.Reasons, &bridge.Reasons)
-		case frame.JUnit:
-			return crdreport.WriteJUnit(w, items)
-		case frame.Markdown:
-			return crdreport.WriteCheckPage(w, items)
-		}
-		return crdreport.WriteChecks(w, o.Style(o.Streams.Out, o.output), items)
-	})
-}
-
-// exitCode returns the exit code of check. It ignores reasons that end with the steps, if the steps are written.
-func (o *options) exitCode(all []release, written bool) frame.Code {
-	code := frame.OK
-	for _, r := range all {
-		if o.steps != "" && r.steps.Result == bridge.Blocked {
-			code = frame.Worst(code, frame.Refused)
-		}
-		for _, f := range r.check.Reasons {
-			if written && r.steps.Ends(f.Reason) {
-				continue
-			}
-			switch f.Result {
-			case releasecheck.Refused, releasecheck.Unsafe:
-				code = frame.Worst(code, frame.Refused)
-			case releasecheck.Unknown:
-				code = frame.Worst(code, frame.Pending)
-			case releasecheck.Safe:
-			}
-		}
-	}
-	return code
 }

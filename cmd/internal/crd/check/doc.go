@@ -6,6 +6,6 @@
 // # Reading order
 //
 // release.go has the flags, and reads the files. script.go writes the steps, and steps.go decides about them.
-// observe.go reads the cluster, and references.go finds references to versions. previous.go compares with files instead.
-// check.go is the command, and commands.go has the commands that check has replaced. A file uses only files before it.
+// observe.go reads the cluster, and references.go finds references to versions. result.go prints the result. previous.go and
+// compare.go compare with files instead. check.go is the command, and commands.go has the commands that check has replaced. A file uses only files before it.
 package check

@@ -18,9 +18,8 @@ import (
 // session is the connection of a check.
 type session struct {
 	*frame.Connection
-	checker  *releasecheck.Checker
-	console  *frame.Console
-	remedies remedy.Writer
+	checker *releasecheck.Checker
+	console *frame.Console
 }
 
 func (o *options) connect(ctx context.Context, all []release) (*session, error) {
@@ -36,7 +35,7 @@ func (o *options) connect(ctx context.Context, all []release) (*session, error) 
 	if err != nil {
 		return nil, frame.BadKubeconfig(err)
 	}
-	return &session{Connection: c, checker: checker, console: o.Console, remedies: o.Remedies()}, nil
+	return &session{Connection: c, checker: checker, console: o.Console}, nil
 }
 
 // observe reads the cluster, and decides about each CRD.
@@ -62,6 +61,11 @@ func (s *session) observeOne(ctx context.Context, r *release) error {
 	if err != nil {
 		return err
 	}
+	return r.decide(facts)
+}
+
+// decide decides about a CRD and its steps.
+func (r *release) decide(facts releasecheck.Facts) error {
 	r.live, r.check = facts.Live, releasecheck.For(facts)
 	if r.live == nil && len(facts.Denied) > 0 {
 		return nil // without the live CRD, the steps are unknown
@@ -80,19 +84,25 @@ func versionRemoved(name string) releasecheck.Check {
 	})
 }
 
-// items returns the checks as items of the output. next tells the user to write or to run the steps.
-func (s *session) items(ctx context.Context, all []release, next godwit.Fix) []crdreport.Check {
+// forbidden has the fix of a missing permission.
+func (s *session) forbidden(ctx context.Context) func() godwit.Fix {
+	return func() godwit.Fix { return godwit.Do(s.Purpose.Remedy(s.WhoAmI(ctx))) }
+}
+
+// items returns the checks as items of the output. next tells the user to write or to run the steps. forbidden has the fix of a
+// missing permission.
+func items(all []release, remedies remedy.Writer, next godwit.Fix, forbidden func() godwit.Fix) []crdreport.Check {
 	items := make([]crdreport.Check, len(all))
 	for i, r := range all {
 		items[i] = crdreport.NewCheck(r.check, r.steps)
 		for _, f := range r.check.Reasons {
 			switch {
 			case render.IsForbidden(f.Reason):
-				f.Fix = godwit.Do(s.Purpose.Remedy(s.WhoAmI(ctx)))
+				f.Fix = forbidden()
 			case f.Reason == bridge.ReasonStepsReady:
 				f.Fix = next
 			}
-			items[i].Reasons = append(items[i].Reasons, crdreport.NewFinding(f, s.remedies))
+			items[i].Reasons = append(items[i].Reasons, crdreport.NewFinding(f, remedies))
 		}
 		if r.Source != manifest.Stdin {
 			items[i].Source = r.Source

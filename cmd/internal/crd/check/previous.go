@@ -13,6 +13,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
+	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 const approachHelp = "  RequiredFieldAdded   WebhookAndLateInitialize   new objects by a webhook, existing ones by writes that pass it\n" +
@@ -51,14 +53,21 @@ func (o *options) advise(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := o.comparable(before, after); err != nil {
+	gone, err := checkComparable(before, after)
+	if err != nil {
 		return err
+	}
+	for _, r := range gone {
+		o.Console.Printf("%s: not compared: the next release does not have it\n", r.Name)
 	}
 	advice := []advise.Advice{}
 	for _, next := range after {
 		old := named(before, next.Name)
 		if old == nil {
 			continue // the CRD is new, and has no objects
+		}
+		if removed := releasecheck.For(releasecheck.Compared(old, next.CRD, next.Source)).RemovedVersions; len(removed) > 0 {
+			o.Console.Printf("%s: not compared: the next release removes %s; what that needs: %s\n", next.Name, strings.Join(removed, ", "), o.compareCommand())
 		}
 		more, err := advise.For(old, next.CRD, answers)
 		if err != nil {
@@ -69,26 +78,32 @@ func (o *options) advise(c *cobra.Command) error {
 	return o.printAdvice(advice)
 }
 
-// comparable returns an error if a CRD can't be read, or if the files have no CRD in common: that nothing was compared does not mean
-// that nothing has changed. It names the CRDs of the previous release that the next one lacks.
-func (o *options) comparable(before, after []manifest.Release) error {
+// compareCommand is the command that compares the same files as a check.
+func (o *options) compareCommand() string {
+	words := []string{o.Program, "crd check"}
+	for _, file := range []string{o.previous[0], o.next.Files[0]} {
+		words = append(words, quote.Shell(file))
+	}
+	return strings.Join(words, " ")
+}
+
+// checkComparable returns an error if a CRD can't be read, or if the files have no CRD in common: that nothing was compared does not mean
+// that nothing has changed. It returns the CRDs of the previous release that the next one lacks.
+func checkComparable(before, after []manifest.Release) ([]manifest.Release, error) {
 	for _, r := range slices.Concat(before, after) {
 		if r.CRD == nil {
-			return &frame.ActionableError{
+			return nil, &frame.ActionableError{
 				Reason:  render.ReasonAPIVersionRemoved,
 				Message: fmt.Sprintf("%s in %s is written in apiextensions.k8s.io/v1beta1, and can't be compared", r.Name, r.Source),
 				Remedy:  render.ReasonAPIVersionRemoved.Fix.String(),
 			}
 		}
 	}
-	gone := slices.DeleteFunc(names(before), func(name string) bool { return named(after, name) != nil })
+	gone := slices.DeleteFunc(slices.Clone(before), func(r manifest.Release) bool { return named(after, r.Name) != nil })
 	if len(gone) == len(before) {
-		return fmt.Errorf("nothing to compare: no CRD is in both releases: the previous one has %s, and the next one %s", strings.Join(names(before), ", "), strings.Join(names(after), ", "))
+		return nil, fmt.Errorf("nothing to compare: no CRD is in both releases: the previous one has %s, and the next one %s", strings.Join(names(before), ", "), strings.Join(names(after), ", "))
 	}
-	for _, name := range gone {
-		o.Console.Printf("%s: not compared: the next release does not have it\n", name)
-	}
-	return nil
+	return gone, nil
 }
 
 func names(releases []manifest.Release) []string {

@@ -77,7 +77,7 @@ func (o *options) releases(c *cobra.Command) ([]release, error) {
 }
 
 func (o *options) read(c *cobra.Command, files ...string) ([]manifest.Release, error) {
-	in := manifest.Input{Files: files}
+	in := manifest.Input{Files: files, Recursive: o.next.Recursive}
 	if err := in.Parse(c, o.Streams.In); err != nil {
 		return nil, err
 	}

@@ -24,8 +24,11 @@ type Input struct {
 	Recursive bool
 }
 
-// Stdin is the [Release.Source] of CRDs that are read from stdin.
-const Stdin = "stdin"
+// Stdin is the [Release.Source] of CRDs that are read from stdin, and Dash the name of the file that a user gives.
+const (
+	Stdin = "stdin"
+	Dash  = "-"
+)
 
 // Release is one CRD of a release, with its source.
 type Release struct {
@@ -39,22 +42,27 @@ type Release struct {
 func (i *Input) AddTo(c *cobra.Command, what string) {
 	frame.AddFilenames(c, &i.Files, what)
 	c.Flags().BoolVarP(&i.Recursive, "recursive", "R", false, "also read the subdirectories of a directory")
+	_ = c.MarkFlagFilename("filename", Extensions()...)
+}
+
+// Extensions are those of the files that a command reads, for completion.
+func Extensions() []string {
 	extensions := make([]string, len(resource.FileExtensions))
 	for n, e := range resource.FileExtensions {
 		extensions[n] = strings.TrimPrefix(e, ".")
 	}
-	_ = c.MarkFlagFilename("filename", extensions...)
+	return extensions
 }
 
 // Parse checks the flags before anything is read.
 func (i *Input) Parse(c *cobra.Command, in io.Reader) error {
-	switch fromStdin := slices.Contains(i.Files, "-"); {
+	switch fromStdin := slices.Contains(i.Files, Dash); {
 	case c.Flags().Changed("namespace"):
 		return frame.Usagef("remove --namespace: CRDs are not namespaced")
 	case len(i.Files) == 0 || slices.Contains(i.Files, ""):
 		return frame.Usagef("specify -f FILE, -f DIR, or -f - for stdin")
 	case fromStdin && frame.IsTerminal(in):
-		return frame.Usagef("-f - reads stdin, and stdin is a terminal: pipe the CRDs into the command")
+		return frame.Usagef("- reads stdin, and stdin is a terminal: pipe the CRDs into the command")
 	}
 	return nil
 }
@@ -64,7 +72,7 @@ func (i *Input) Read(in io.Reader) ([]Release, error) {
 	builder := resource.NewLocalBuilder().Unstructured().Flatten()
 	var paths []string
 	for _, f := range i.Files {
-		if f == "-" {
+		if f == Dash {
 			builder.Stream(in, Stdin)
 		} else {
 			paths = append(paths, f)

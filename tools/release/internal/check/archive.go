@@ -16,6 +16,7 @@ import (
 	"github.com/godwit-dev/godwit/tools/release/internal/bundle"
 	"github.com/godwit-dev/godwit/tools/release/internal/command"
 	"github.com/godwit-dev/godwit/tools/release/internal/manifest"
+	"github.com/godwit-dev/godwit/tools/release/internal/pipeline"
 	"github.com/godwit-dev/godwit/tools/release/internal/sbom"
 )
 
@@ -151,6 +152,15 @@ func (c *Check) boms(context.Context) (string, error) {
 		components = len(*bom.Components)
 	}
 	return fmt.Sprintf("%d, of %d components", len(c.Platforms), components), nil
+}
+
+// pipelines runs the action for GitHub and the component for GitLab with the release.
+func (c *Check) pipelines(ctx context.Context) (string, error) {
+	if host().OS != "linux" || !slices.Contains(c.Platforms, host()) {
+		return "not run: the release has no program for Linux on this machine", nil
+	}
+	return "the action and the component install the release, and refuse the removal of a storage version",
+		pipeline.Try(ctx, c.Repository, c.Dir, c.Version, c.temp)
 }
 
 // krew installs the plugin with krew, from the manifest and the archive.

@@ -1,5 +1,5 @@
 // Package check uses a release as its users do: it verifies the checksums, installs the program by the go command, by krew
-// and from an archive, compiles an operator, reads the image, and has Helm pull and render the chart.
+// and from an archive, and by the action for pipelines, compiles an operator, reads the image, and has Helm pull and render the chart.
 //
 // # Reading order
 //
@@ -52,6 +52,7 @@ func (c *Check) Run(ctx context.Context) (err error) {
 		{"bills of materials", c.boms},
 		{"krew", c.krew},
 		{"Homebrew", c.brew},
+		{"pipelines", c.pipelines},
 		{"image", c.image},
 		{"chart", c.chart},
 	} {

@@ -144,6 +144,9 @@ type Patch struct {
 	// Type is PatchJSON or PatchMerge.
 	Type string
 	Body string
+	// Owner is the field manager whose server-side apply owns the changed fields; empty if there is none. Its next apply conflicts
+	// with the patch.
+	Owner string
 }
 
 // Edit opens an object for the user to change.

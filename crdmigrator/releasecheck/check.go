@@ -30,7 +30,7 @@ func For(f Facts) Check {
 // releaseChecks run in the order in which a user fixes what they find.
 var releaseChecks = []func(Facts) []Finding{
 	checkDenied, checkNames, checkVersionList, checkConversion, checkStored, checkLive,
-	checkObjects, checkFiles, checkNextServing, checkValues, checkConversionEnds, checkStricter, checkSize, checkDryRun,
+	checkObjects, checkFiles, checkNextServing, checkValues, checkConversionEnds, checkStricter, checkSize, checkDryRun, checkApplied,
 }
 
 func checkDenied(f Facts) []Finding {

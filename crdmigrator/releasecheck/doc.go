@@ -7,6 +7,6 @@
 //
 // # Reading order
 //
-// fix.go has what a user can do, and finding.go the reasons, the facts and the results. values.go, spec.go, files.go and check.go
+// fix.go has what a user can do, and finding.go the reasons, the facts and the results. values.go, spec.go, files.go, apply.go and check.go
 // decide, and facts.go reads a cluster. A file uses only files before it.
 package releasecheck

@@ -67,6 +67,12 @@ func (m *Checker) Check(ctx context.Context, next *apiextensionsv1.CustomResourc
 // answer to a dry run. If the release removes a version, and is not refused, Observe also reads
 // the metadata of every object, page by page.
 func (m *Checker) Observe(ctx context.Context, next *apiextensionsv1.CustomResourceDefinition) (Facts, error) {
+	return m.ObserveFile(ctx, next, nil)
+}
+
+// ObserveFile is [Checker.Observe] with the manifest of the CRD as the file has it. A CRD in Go can't say that a field is false or
+// empty on purpose, which changes the field of the live CRD.
+func (m *Checker) ObserveFile(ctx context.Context, next *apiextensionsv1.CustomResourceDefinition, file map[string]any) (Facts, error) {
 	f := Facts{Next: next}
 	live, err := m.client.CRD(ctx, next.Name)
 	switch {
@@ -81,6 +87,11 @@ func (m *Checker) Observe(ctx context.Context, next *apiextensionsv1.CustomResou
 	}
 	if f.DryRun, err = m.dryRun(ctx, f); err != nil {
 		return f, fmt.Errorf("dry-run %s: %w", next.Name, err)
+	}
+	if f.Live != nil && f.DryRun.Accepted {
+		if err := m.tryWays(ctx, &f, file); err != nil {
+			return f, fmt.Errorf("dry-run %s: %w", next.Name, err)
+		}
 	}
 	if f.Live == nil || For(f).Result == Refused {
 		return f, nil

@@ -74,8 +74,8 @@ var (
 	})
 	ReasonServerRefused = Reasons.Declare(godwit.Reason{
 		Name: "ServerRefused", UserAction: true,
-		Meaning: "The API server refuses the CRD in a dry run, for a reason other than its versions.",
-		Fix:     fixFile(),
+		Meaning: "The API server refuses the CRD in a dry run, for a reason other than its versions: as a whole, or as the tools apply it, which keep fields of the live CRD that the file does not name.",
+		Fix:     stopPreserving().Or(fixFile()),
 	})
 	ReasonStoredAtRemovedVersion = Reasons.Declare(godwit.Reason{
 		Name: "StoredAtRemovedVersion", UserAction: true,
@@ -183,8 +183,12 @@ type Facts struct {
 	Denied []decision.Grant
 	// User is the caller's user name, as the API server authenticates it; set with Denied.
 	User string
-	// DryRun is the API server's answer to a dry run.
+	// DryRun is the API server's answer to a dry run of an update of the whole CRD.
 	DryRun DryRun
+	// Applied is the answer to a dry run of what users do, which keeps what the release does not name. AppliedBy is the command
+	// that the API server refuses.
+	Applied   DryRun
+	AppliedBy string
 }
 
 // Values is the result of a comparison of all objects with the schemas of the next release.

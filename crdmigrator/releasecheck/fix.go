@@ -65,6 +65,10 @@ func shortenSchemas() godwit.Fix {
 	return oneOf("shorten the schemas, as without descriptions: controller-gen crd:maxDescLen=0", "see that etcd has a higher --max-request-bytes")
 }
 
+func stopPreserving() godwit.Fix {
+	return godwit.Do("write `preserveUnknownFields: false` into the spec of the file, and check again")
+}
+
 func fixFile() godwit.Fix { return godwit.Do("fix the file, and check again") }
 
 func prove(crd string) godwit.Fix {

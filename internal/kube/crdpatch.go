@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
 )
@@ -35,7 +36,20 @@ func SetServed(crd *apiextensionsv1.CustomResourceDefinition, serve bool, versio
 				fmt.Sprintf(`{"op": "replace", "path": "/spec/versions/%d/served", "value": %t}`, i, serve))
 		}
 	}
-	return jsonPatch(crd.Name, "", steps)
+	patch := jsonPatch(crd.Name, "", steps)
+	patch.Owner = versionsOwner(crd)
+	return patch
+}
+
+// versionsOwner is the field manager whose server-side apply owns spec.versions; empty if there is none.
+func versionsOwner(crd *apiextensionsv1.CustomResourceDefinition) string {
+	for _, e := range crd.ManagedFields {
+		owns := e.FieldsV1 != nil && strings.Contains(string(e.FieldsV1.GetRawBytes()), `"f:versions":`)
+		if e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && owns {
+			return e.Manager
+		}
+	}
+	return ""
 }
 
 // SetStoredVersions returns the patch that replaces status.storedVersions.

@@ -1,6 +1,7 @@
 package crdmigrator_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/godwit-dev/godwit"
@@ -211,6 +214,94 @@ func TestCheckReportsTheServersRefusal(t *testing.T) {
 	if w.release(next) == nil {
 		t.Error("the API server accepts the release, want it refused")
 	}
+}
+
+// TestReleaseKeepsWhatItDoesNotName: the CRD is of apiextensions.k8s.io/v1beta1, so that it preserves unknown fields. The API server
+// accepts the release as a whole, and refuses it by each command that keeps this field. A file that says false is accepted.
+func TestReleaseKeepsWhatItDoesNotName(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		annotations map[string]string
+		manager     string // of the apply that made the CRD
+		command     string
+	}{
+		"applied by the client":     {annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": `{"spec": {"scope": "Namespaced"}}`}, command: "kubectl apply"},
+		"applied in the API server": {manager: "flux", command: "kubectl apply --server-side --field-manager=flux"},
+		"by Helm":                   {annotations: map[string]string{"meta.helm.sh/release-name": "widgets"}, command: "helm upgrade"},
+		"created":                   {command: "kubectl apply"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWidgets(t, shared)
+			key := "/registry/apiextensions.k8s.io/customresourcedefinitions/" + w.name
+			w.preserveUnknownFields(key, c.annotations, c.manager)
+			next := w.next(func(crd *apiextensionsv1.CustomResourceDefinition) {
+				crd.ManagedFields, crd.Annotations, crd.Spec.PreserveUnknownFields = nil, nil, false
+				schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+				schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"mode": {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"auto"`)}}}
+			})
+			checker := newChecker(t, w.config, releasecheck.Options{})
+			check, err := checker.Check(t.Context(), next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if check.Result != releasecheck.Refused || first(check) != releasecheck.ReasonServerRefused {
+				t.Fatalf("check: %+v, want Refused", check)
+			}
+			mustSay(t, check.Reasons[0].Message, w.name, "`"+c.command+"`", "spec.preserveUnknownFields: Invalid value: true")
+			mustSay(t, check.Reasons[0].Fix.String(), "`preserveUnknownFields: false`")
+
+			file, err := runtime.DefaultUnstructuredConverter.ToUnstructured(next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := unstructured.SetNestedField(file, false, "spec", "preserveUnknownFields"); err != nil {
+				t.Fatal(err)
+			}
+			f, err := checker.ObserveFile(t.Context(), next, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !f.Applied.Accepted || releasecheck.For(f).Result == releasecheck.Refused {
+				t.Errorf("with false in the file: %+v, %+v, want no refusal", f.Applied, releasecheck.For(f))
+			}
+		})
+	}
+}
+
+// preserveUnknownFields makes etcd have the CRD as one of apiextensions.k8s.io/v1beta1.
+func (w *widgets) preserveUnknownFields(key string, annotations map[string]string, manager string) {
+	w.t.Helper()
+	stored, err := w.plane.Etcd().Get(w.t.Context(), key)
+	if err != nil || len(stored.Kvs) != 1 {
+		w.t.Fatalf("%s in etcd: %v, %v", key, stored, err)
+	}
+	var crd map[string]any
+	if err := json.Unmarshal(stored.Kvs[0].Value, &crd); err != nil {
+		w.t.Fatal(err)
+	}
+	crd["spec"].(map[string]any)["preserveUnknownFields"] = true
+	metadata := crd["metadata"].(map[string]any)
+	metadata["annotations"] = annotations
+	delete(metadata, "managedFields")
+	if manager != "" {
+		metadata["managedFields"] = []metav1.ManagedFieldsEntry{{
+			Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "apiextensions.k8s.io/v1",
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:scope":{}}}`),
+		}}
+	}
+	text, err := json.Marshal(crd)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.plane.Etcd().Put(w.t.Context(), key, string(text)); err != nil {
+		w.t.Fatal(err)
+	}
+	await(w.t, "the API server to have the CRD of etcd", func() bool {
+		now, err := w.crds().Get(w.t.Context(), w.name, metav1.GetOptions{})
+		return err == nil && now.Spec.PreserveUnknownFields
+	})
 }
 
 // TestNewCRD checks the release of a CRD that does not exist.

@@ -45,8 +45,18 @@ func (w Writer) Text(f godwit.Fix) string {
 		if len(s.Actions) == 0 {
 			return s.Do
 		}
-		return s.Do + ": " + w.Commands(s.Actions...)
+		return s.Do + takesOwnership(s.Actions) + ": " + w.Commands(s.Actions...)
 	})
+}
+
+// takesOwnership says what follows a patch of fields that another manager owns.
+func takesOwnership(actions []godwit.Action) string {
+	for _, a := range actions {
+		if p, is := a.(godwit.Patch); is && p.Owner != "" {
+			return " (the next server-side apply by " + p.Owner + " then conflicts, unless it has --force-conflicts)"
+		}
+	}
+	return ""
 }
 
 // Sentence returns a fix as one or several sentences.

@@ -53,6 +53,10 @@ func TestText(t *testing.T) {
 			"the body is one word to the shell", godwit.Do("a", godwit.Patch{Object: crd, Subresource: "status", Type: godwit.PatchJSON, Body: `[{"value": "it's"}]`}),
 			`a: kubectl patch crd widgets.example.com --subresource=status --type=json -p '[{"value": "it'\''s"}]' --context=prod`,
 		},
+		"patch of what another manager owns": {
+			"its next apply conflicts", godwit.Do("a", godwit.Patch{Object: crd, Type: godwit.PatchMerge, Body: `{}`, Owner: "flux"}),
+			`a (the next server-side apply by flux then conflicts, unless it has --force-conflicts): kubectl patch crd widgets.example.com --type=merge -p '{}' --context=prod`,
+		},
 		"edit": {
 			"an object of a namespace", godwit.Do("a", godwit.Edit{Object: godwit.Object{Resource: "widgets.example.com", Namespace: "prod", Name: "w"}}),
 			"a: kubectl edit widgets.example.com -n prod w --context=prod",

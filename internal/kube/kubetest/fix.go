@@ -12,7 +12,8 @@ func Words(f godwit.Fix) string {
 	return f.Text(func(s godwit.FixStep) string {
 		words := []string{s.Do}
 		for _, a := range s.Actions {
-			words = append(words, strings.TrimPrefix(fmt.Sprintf("%T%+v", a, a), "godwit."))
+			word := strings.TrimPrefix(fmt.Sprintf("%T%+v", a, a), "godwit.")
+			words = append(words, strings.Replace(word, " Owner:}", "}", 1))
 		}
 		return strings.Join(words, ": ")
 	})

@@ -55,7 +55,7 @@ func (s *session) observeOne(ctx context.Context, r *release) error {
 	}
 	var facts releasecheck.Facts
 	err := crd.RetryRead(ctx, func() (err error) {
-		facts, err = s.checker.Observe(ctx, r.CRD)
+		facts, err = s.checker.ObserveFile(ctx, r.CRD, r.Manifest)
 		return err
 	})
 	if err != nil {

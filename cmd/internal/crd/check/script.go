@@ -76,6 +76,9 @@ func writeCRD(folder string, crd *apiextensionsv1.CustomResourceDefinition) erro
 		return err
 	}
 	delete(object, "status")
+	if spec, ok := object["spec"].(map[string]any); ok && !crd.Spec.PreserveUnknownFields {
+		spec["preserveUnknownFields"] = false // an apply keeps the true of a CRD of apiextensions.k8s.io/v1beta1
+	}
 	if text, err = yaml.Marshal(object); err != nil {
 		return err
 	}

@@ -60,11 +60,12 @@ func forDoctor(permission.Scope) []permission.Permission {
 	}
 }
 
-// forCheck has create and update, because a dry run needs the permission of the write itself.
+// forCheck has create, update and patch, because a dry run needs the permission of the write itself.
 func forCheck(s permission.Scope) []permission.Permission {
 	all := append(s.ReadCRDs(),
 		permission.CRDPermission(permission.Optional, "create"),
-		permission.CRDPermission(permission.Optional, "update", s.CRDs...))
+		permission.CRDPermission(permission.Optional, "update", s.CRDs...),
+		permission.CRDPermission(permission.Optional, "patch", s.CRDs...))
 	for _, r := range s.Objects() {
 		all = append(all, permission.Permission{Resource: r, Verbs: []string{"list"}})
 	}

@@ -36,6 +36,8 @@ type Release struct {
 	Source string
 	// CRD is nil for apiextensions.k8s.io/v1beta1, which API servers no longer serve.
 	CRD *apiextensionsv1.CustomResourceDefinition
+	// Manifest is the CRD as the file has it.
+	Manifest map[string]any
 }
 
 // AddTo registers the flags. what describes the content of the files.
@@ -113,7 +115,7 @@ func releaseOf(info *resource.Info) (Release, bool, error) {
 	if !ok || gvk.Group != apiextensionsv1.GroupName || gvk.Kind != "CustomResourceDefinition" {
 		return Release{}, false, nil
 	}
-	r := Release{Name: object.GetName(), Source: info.Source}
+	r := Release{Name: object.GetName(), Source: info.Source, Manifest: object.Object}
 	switch {
 	case r.Name == "":
 		return r, false, fmt.Errorf("a CustomResourceDefinition in %s has no metadata.name", info.Source)

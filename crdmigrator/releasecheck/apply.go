@@ -1,0 +1,144 @@
+package releasecheck
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+)
+
+// Annotations by which tools find their objects again.
+const (
+	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+	helmRelease = "meta.helm.sh/release-name"
+)
+
+// way is one way in which a user installs the release: it patches the live CRD, and keeps what the manifest does not name.
+type way struct {
+	command string
+	// manager is that of a server-side apply; empty for a merge of the manifest.
+	manager string
+	// applied is the manifest of before; a merge removes what only that one has.
+	applied []byte
+}
+
+// waysOf returns the ways in which the live CRD was installed, as far as it shows them, or else those of a user who has it from elsewhere.
+func waysOf(live *apiextensionsv1.CustomResourceDefinition) []way {
+	var ways []way
+	if manifest, known := live.Annotations[lastApplied]; known {
+		ways = append(ways, way{command: "kubectl apply", applied: []byte(manifest)})
+	}
+	for _, e := range live.ManagedFields {
+		ofSpec := e.FieldsV1 != nil && strings.Contains(string(e.FieldsV1.GetRawBytes()), `"f:spec":`)
+		if e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && ofSpec {
+			ways = append(ways, way{command: "kubectl apply --server-side --field-manager=" + e.Manager, manager: e.Manager})
+		}
+	}
+	if _, known := live.Annotations[helmRelease]; known && len(ways) == 0 {
+		ways = append(ways, way{command: "helm upgrade"})
+	}
+	if len(ways) == 0 {
+		ways = append(ways, way{command: "kubectl apply"}, way{command: "kubectl apply --server-side", manager: "kubectl"})
+	}
+	return ways
+}
+
+// manifestOf is the manifest that a user applies: the one of the file, or the CRD as JSON. It has no field that the API server sets.
+func manifestOf(next *apiextensionsv1.CustomResourceDefinition, file map[string]any) (map[string]any, error) {
+	manifest := maps.Clone(file)
+	if manifest == nil {
+		text, err := json.Marshal(next)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(text, &manifest); err != nil {
+			return nil, err
+		}
+	}
+	manifest["apiVersion"], manifest["kind"] = apiextensionsv1.SchemeGroupVersion.String(), "CustomResourceDefinition"
+	delete(manifest, "status")
+	metadata := map[string]any{"name": next.Name}
+	if given, ok := manifest["metadata"].(map[string]any); ok {
+		for _, key := range []string{"labels", "annotations"} {
+			if given[key] != nil {
+				metadata[key] = given[key]
+			}
+		}
+	}
+	manifest["metadata"] = metadata
+	return manifest, nil
+}
+
+// tryWays sends the release as dry runs, in the ways in which users install it. It ends at the first that the API server refuses.
+// An update of the whole CRD, which the API server accepts, does not show what these keep of the live CRD.
+func (m *Checker) tryWays(ctx context.Context, f *Facts, file map[string]any) error {
+	need := decision.Grant{Verb: "patch", Resource: kube.CRDs, Name: f.Live.Name}
+	if ok, err := kube.Allowed(ctx, m.client, need); err != nil || !ok {
+		if err == nil {
+			f.Applied = DryRun{Skipped: fmt.Sprintf("%s may not %s", cmp.Or(kube.UserName(ctx, m.client), "the current user"), need)}
+		}
+		return err
+	}
+	manifest, err := manifestOf(f.Next, file)
+	if err != nil {
+		return err
+	}
+	for _, w := range waysOf(f.Live) {
+		f.Applied, err = dryRunOf(m.try(ctx, f.Live, w, manifest))
+		if err != nil {
+			return err
+		}
+		if f.Applied.Refusal != "" {
+			f.AppliedBy = w.command
+			return nil
+		}
+	}
+	return nil
+}
+
+func (m *Checker) try(ctx context.Context, live *apiextensionsv1.CustomResourceDefinition, w way, manifest map[string]any) error {
+	body, err := json.Marshal(manifest)
+	if err != nil {
+		return err
+	}
+	r, manager := m.client.Patch(types.ApplyPatchType).Param("force", "true"), w.manager
+	if manager == "" {
+		current, err := json.Marshal(live)
+		if err != nil {
+			return err
+		}
+		body, err = jsonmergepatch.CreateThreeWayJSONMergePatch(w.applied, body, current)
+		if err != nil {
+			return fmt.Errorf("compare %s with what was applied: %w", live.Name, err)
+		}
+		r, manager = m.client.Patch(types.MergePatchType), kube.FieldManager
+	}
+	return kube.Do(ctx, r.AbsPath(kube.CRDPath(live.Name)...).
+		SetHeader("Accept", kube.AcceptMetadata).
+		Param("fieldManager", manager).Param("dryRun", metav1.DryRunAll).Body(body)).Error()
+}
+
+// checkApplied finds a release that the API server accepts as a whole, and refuses with what users keep of the live CRD.
+func checkApplied(f Facts) []Finding {
+	switch {
+	case f.Applied.Refusal == "" || f.DryRun.Refusal != "":
+		return nil
+	case f.Live.Spec.PreserveUnknownFields && strings.Contains(f.Applied.Refusal, "preserveUnknownFields"):
+		return []Finding{finding(Refused, ReasonServerRefused,
+			fmt.Sprintf("the API server refuses %s by `%s`, which keeps preserveUnknownFields: true of the live CRD: %s", f.Next.Name, f.AppliedBy, f.Applied.Refusal),
+			stopPreserving())}
+	}
+	return []Finding{finding(Refused, ReasonServerRefused,
+		fmt.Sprintf("the API server refuses %s by `%s`, which keeps what the file does not name: %s", f.Next.Name, f.AppliedBy, f.Applied.Refusal), fixFile())}
+}
+

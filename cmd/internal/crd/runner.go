@@ -109,6 +109,7 @@ func (r *runner) runOne(ctx context.Context, f finding, p *crdRun) ending {
 		Name:            f.name,
 		StorageVersion:  p.plan.StorageVersion,
 		Result:          p.result(),
+		DryRun:          p.dryRun,
 		Objects:         render.ObjectsOf(p.report.Storage.Counts),
 		ManagedFields:   managedFields(p.report.ManagedFields),
 		Requests:        f.requests.Load(),

@@ -54,7 +54,7 @@ func runCommand(a *frame.App) *cobra.Command {
 			"that are current cost a request and no write. With --resume, it skips them. Use --resume only if\n" +
 			"no encryption configuration was changed since; a run does not resume after an API server restarted.\n\n" +
 			"Only `" + a.Program + " resource verify` proves that the old key can be removed.\n\n" +
-			"Results: Succeeded, NoChange (no object changed in etcd), Partial (some objects are not written),\n" +
+			"Results: Succeeded, Accepted (a dry run), NoChange (no object changed in etcd), Partial (some objects are not written),\n" +
 			"Blocked (refused before the first write), Failed (an error ended the run before the first write).\n" +
 			"Exit codes: 0 done or nothing to do, 1 a dry run found work, 3 blocked or refused and nothing\n" +
 			"written, 4 some objects failed, 2 error, 124 stopped by --timeout, 130 interrupted.",
@@ -246,7 +246,10 @@ func (o *runOptions) one(ctx context.Context, s *session, f finding) resourcerep
 	p.stop()
 	item.Objects, item.Failures = render.ObjectsOf(after.Counts), after.Failures
 	item.DurationSeconds = time.Since(began).Round(time.Millisecond).Seconds()
-	item.Result = resultOf(after, err)
+	item.Result, item.DryRun = resultOf(after, err), o.change.DryRun() == frame.DryRunServer
+	if item.DryRun && item.Result == resourcereport.NoChange && item.Objects.Skipped > 0 {
+		item.Result = resourcereport.Accepted
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		item.Failures = append([]godwit.Failure{endedFailure(ctx, f.name)}, item.Failures...)
@@ -316,10 +319,8 @@ func (o *runOptions) code(items []resourcereport.Run) frame.Code {
 			}
 		case resourcereport.Blocked:
 			code = frame.Worst(code, frame.Refused)
-		case resourcereport.NoChange:
-			if o.change.DryRun() == frame.DryRunServer && item.Objects.Skipped > 0 {
-				code = frame.Worst(code, frame.Pending)
-			}
+		case resourcereport.Accepted:
+			code = frame.Worst(code, frame.Pending)
 		}
 	}
 	return code

@@ -86,8 +86,9 @@ const (
 	// Terminating means that the CRD is being deleted, with all its objects; nothing
 	// is left to migrate.
 	Terminating Result = "Terminating"
-	// NoChange means that no object had to be written, or that the API server would
-	// accept every write of a dry run.
+	// Accepted means that the API server would accept every write of a run: it was a dry run.
+	Accepted Result = "Accepted"
+	// NoChange means that no object had to be written.
 	NoChange Result = "NoChange"
 )
 
@@ -96,6 +97,8 @@ type Run struct {
 	Name           string `json:"name"`
 	StorageVersion string `json:"storageVersion"`
 	Result         Result `json:"result"`
+	// DryRun means that each write was a dry run: the skipped objects are those that the API server would accept.
+	DryRun bool `json:"dryRun"`
 	// Objects is the tally of the last pass over them.
 	Objects       render.Objects `json:"objects"`
 	ManagedFields ManagedFields  `json:"managedFields"`

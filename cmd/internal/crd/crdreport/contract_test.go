@@ -43,7 +43,7 @@ func TestArraysAreNeverNull(t *testing.T) {
 		"an empty run": {
 			reason: "every field is present, in the order of the contract",
 			list:   RunList([]Run{{Objects: render.ObjectsOf(godwit.Counts{Migrated: 2, Failed: 1})}}),
-			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDRunReportList","items":[{"name":"","storageVersion":"","result":"",` +
+			want: `{"apiVersion":"cli.godwit.dev/v1alpha1","kind":"CRDRunReportList","items":[{"name":"","storageVersion":"","result":"","dryRun":false,` +
 				`"objects":{"total":3,"migrated":2,"unchanged":0,"skipped":0,"gone":0,"deferred":0,"failed":1},` +
 				`"managedFields":{"cleaned":0,"deferred":0,"failed":0},"requests":0,"durationSeconds":0,"trimmed":false,"values":null,` +
 				`"ownerReferences":{"state":"NotRead","repaired":0,"found":0,"left":0,"failed":0},"unlisted":null,"failures":[]}]}`,

@@ -3,6 +3,7 @@ package crdreport
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/render"
@@ -12,6 +13,7 @@ import (
 
 var results = map[Result]render.Cell{
 	Succeeded: {Text: "✓ Succeeded", Tone: render.Good},
+	Accepted:  {Text: "● Accepted", Tone: render.Attention},
 	NoChange:  {Text: "✓ NoChange", Tone: render.Faint},
 	Partial:   {Text: "◐ Partial", Tone: render.Attention},
 	Failed:    {Text: "✗ Failed", Tone: render.Bad},
@@ -26,20 +28,39 @@ var runTable = render.Table[Run]{
 	{Name: "Name", Cell: func(r Run) render.Cell { return render.TextCell(r.Name) }},
 	{Name: "Result", Cell: func(r Run) render.Cell { return results[r.Result] }},
 	{Name: "Storage", Cell: func(r Run) render.Cell { return render.TextCell(r.StorageVersion) }},
-	{Name: "Objects", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Total) }},
-	{Name: "Migrated", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Migrated) }},
-	{Name: "Unchanged", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Unchanged) }},
-	{Name: "Skipped", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Skipped) }},
-	{Name: "Gone", IfAny: true, Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Gone) }},
-	{Name: "Deferred", IfAny: true, Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Deferred) }},
+	{Name: "Objects", Cell: func(r Run) render.Cell { return r.count(r.Objects.Total) }},
+	{Name: "Migrated", Cell: func(r Run) render.Cell { return r.count(r.Objects.Migrated) }},
+	{Name: "Unchanged", Cell: func(r Run) render.Cell { return r.count(r.Objects.Unchanged) }},
+	{Name: "Skipped", Cell: func(r Run) render.Cell { return r.count(r.Objects.Skipped) }},
+	{Name: "Gone", IfAny: true, Cell: func(r Run) render.Cell { return r.count(r.Objects.Gone) }},
+	{Name: "Deferred", IfAny: true, Cell: func(r Run) render.Cell { return r.count(r.Objects.Deferred) }},
 	{Name: "Failed", Cell: failedCell},
 	{Name: "Trimmed", Cell: func(r Run) render.Cell { return render.YesNoCell(r.Trimmed) }},
 	{Name: "Time", Cell: func(r Run) render.Cell { return render.DurationCell(r.DurationSeconds) }},
 	{Name: "Requests", Wide: true, Cell: func(r Run) render.Cell { return render.NumberCell(r.Requests) }},
 }
 
+// dryRunTable has the columns of dry runs.
+var dryRunTable = render.Table[Run]{
+	{Name: "Name", Cell: func(r Run) render.Cell { return render.TextCell(r.Name) }},
+	{Name: "Result", Cell: func(r Run) render.Cell { return results[r.Result] }},
+	{Name: "Storage", Cell: func(r Run) render.Cell { return render.TextCell(r.StorageVersion) }},
+	{Name: "Objects", Cell: func(r Run) render.Cell { return r.count(r.Objects.Total) }},
+	{Name: "Accepted", Cell: func(r Run) render.Cell { return r.count(r.Objects.Skipped) }},
+	{Name: "Refused", Cell: failedCell},
+	{Name: "Time", Cell: func(r Run) render.Cell { return render.DurationCell(r.DurationSeconds) }},
+}
+
+// count returns a number of objects, or empty if the run did not look at them.
+func (r Run) count(n int64) render.Cell {
+	if r.Objects.Total == 0 && (r.Result == Blocked || r.Result == Unknown) {
+		return render.Cell{}
+	}
+	return render.NumberCell(n)
+}
+
 func failedCell(r Run) render.Cell {
-	c := render.NumberCell(r.Objects.Failed)
+	c := r.count(r.Objects.Failed)
 	if r.Objects.Failed > 0 {
 		c.Tone = render.Bad
 	}
@@ -49,7 +70,11 @@ func failedCell(r Run) render.Cell {
 // WriteRuns writes a table with the result of each CRD, and the failures below it.
 func WriteRuns(w io.Writer, s render.Style, runs []Run, folded Folded) error {
 	var text strings.Builder
-	text.WriteString(runTable.Text(s, runs))
+	table := runTable
+	if slices.ContainsFunc(runs, func(r Run) bool { return r.DryRun }) {
+		table = dryRunTable
+	}
+	text.WriteString(table.Text(s, runs))
 	for _, r := range runs {
 		text.WriteString(render.FailureLines(s, r.Name, r.Failures, r.Objects.Counts))
 	}

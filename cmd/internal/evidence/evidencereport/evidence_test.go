@@ -257,6 +257,7 @@ func TestResources(t *testing.T) {
 	}{
 		"only a plan":       {[]evidencereport.File{plan("e/1")}, planreport.Ready, ""},
 		"a run":             {[]evidencereport.File{plan("e/1"), run("e/2", resourcereport.Succeeded), plan("e/3")}, planreport.Clean, ""},
+		"a dry run":         {[]evidencereport.File{run("e/2", resourcereport.Accepted)}, planreport.Ready, ""},
 		"a part of a run":   {[]evidencereport.File{run("e/2", resourcereport.Partial)}, planreport.Blocked, ""},
 		"an unknown result": {[]evidencereport.File{run("e/2", "Odd")}, planreport.Unknown, ""},
 		"proven":            {[]evidencereport.File{run("e/2", resourcereport.NoChange), verified("e/3", resourcereport.Proven)}, planreport.Clean, "Proven: 2 objects in etcd as k8s:enc:aescbc:v1:key2"},

@@ -25,7 +25,7 @@ func (b *builder) resourcePlan(p resourcereport.Plan) {
 // rewriteStates are the states that a run over built-in resources leaves.
 var rewriteStates = map[resourcereport.Result]planreport.State{
 	resourcereport.Succeeded: planreport.Clean, resourcereport.NoChange: planreport.Clean,
-	resourcereport.Partial: planreport.Blocked, resourcereport.Failed: planreport.Blocked, resourcereport.Blocked: planreport.Blocked,
+	resourcereport.Accepted: planreport.Ready, resourcereport.Partial: planreport.Blocked, resourcereport.Failed: planreport.Blocked, resourcereport.Blocked: planreport.Blocked,
 }
 
 func (b *builder) resourceRun(r resourcereport.Run) {

@@ -27,7 +27,9 @@ type Result string
 const (
 	// Succeeded means that every object was written, or had nothing to be written.
 	Succeeded Result = "Succeeded"
-	// NoChange means that the API server changed no object in etcd, or would accept every write of a dry run.
+	// Accepted means that the API server would accept every write of a run: it was a dry run.
+	Accepted Result = "Accepted"
+	// NoChange means that the API server changed no object in etcd.
 	NoChange Result = "NoChange"
 	// Partial means that some objects are left. Failures say why.
 	Partial Result = "Partial"
@@ -42,6 +44,8 @@ type Run struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	Result  Result `json:"result"`
+	// DryRun means that each write was a dry run: the skipped objects are those that the API server would accept.
+	DryRun bool `json:"dryRun"`
 	// Objects counts outcomes. Unchanged objects were current in etcd already.
 	Objects         render.Objects `json:"objects"`
 	DurationSeconds float64        `json:"durationSeconds"`

@@ -3,6 +3,7 @@ package resourcereport
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/render"
@@ -17,6 +18,7 @@ var states = map[string]render.Cell{
 
 var results = map[Result]render.Cell{
 	Succeeded: {Text: "✓ Succeeded", Tone: render.Good},
+	Accepted:  {Text: "● Accepted", Tone: render.Attention},
 	NoChange:  {Text: "✓ NoChange", Tone: render.Faint},
 	Partial:   {Text: "◐ Partial", Tone: render.Attention},
 	Failed:    {Text: "✗ Failed", Tone: render.Bad},
@@ -92,10 +94,24 @@ var runTable = render.Table[Run]{
 	{Name: "Time", Cell: func(r Run) render.Cell { return render.DurationCell(r.DurationSeconds) }},
 }
 
+// dryRunTable has the columns of dry runs.
+var dryRunTable = render.Table[Run]{
+	{Name: "Name", Cell: func(r Run) render.Cell { return render.TextCell(r.Name) }},
+	{Name: "Result", Cell: func(r Run) render.Cell { return results[r.Result] }},
+	{Name: "Objects", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Total) }},
+	{Name: "Accepted", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Skipped) }},
+	{Name: "Refused", Cell: func(r Run) render.Cell { return render.NumberCell(r.Objects.Failed + r.Objects.Deferred) }},
+	{Name: "Time", Cell: func(r Run) render.Cell { return render.DurationCell(r.DurationSeconds) }},
+}
+
 // WriteRuns writes a table with the result of each resource, and the failures below it.
 func WriteRuns(w io.Writer, s render.Style, runs []Run) error {
 	var text strings.Builder
-	text.WriteString(runTable.Text(s, runs))
+	table := runTable
+	if slices.ContainsFunc(runs, func(r Run) bool { return r.DryRun }) {
+		table = dryRunTable
+	}
+	text.WriteString(table.Text(s, runs))
 	for _, r := range runs {
 		text.WriteString(render.FailureLines(s, r.Name, r.Failures, r.Objects.Counts))
 	}

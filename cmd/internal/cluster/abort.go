@@ -26,8 +26,9 @@ type abortOptions struct {
 func abortCommand(a *frame.App) *cobra.Command {
 	o := &abortOptions{App: a}
 	c := &cobra.Command{
-		Use:   "abort NAME [-n NAMESPACE] [--watch]",
-		Short: "Return the clusters of a migration to the source hub",
+		Use:     "abort NAME [-n NAMESPACE] [--watch]",
+		Aliases: []string{"rollback"},
+		Short:   "Return the clusters of a migration to the source hub",
 		Long: "Ask the manager to roll a migration back: every cluster returns to the source hub, and the target hub\n" +
 			"deletes what the migration has created there. For a migration that has failed, the manager runs the\n" +
 			"rollback again.\n\n" +

@@ -20,8 +20,9 @@ type preflightOptions struct {
 func preflightCommand(a *frame.App) *cobra.Command {
 	o := &preflightOptions{App: a}
 	c := &cobra.Command{
-		Use:   "preflight --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--from-context=CONTEXT] [--to-context=CONTEXT]",
-		Short: "Show which clusters a migration would move, which would be at risk, and what blocks; changes nothing",
+		Use:     "preflight --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--from-context=CONTEXT] [--to-context=CONTEXT]",
+		Aliases: []string{"plan"},
+		Short:   "Show which clusters a migration would move, which would be at risk, and what blocks; changes nothing",
 		Long: "Show which clusters a migration would move, which would be at risk, and what blocks. This command\n" +
 			"only reads.\n\n" +
 			"On the global hub it checks the two hubs, the keys and heartbeats of their agents, and other migrations.\n" +

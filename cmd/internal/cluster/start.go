@@ -22,8 +22,9 @@ type startOptions struct {
 func startCommand(a *frame.App) *cobra.Command {
 	o := &startOptions{App: a}
 	c := &cobra.Command{
-		Use:   "start NAME --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--watch]",
-		Short: "Move managed clusters from a hub to another one",
+		Use:     "start NAME --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--watch]",
+		Aliases: []string{"run"},
+		Short:   "Move managed clusters from a hub to another one",
 		Long: "Create the ManagedClusterMigration NAME, which moves managed clusters from a hub to another one. The\n" +
 			"command does the preflight first, refuses what is blocked, and asks.\n\n" +
 			"`" + a.Program + " manager` carries the migration out: it continues when this command has ended. The\n" +

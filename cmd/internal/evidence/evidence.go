@@ -29,7 +29,7 @@ func Command(a *frame.App) *cobra.Command {
 	o := &reportOptions{App: a}
 	c := &cobra.Command{
 		Use:   "report -f DIR [--to=DIR]",
-		Short: "Gather plans, runs and verifications of a migration into a page and a JSON file for each cluster",
+		Short: "Gather the evidence of a migration: a page for each cluster",
 		Long: "Gather the output that commands wrote with -o json into a directory, and write a page for a browser\n" +
 			"and a JSON file for each cluster: what was to do before, what the runs did, what is proven, and what\n" +
 			"is left. The command uses no cluster.\n\n" +

@@ -24,7 +24,7 @@ func Command(a *frame.App) *cobra.Command {
 	o := &options{App: a}
 	c := &cobra.Command{
 		Use:   "explain [REASON... | MESSAGE]",
-		Short: "Explain what a reason or an error message means and what to do; connects to no cluster",
+		Short: "Explain a reason or an error message, and what to do",
 		Long: "Explain what a reason means and what to do. Reasons are in the output of commands, in\n" +
 			"conditions and in events. Upper and lower case are the same. Without REASON, list the reasons by\n" +
 			"the commands that have them.\n\n" +

@@ -39,8 +39,9 @@ func applyCommand(a *frame.App) *cobra.Command {
 		pauseTimeout: frame.DurationFlag(defaultPauseTimeout), proofTimeout: frame.DurationFlag(defaultProofTimeout),
 	}
 	c := &cobra.Command{
-		Use:   "apply --resource=CRD --name=CEL {-n NAMESPACE | -A} [-l SELECTOR]",
-		Short: "Rename managed resources, with a proof that each still has the same external resource",
+		Use:     "apply --resource=CRD --name=CEL {-n NAMESPACE | -A} [-l SELECTOR]",
+		Aliases: []string{"run"},
+		Short:   "Rename managed resources, with a proof that each still has the same external resource",
 		Long: "Rename the managed resources for which a plan says Rename or Resume. For each one: pause it, wait\n" +
 			"until the provider reports the pause, write the new name and end the pause in one patch, wait until\n" +
 			"the provider reports success, and compare status.atProvider with that from before. A name that is\n" +

@@ -10,7 +10,7 @@ import (
 func Command(a *frame.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "externalname",
-		Short: "Rename, save and restore the external names of Crossplane's managed resources",
+		Short: "Rename, save and restore external names of Crossplane",
 		Long: "The annotation crossplane.io/external-name identifies the external resource of a managed\n" +
 			"resource. A provider that writes names in another form than before needs the annotations of\n" +
 			"all its managed resources to change, without a second external resource for any of them.\n\n" +

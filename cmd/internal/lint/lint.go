@@ -17,7 +17,7 @@ import (
 func Command(a *frame.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lint",
-		Short: "Check the Go source and the CRDs of an operator; connects to no cluster",
+		Short: "Check the Go source and the CRDs of an operator",
 	}
 	frame.Parent(c)
 	c.AddCommand(markersCommand(a), providerCommand(a))

@@ -13,7 +13,7 @@ func Command(a *frame.App) *cobra.Command {
 	o := &planOptions{App: a, limit: frame.DurationFlag(defaultTimeout)}
 	c := &cobra.Command{
 		Use:   "plan [--contexts=NAME,... | --all-contexts]",
-		Short: "Show what is left to do on one cluster or on several, in all domains; changes nothing",
+		Short: "Show what is left to do, in all domains; changes nothing",
 		Long: "Show for each cluster what is left to do, what blocks it, and the next command:\n" +
 			"  CRDs           storage versions of custom resources, as `" + a.Program + " crd plan` shows\n" +
 			"  References     references to versions that a CRD does not serve, as `" + a.Program + " crd doctor` shows\n" +

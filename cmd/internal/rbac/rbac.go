@@ -52,7 +52,7 @@ func Command(a *frame.App) *cobra.Command {
 	o := &rbacOptions{}
 	c := &cobra.Command{
 		Use:   "rbac [--for=COMMAND] {--user=NAME | --group=NAME | --serviceaccount=NAMESPACE:NAME}... [CRD... | -l SELECTOR | --all | -n NAMESPACE | -A]",
-		Short: "Print the roles that a command or the manager needs, as a manifest for kubectl apply",
+		Short: "Print the roles that a command or the manager needs",
 		Long: "Print the roles and bindings that give users, groups or ServiceAccounts the permissions of\n" +
 			"one command, and no other permissions.\n\n" +
 			"plan and the commands of `" + a.Program + " crd` need CRDs. Name them, or use --selector or --all to read their\n" +

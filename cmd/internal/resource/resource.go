@@ -10,7 +10,7 @@ import (
 func Command(a *frame.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resource",
-		Short: "Write the objects of any resource again, after a change of the encryption key or of Kubernetes",
+		Short: "Write objects again, after a change of the encryption key",
 		Long: "Write the objects of any resource in etcd again: Secrets after a change of the encryption key or\n" +
 			"provider, and resources that a new release of Kubernetes stores at another version.\n\n" +
 			"An API server encrypts an object when it is written, with the first key of its configuration. It\n" +

@@ -16,7 +16,7 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 func completionCommand(a *frame.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion {bash|zsh|fish|powershell}",
-		Short: "Print a shell script that completes commands, flags and names",
+		Short: "Print a script for completion in a shell",
 		Long: "Print a completion script for a shell. It completes the names of CRDs from the cluster.\n\n" +
 			"For `kubectl godwit`, put an executable file with the name kubectl_complete-godwit into a\n" +
 			"directory of PATH:\n" +

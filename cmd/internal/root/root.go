@@ -43,8 +43,10 @@ func rootCommand(a *frame.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   strings.ReplaceAll(a.Program, " ", "-"),
 		Short: "Migrate Kubernetes objects to new API versions without losing any",
-		Long: "Migrate custom resources to the storage version of their CRD, and upgrade the objects that\n" +
-			"KubeVirt stores in ControllerRevisions, so that you can remove old API versions.\n\n" +
+		Long: "Move Kubernetes objects across a boundary, and lose none: to the storage version\n" +
+			"of their CRD, so that you can remove an old API version; to the version of\n" +
+			"instance types that the next KubeVirt reads; to a new form of the external names\n" +
+			"of Crossplane; to another hub of Open Cluster Management.\n\n" +
 			"Start with a plan. It changes nothing and installs nothing:",
 		Example:       "  " + a.Program + " plan",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.Program},
@@ -60,8 +62,11 @@ func rootCommand(a *frame.App) *cobra.Command {
 	crds := crd.Command(a)
 	crds.AddCommand(check.Commands(a)...)
 	crds.AddCommand(doctor.Command(a))
-	root.AddCommand(plan.Command(a), crds, resource.Command(a), revision.Command(a), externalname.Command(a), cluster.Command(a), evidence.Command(a), lint.Command(a))
-	root.AddCommand(manager.Command(a), agent.Command(a), rbac.Command(a), explain.Command(a), version.Command(a), completionCommand(a), optionsCommand(a))
+	addGroup(root, "Start here", plan.Command(a), explain.Command(a))
+	addGroup(root, "Migrate", crds, resource.Command(a), revision.Command(a), externalname.Command(a), cluster.Command(a), evidence.Command(a))
+	addGroup(root, "In the cluster", manager.Command(a), agent.Command(a), rbac.Command(a))
+	addGroup(root, "For authors of operators and providers", lint.Command(a))
+	root.AddCommand(version.Command(a), completionCommand(a), optionsCommand(a))
 	inOrder(root)
 	completeClusterFlags(a, root)
 	setHelp(root)

@@ -16,7 +16,7 @@ func Command(a *frame.App) *cobra.Command {
 	o := &options{App: a}
 	c := &cobra.Command{
 		Use:   "version [--client]",
-		Short: "Print the versions of this program, of the managers in the cluster and of the API server",
+		Short: "Print the versions of godwit, the managers and the API server",
 		Long: "Print the versions of this program, of the managers and agents in the cluster, and of the API\n" +
 			"server. A manager writes its version into the labels of the Lease by which it is elected; this\n" +
 			"command reads the Leases of all namespaces, or of the one that --namespace names.\n\n" +

@@ -33,9 +33,9 @@ const usage = `Show godwit on control planes of its own; connect to no other clu
 Usage:
   make demo DEMO_FLAGS="[STORY] [--keep] [--write-kubeconfig=FILE]"
 
-Without a STORY: start etcd and kube-apiserver, install the CRDs of the Gateway API and create 2,000
-objects. Then upgrade the CRDs, plan, run with one object that the API server refuses, fix that
-object, resume, verify in etcd, and remove the old version from the CRDs.
+Without a STORY: start etcd and kube-apiserver, install the CRDs of the Gateway API, create 2,000
+objects and upgrade the CRDs. Remove the old version, which the API server refuses. Then plan, run
+with one object that a policy denies, allow it, resume, verify in etcd, and remove the old version.
 
 Stories:
   revisions   Create virtual machines and a snapshot as KubeVirt v0.56 and later releases left them.

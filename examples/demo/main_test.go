@@ -224,7 +224,7 @@ func TestInterrupt(t *testing.T) {
 		args []string
 		part string
 	}{
-		"objects are being created": {nil, "2. The Gateway API"},
+		"objects are being created": {nil, "Gateway API v1.0.0 stores"},
 		"godwit runs":               {nil, "gatewayclasses.gateway.networking.k8s.io: migrating"},
 		"CRDs are being served":     {[]string{"revisions"}, "2. The revisions that KubeVirt left"},
 		"revisions are upgraded":    {[]string{"revisions"}, "advancing 6 upgrades"},

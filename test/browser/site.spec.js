@@ -11,8 +11,8 @@ const built = path.join(repository, 'bin/site/main');
 
 // mainPages are the pages that a reader is most likely to open, and those with tables, code and diagrams.
 const mainPages = [
-  'index.html', 'guides/index.html', 'guides/drop-an-api-version.html', 'guides/embed.html', 'tutorials/drop-an-api-version.html', 'tutorials/index.html',
-  'errors/index.html', 'errors/must-remain-in-spec-versions.html', 'reference/cli.html', 'reference/events.html', 'reference/hub-protocol.html', 'reference/chart.html', 'reference/surface.html',
+  'index.html', 'guides/quick-start.html', 'guides/index.html', 'guides/drop-an-api-version.html', 'guides/embed.html', 'tutorials/drop-an-api-version.html', 'tutorials/index.html',
+  'errors/index.html', 'errors/must-remain-in-spec-versions.html', 'coming-from/cmctl.html', 'reference/cli.html', 'reference/commands/crd-run.html', 'reference/events.html', 'reference/hub-protocol.html', 'reference/chart.html', 'reference/surface.html',
   'explanation/architecture.html', 'adr/index.html', 'adr/0015-old-revisions.html', 'project/changelog.html',
 ];
 
@@ -116,6 +116,45 @@ test('the first words of an error message find its page first', async ({ page })
       await expect.soft(page.locator('.md-search-result__link').first(), `the first result of: ${words}`).toHaveAttribute('href', new RegExp(`/errors/${pages}\\.html`));
     }
   }
+});
+
+test('the button of a block with prompts copies its commands alone', async ({ page }) => {
+  await open(page, path.join(built, 'tutorials/drop-an-api-version.html'));
+  for (const [part, copied] of [
+    ['STORED   OBJECTS', 'godwit crd plan backups.example.com\necho $?'],
+    ['--max-writes-per-second=1', 'godwit crd run backups.example.com --yes --as=system:serviceaccount:ops:migrator \\\n    --max-in-flight=4 --max-writes-per-second=1 --timeout=80s\necho $?'],
+  ]) {
+    const block = page.locator('.language-console').filter({ hasText: part }).first();
+    await block.hover();
+    const button = block.locator('[data-clipboard-target]');
+    await button.click();
+    await expect.soft(button).toHaveAttribute('data-clipboard-text', copied);
+  }
+});
+
+// searches are what a user types, by the page that is the first result.
+const searches = {
+  'godwit crd run': 'reference/commands/crd-run',
+  'godwit revision rollback': 'reference/commands/revision-rollback',
+  'quick start': 'guides/quick-start',
+  'coming from kube-storage-version-migrator': 'coming-from/kube-storage-version-migrator',
+  'coming from storageversionmigration': 'coming-from/storageversionmigration',
+  'mapkubeapis': 'coming-from/mapkubeapis',
+  'cmctl upgrade': 'coming-from/cmctl',
+};
+
+test('the search finds a command, the quick start and the tool that a user comes from', async ({ page }) => {
+  for (const [words, file] of Object.entries(searches)) {
+    await open(page, path.join(built, 'index.html'));
+    await page.locator('.md-search__input').fill(words);
+    await expect.soft(page.locator('.md-search-result__link').first(), `the first result of: ${words}`).toHaveAttribute('href', new RegExp(`/${file}\\.html`));
+  }
+});
+
+test('the search finds no decision', async () => {
+  const index = fs.readFileSync(path.join(built, 'search/search_index.js'), 'utf8');
+  expect(index).toContain('reference/commands/crd-run.html');
+  expect(index).not.toMatch(/"location":"adr\//);
 });
 
 for (const [colorScheme, scheme] of [['light', 'default'], ['dark', 'slate']]) {

@@ -40,6 +40,18 @@ func findBinaries() (string, error) {
 		builtBinaries, assetsVariable)
 }
 
+// Kubectl returns the path of the kubectl beside the servers, which envtest's own downloads have, too.
+func Kubectl() (string, error) {
+	dir, err := findBinaries()
+	if err == nil {
+		err = checkBinary(dir, "kubectl")
+	}
+	if err != nil {
+		return "", fmt.Errorf("find kubectl beside kube-apiserver: %w", err)
+	}
+	return filepath.Join(dir, "kubectl"), nil
+}
+
 // checkBinaries does not require kube-controller-manager, which envtest's own downloads lack and few tests need.
 func checkBinaries(dir string) error {
 	return errors.Join(checkBinary(dir, "etcd"), checkBinary(dir, "kube-apiserver"))

@@ -36,7 +36,7 @@ func TestEveryWriteMigrates(t *testing.T) {
 			t.Parallel()
 			w := newWidgets(t, shared)
 			w.fill("v1", 30)
-			before := w.specs("v1")
+			before, generations := w.specs("v1"), w.generations("v1")
 			w.flip()
 			_, config := w.user(w.permissionsOf(write)...)
 			m := newMigrator(t, config, storageversion.Options{Policy: decision.Policy{Settle: -1, Write: write}})
@@ -49,8 +49,25 @@ func TestEveryWriteMigrates(t *testing.T) {
 			if diff := cmp.Diff(before, w.specs("v2")); diff != "" {
 				t.Errorf("the write changed the objects (-before +after):\n%s", diff)
 			}
+			if diff := cmp.Diff(generations, w.generations("v2")); diff != "" {
+				t.Errorf("the write changed generations, by which controllers tell a change of the spec (-before +after):\n%s", diff)
+			}
 		})
 	}
+}
+
+// generations returns metadata.generation of the objects.
+func (w *widgets) generations(version string) map[string]int64 {
+	w.t.Helper()
+	list, err := w.at(version).List(w.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	all := map[string]int64{}
+	for _, o := range list.Items {
+		all[o.GetName()] = o.GetGeneration()
+	}
+	return all
 }
 
 // specs returns the specs of the objects, including fields that no schema has.

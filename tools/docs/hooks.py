@@ -138,9 +138,11 @@ def expand(nav, pages):
 def on_page_markdown(markdown, page, config, files):
     site.current = page.file.src_uri
     if site.current.startswith("adr/"):
-        page.meta.setdefault("search", {"boost": 0.5})  # a reader looks for what to do before the reason
+        page.meta.setdefault("search", {"exclude": True})  # a reader searches for what to do, and the pages link the reasons
     if site.current == "errors/convert-from-an-invalid-version.md":
         page.meta.setdefault("search", {"boost": 2})  # the search knows no "from" and "to": of two messages, the outage is first
+    if site.current.startswith("reference/commands/"):
+        page.meta.setdefault("search", {"boost": 2})  # all pages have commands: of its name, the page of the command is first
     if page.file.src_uri == "index.md":
         page.meta.setdefault("hide", ["navigation"])  # it would have one line
     if heading := re.search(r"^# (.+)$", markdown, re.MULTILINE):

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -310,5 +311,22 @@ func TestChartNotes(t *testing.T) {
 		if _, notes, _ := strings.Cut(out, "\nNOTES:\n"); !strings.Contains(notes, want) {
 			t.Errorf("%s: want %q in\n%s", values, want, notes)
 		}
+	}
+}
+
+// TestChartOfReadme: the manager that README installs may migrate the API groups of its command.
+func TestChartOfReadme(t *testing.T) {
+	text, err := os.ReadFile(root + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("`helm (install godwit [^`]*)`").FindStringSubmatch(string(text))
+	if len(found) == 0 || !strings.Contains(found[1], published) {
+		t.Fatalf("README installs no chart of a release: %q", found)
+	}
+	args := strings.Fields(strings.NewReplacer(published, chartDir, "'", "").Replace(found[1]))
+	out := mustHelm(t, append(args, "--dry-run=client")...)
+	if _, notes, _ := strings.Cut(out, "\nNOTES:\n"); !strings.Contains(notes, "It may write custom resources of example.com") {
+		t.Errorf("README installs a manager without permissions:\n%s", notes)
 	}
 }

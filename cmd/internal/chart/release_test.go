@@ -101,6 +101,9 @@ func TestValuesOfOlderRelease(t *testing.T) {
 	mustHelm(t, "template", "godwit", reused, "--namespace=godwit", everything)
 }
 
+// published is the chart of the newest release, which the guides install.
+const published = "oci://ghcr.io/godwit-dev/charts/godwit"
+
 // playGuides installs v0.1.0 with objects in the middle of their work, and does what the guides say.
 func (c *cluster) playGuides(kubeconfig string) {
 	t := c.t
@@ -132,7 +135,7 @@ func (c *cluster) playGuides(kubeconfig string) {
 	c.mustHaveCRDs(4, "older")
 
 	dir, env := c.reader(kubeconfig)
-	c.mustRun(howto.Guide{File: root + "/docs/guides/upgrade-godwit.md", Dir: dir, Env: env}, 3)
+	c.mustRun(howto.Guide{File: root + "/docs/guides/upgrade-godwit.md", Dir: dir, Env: env, Placeholders: map[string]string{published: "charts/godwit"}}, 3)
 	c.mustHaveCheckpoint()
 	c.mustRun(howto.Guide{File: root + "/docs/guides/uninstall.md", Dir: dir, Env: env, Placeholders: map[string]string{"NAMESPACE": "clusters", "NAME": "move"}}, 9)
 	c.mustBeUninstalled()

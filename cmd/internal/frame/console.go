@@ -38,9 +38,10 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// hasColor reports whether a stream shows colours, by the rules of no-color.org.
+// hasColor reports whether a stream shows colours, by the rules of no-color.org, and of bixense.com/clicolors for a stream that another program shows.
 func hasColor(stream any) bool {
-	return IsTerminal(stream) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	forced := os.Getenv("CLICOLOR_FORCE")
+	return os.Getenv("NO_COLOR") == "" && (forced != "" && forced != "0" || IsTerminal(stream) && os.Getenv("TERM") != "dumb")
 }
 
 // width is the number of columns of a stream; 0 for one that is not a terminal.

@@ -25,10 +25,14 @@ var placeholder = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(-[A-Z0-9]+)*\b`)
 // Prometheus and releases of the chart.
 var testedElsewhere = []string{"fleet.md", "import-external-resources.md", "keep-values.md", "monitor.md", "move-clusters.md", "rescue-a-crd.md", "rotate-an-encryption-key.md", "skip-releases.md", "uninstall.md", "upgrade-godwit.md"}
 
+// published is the chart of a release. Tutorials install the same chart from its folder, since a test has no registry.
+const published = "oci://ghcr.io/godwit-dev/charts/godwit"
+
 // TestGuides compares the guides, and the README, with the tutorials. A guide is for the reader's own cluster, so a test cannot
 // run it. Instead, each of its commands, lines of output and lines of YAML must be one that a tutorial shows.
 func TestGuides(t *testing.T) {
 	shown := performedBy(t, documents(t, "tutorials")...)
+	shown.commands = append(shown.commands, installCommands(t)...)
 	for _, file := range append(documents(t, "guides"), filepath.Join(root, "README.md")) {
 		steps := stepsOf(t, file)
 		checkSources(t, file, steps)
@@ -38,16 +42,47 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// TestErrorPages compares the pages about error messages with the tutorials, and with the guides that tests run.
+// TestErrorPages compares the pages about error messages, and those for users of other tools, with the tutorials, and with the guides that tests run.
 func TestErrorPages(t *testing.T) {
 	run := documents(t, "tutorials")
 	for _, guide := range testedElsewhere {
 		run = append(run, filepath.Join(root, "docs", "guides", guide))
 	}
 	shown := performedBy(t, run...)
-	for _, file := range documents(t, "errors") {
+	for _, file := range slices.Concat(documents(t, "errors"), documents(t, "coming-from")) {
 		shown.checkAll(t, file, stepsOf(t, file))
 	}
+}
+
+// TestInstallCommands: README shows how to install the newest release, in lines that a reader can run as they are.
+func TestInstallCommands(t *testing.T) {
+	installs := installCommands(t)
+	if len(installs) < 5 {
+		t.Errorf("README has %d commands in its section about the installation, want at least 5", len(installs))
+	}
+	for _, command := range installs {
+		if found := placeholder.FindString(command); found != "" {
+			t.Errorf("README: a reader can't replace %s in `%s`", found, command)
+		}
+	}
+}
+
+var inCode = regexp.MustCompile("`([a-z]+ [^`]+)`")
+
+// installCommands are those of README that no tutorial runs, since they load a release.
+func installCommands(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Install\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var commands []string
+	for _, found := range inCode.FindAllStringSubmatch(section, -1) {
+		commands = append(commands, found[1])
+	}
+	return commands
 }
 
 func (p performed) checkAll(t *testing.T, file string, steps []step) {
@@ -105,7 +140,8 @@ func (p performed) check(s step) error {
 	if target, isMake := strings.CutPrefix(s.text, "make "); isMake {
 		return checkTarget(target)
 	}
-	if !slices.ContainsFunc(p.commands, template(oneLine(s.text)).MatchString) {
+	command := strings.ReplaceAll(oneLine(s.text), published, "charts/godwit")
+	if !slices.Contains(p.commands, s.text) && !slices.ContainsFunc(p.commands, template(command).MatchString) {
 		return fmt.Errorf("no tutorial runs `%s`", oneLine(s.text))
 	}
 	for _, line := range lines(s.want) {
@@ -150,7 +186,7 @@ func lines(text string) []string {
 
 func TestCheckFindsWhatNoTutorialShows(t *testing.T) {
 	shown := performed{
-		commands: []string{"godwit crd run backups.example.com --yes --timeout=80s"},
+		commands: []string{"godwit crd run backups.example.com --yes --timeout=80s", "helm install godwit charts/godwit"},
 		printed:  []string{"backups.example.com ● Ready v2"},
 		files:    map[string][]string{"manager.yaml": {"- group: example.com"}},
 	}
@@ -167,6 +203,8 @@ func TestCheckFindsWhatNoTutorialShows(t *testing.T) {
 		"YAML of another file": {step{file: "values.yaml", text: "- group: GROUP\n"}, false},
 		"a target of make":     {step{text: "make test"}, true},
 		"no target of make":    {step{text: "make tests"}, false},
+		"a chart of a release": {step{text: "helm install godwit oci://ghcr.io/godwit-dev/charts/godwit"}, true},
+		"a chart of others":    {step{text: "helm install godwit oci://ghcr.io/other/charts/godwit"}, false},
 	} {
 		if err := shown.check(c.step); (err == nil) != c.shown {
 			t.Errorf("%s: error %v, want one: %v", reason, err, !c.shown)

@@ -22,29 +22,29 @@ var reasonSections = map[reason.Subject][2]string{
 		"Some of these reasons are of warnings, which keep no run from starting. Others are of objects that the API server does not\n" +
 		"list, so that nothing is known about them: `godwit crd plan` says Unknown. In a CRDMigration, a reason that may end without a\n" +
 		"user's action is in the message of ObjectsUnlisted; the others are blockers.\n\n" +
-		"What admission refuses, [`godwit crd plan`](cli.md#godwit-crd-plan) says before the first write. The manager does not try\n" +
+		"What admission refuses, [`godwit crd plan`](commands/crd-plan.md) says before the first write. The manager does not try\n" +
 		"writes: an object that is refused is among `status.failures`, with the API server's words, and nothing is trimmed."},
-	reason.Leftover: {"References to a version that is not served", "[`godwit crd doctor`](cli.md#godwit-crd-doctor) and [`godwit crd check`](cli.md#godwit-crd-check) have these reasons."},
-	reason.Release:  {"Checks of a release", "[`godwit crd check`](cli.md#godwit-crd-check) has these reasons, and those of blockers."},
-	reason.Rescue:   {"Rescues", "[`godwit crd rescue`](cli.md#godwit-crd-rescue) has these reasons, and those of blockers."},
-	reason.Resource: {"Resources", "[`godwit resource run`](cli.md#godwit-resource-run), plan and verify have these reasons, and Forbidden, ServerLeaseStale, NoLeaseRenewed, Unauthorized, EtcdFull, EncryptionKeyMissing and those of a list that failed."},
+	reason.Leftover: {"References to a version that is not served", "[`godwit crd doctor`](commands/crd-doctor.md) and [`godwit crd check`](commands/crd-check.md) have these reasons."},
+	reason.Release:  {"Checks of a release", "[`godwit crd check`](commands/crd-check.md) has these reasons, and those of blockers."},
+	reason.Rescue:   {"Rescues", "[`godwit crd rescue`](commands/crd-rescue.md) has these reasons, and those of blockers."},
+	reason.Resource: {"Resources", "[`godwit resource run`](commands/resource-run.md), plan and verify have these reasons, and Forbidden, ServerLeaseStale, NoLeaseRenewed, Unauthorized, EtcdFull, EncryptionKeyMissing and those of a list that failed."},
 	reason.Revision: {"Upgrades of revisions", "A ControllerRevisionUpgrade has the conditions Ready, Reconciling and Stalled. A condition without one of these reasons has\n" +
 		"the [phase](controllerrevisionupgrade.md#status) as its reason. An event tells of a new phase. `godwit revision plan` has the same\n" +
 		"reasons; RollbackPending is in `status.failures` of a trigger."},
 	reason.Trigger: {"Triggers of revision upgrades", "A ControllerRevisionUpgradeTrigger has the conditions Ready, Reconciling and Stalled, of which at most one is True, as well\n" +
 		"as Discovered and VersionsDroppable. The reason is one of these, or one of a revision's where something could not be read."},
-	reason.Marker: {"Markers", "[`godwit lint markers`](cli.md#godwit-lint-markers) has these reasons."},
-	reason.Provider: {"Providers", "[`godwit lint provider`](cli.md#godwit-lint-provider) has these reasons, and the report of\n" +
+	reason.Marker: {"Markers", "[`godwit lint markers`](commands/lint-markers.md) has these reasons."},
+	reason.Provider: {"Providers", "[`godwit lint provider`](commands/lint-provider.md) has these reasons, and the report of\n" +
 		"`fieldmigration.Existing` has NotMigrated."},
 	reason.Name:            {"External names", "Providers that use package externalname have these reasons in errors, and in conditions of managed resources."},
 	reason.ManagedResource: {"Renaming managed resources", "[`godwit externalname`](cli.md) has these reasons, and those of external names."},
-	reason.Import:          {"Imported managed resources", "[`godwit externalname ready`](cli.md#godwit-externalname-ready) has these reasons."},
+	reason.Import:          {"Imported managed resources", "[`godwit externalname ready`](commands/externalname-ready.md) has these reasons."},
 	reason.ClusterMigration: {"Migrations of clusters", "A ManagedClusterMigration has the conditions Ready, Reconciling and Stalled, of which one is True, and a condition for each phase\n" +
 		"that it has reached. An event of the same reason tells of a new phase, of the rollback and of the end."},
 	reason.ManagedCluster:   {"Clusters that change hubs", "`status.failures` of a ManagedClusterMigration begins with one of these reasons, and so do the logs of agents."},
 	reason.ClusterPreflight: {"A preflight of a migration of managed clusters", "`godwit cluster preflight` has these, and those of the migration and of its clusters above."},
-	reason.ClusterPlan:      {"Plans of all domains", "[`godwit plan`](cli.md#godwit-plan) has these reasons, and those of the plans of the domains."},
-	reason.Evidence:         {"Reports of a migration", "[`godwit report`](cli.md#godwit-report) has these reasons for files that it did not read."},
+	reason.ClusterPlan:      {"Plans of all domains", "[`godwit plan`](commands/plan.md) has these reasons, and those of the plans of the domains."},
+	reason.Evidence:         {"Reports of a migration", "[`godwit report`](commands/report.md) has these reasons for files that it did not read."},
 	reason.Command:          {"Commands", "Any command may end with one of these reasons."},
 }
 

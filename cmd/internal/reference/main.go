@@ -11,19 +11,20 @@ package main
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 )
 
 //go:generate go run .
 
-// pages are the files of docs/reference.
+// pages are the files of docs/reference, without those of single commands.
 var pages = map[string]func() (string, error){
 	"crdmigration.md":                     kindPage(godwitKinds+"crdmigrations", "metadata:\n  name: widgets.example.com\n"),
 	"controllerrevisionupgrade.md":        kindPage(godwitKinds+"controllerrevisionupgrades", "metadata:\n  name: web-u1.medium\n  namespace: shop\nspec:\n  targetName: web-u1.medium-5d0c2cf4-6d2b-4a47-8f0e-7d2f3f51b102-1\n"),
 	"controllerrevisionupgradetrigger.md": kindPage(godwitKinds+"controllerrevisionupgradetriggers", "metadata:\n  name: all\nspec: {}\n"),
 	"managedclustermigration.md":          kindPage(hubKinds+"managedclustermigrations", "metadata:\n  name: move\n  namespace: godwit\nspec:\n  from: hub1\n  to: hub2\n  includedManagedClusters: [site1, site2]\n"),
-	"cli.md":                              commandPage,
+	"cli.md":                              commandsPage,
 	"configuration.md":                    configurationPage,
 	"metrics.md":                          metricPage,
 	"alerts.md":                           alertPage,
@@ -42,16 +43,45 @@ func main() {
 		}
 		return
 	}
-	for name, page := range pages {
-		text, err := page()
-		if err == nil {
-			err = os.WriteFile(pathOf(name), []byte(text), 0o644) //nolint:gosec // documents are for all users
-		}
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "write docs/reference/%s: %v\n", name, err)
-			os.Exit(1)
+	all, err := allPages()
+	if err == nil {
+		err = write(all)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "write docs/reference: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func allPages() (map[string]func() (string, error), error) {
+	all, err := commandPages()
+	maps.Copy(all, pages)
+	return all, err
+}
+
+// write writes all pages, and deletes those of commands that are gone.
+func write(all map[string]func() (string, error)) error {
+	old, err := filepath.Glob(pathOf(filepath.Join("commands", "*.md")))
+	if err != nil {
+		return err
+	}
+	for _, file := range old {
+		if _, exists := all["commands/"+filepath.Base(file)]; !exists {
+			if err := os.Remove(file); err != nil {
+				return err
+			}
 		}
 	}
+	for name, page := range all {
+		text, err := page()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := os.WriteFile(pathOf(name), []byte(text), 0o644); err != nil { //nolint:gosec // documents are for all users
+			return err
+		}
+	}
+	return nil
 }
 
 func pathOf(page string) string { return filepath.Join(repository, "docs", "reference", page) }

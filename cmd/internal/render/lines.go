@@ -9,7 +9,7 @@ var (
 	// MarkAttention marks a warning.
 	MarkAttention = Cell{Text: "!", Tone: Attention}
 	// MarkUnknown marks a fact that is not known and blocks an action.
-	MarkUnknown = Cell{Text: "?", Tone: Bad}
+	MarkUnknown = Cell{Text: "?", Tone: Unsure}
 	// MarkNote marks a note that needs no action.
 	MarkNote = Cell{Text: "·", Tone: Faint}
 )

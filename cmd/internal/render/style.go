@@ -26,13 +26,15 @@ const (
 	Bad
 	// Faint is of little interest.
 	Faint
+	// Unsure is not known, and may need an action.
+	Unsure
 )
 
 func (t Tone) String() string {
-	return [...]string{Plain: "plain", Good: "good", Attention: "attention", Bad: "bad", Faint: "faint"}[t]
+	return [...]string{Plain: "plain", Good: "good", Attention: "attention", Bad: "bad", Faint: "faint", Unsure: "unsure"}[t]
 }
 
-var attributes = map[Tone]color.Attribute{Good: color.FgGreen, Attention: color.FgYellow, Bad: color.FgRed, Faint: color.Faint}
+var attributes = map[Tone]color.Attribute{Good: color.FgGreen, Attention: color.FgYellow, Bad: color.FgRed, Faint: color.Faint, Unsure: color.FgMagenta}
 
 // Paint colours a text, where the style has colours.
 func (s Style) Paint(t Tone, text string) string {

@@ -20,9 +20,10 @@ import (
 // demo is one run of the story.
 type demo struct {
 	stage.Stage
-	before []*apiextensionsv1.CustomResourceDefinition
-	after  []*apiextensionsv1.CustomResourceDefinition
-	crds   apiextensionsclient.CustomResourceDefinitionInterface
+	kubectl *stage.Program
+	before  []*apiextensionsv1.CustomResourceDefinition
+	after   []*apiextensionsv1.CustomResourceDefinition
+	crds    apiextensionsclient.CustomResourceDefinitionInterface
 
 	created  map[string]int    // number of objects by resource
 	total    int               // number of all objects

@@ -89,7 +89,7 @@ func (d *demo) run(ctx context.Context) error {
 			return stage.Wrong("the report does not say %q", why)
 		}
 	}
-	d.Teller.Paragraph("✓ the report names the revisions that were not upgraded, and why")
+	d.Teller.Mark("the report names the revisions that were not upgraded, and why")
 	if _, err := d.claimReferences(ctx); err != nil {
 		return err
 	}
@@ -141,7 +141,10 @@ func (d *demo) endRetention(ctx context.Context) error {
 func (d *demo) drop(ctx context.Context) error {
 	d.Teller.Chapter("The end of " + strings.Join(oldVersions, " and "))
 	var r struct{ DroppableVersions []string }
-	if err := d.Program.ShowJSON(ctx, &r, stage.ExitOK, "revision", "run", "--all-namespaces", "--yes"); err != nil {
+	if _, err := d.Program.Show(ctx, stage.ExitOK, "revision", "run", "--all-namespaces", "--yes"); err != nil {
+		return err
+	}
+	if err := d.Program.Read(ctx, &r, stage.ExitOK, "revision", "run", "--all-namespaces", "--yes"); err != nil {
 		return err
 	}
 	if err := stage.Claim(d.Teller, "droppable versions", strings.Join(r.DroppableVersions, ","), strings.Join(oldVersions, ",")); err != nil {

@@ -31,9 +31,9 @@ func (s *Stage) keep(commands []string) (remove func() error, err error) {
 		return nil, err
 	}
 	s.Teller.Chapter("The cluster runs until you press Ctrl-C")
-	s.Teller.Paragraph("$ export KUBECONFIG=%s", path)
+	s.Teller.Command("export KUBECONFIG=" + path)
 	for _, command := range commands {
-		s.Teller.Paragraph("$ %s", command)
+		s.Teller.Command(command)
 	}
 	s.Teller.Paragraph("etcd is at %s; logs are in %s", s.Plane.EtcdEndpoint(), s.Plane.Dir())
 	return func() error { return os.Remove(path) }, nil

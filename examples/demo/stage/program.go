@@ -33,51 +33,55 @@ const endTimeout = 10 * time.Second
 type Program struct {
 	path       string // of the binary
 	Typed      string // the name of the program in a command line
+	NoBars     bool   // stderr is output also on a terminal, since the program draws no progress
 	kubeconfig string
 	teller     *Teller
 	errOut     io.Writer
-	code       int // of the last command
+	dir        string // the working directory, with the files that the story names
 }
 
-// Show prints a command line, runs it, prints its output and claims its exit code. It returns
-// the output. The output has stderr as well, unless stderr is a terminal.
+// Show prints a command line, runs it, prints its output and returns it without colours. An exit code other than the expected one ends the
+// story. The output has stderr as well, unless stderr is a terminal.
 func (p *Program) Show(ctx context.Context, code int, args ...string) (string, error) {
+	p.teller.Command(p.CommandLine(args...))
 	out := &indented{teller: p.teller}
-	if err := p.run(ctx, out, out, args); err != nil {
-		return "", err
-	}
-	return out.copy.String(), Claim(p.teller, "exit code", p.code, code)
+	err := p.run(ctx, code, out, out, args)
+	return colours.ReplaceAllString(out.copy.String(), ""), err
 }
 
 // ShowForScript is like [Program.Show], but returns stdout only, for a script to read.
 func (p *Program) ShowForScript(ctx context.Context, code int, args ...string) ([]byte, error) {
+	p.teller.Command(p.CommandLine(args...))
 	var stdout bytes.Buffer
-	if err := p.run(ctx, &stdout, &indented{teller: p.teller}, args); err != nil {
+	if err := p.run(ctx, code, &stdout, &indented{teller: p.teller}, args); err != nil {
 		return nil, err
 	}
 	p.teller.Paragraph("%s", bytes.TrimSuffix(stdout.Bytes(), []byte("\n")))
-	return stdout.Bytes(), Claim(p.teller, "exit code", p.code, code)
+	return stdout.Bytes(), nil
 }
 
-// ShowJSON is like [Program.Show], but runs the command with -o json, and decodes the output.
-func (p *Program) ShowJSON(ctx context.Context, into any, code int, args ...string) error {
-	printed, err := p.ShowForScript(ctx, code, append(args, "-o", "json")...)
-	if err != nil {
+// Read runs a command with -o json, which the story does not show, and decodes the output.
+func (p *Program) Read(ctx context.Context, into any, code int, args ...string) error {
+	args = append(args, "-o", "json")
+	var stdout bytes.Buffer
+	if err := p.run(ctx, code, &stdout, io.Discard, args); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(printed, into); err != nil {
+	if err := json.Unmarshal(stdout.Bytes(), into); err != nil {
 		return Wrong("read what `%s` printed: %w", p.CommandLine(args...), err)
 	}
 	return nil
 }
 
-func (p *Program) run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
-	p.teller.Paragraph("$ %s", p.CommandLine(args...))
+func (p *Program) run(ctx context.Context, code int, stdout, stderr io.Writer, args []string) error {
 	command := exec.CommandContext(ctx, p.path, args...)
-	command.Args[0] = p.Typed
+	command.Args[0], command.Dir = p.Typed, p.dir
 	command.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig)
+	if p.teller.style {
+		command.Env = append(command.Env, "CLICOLOR_FORCE=1") // the story shows what the pipe has
+	}
 	command.Stdout, command.Stderr = stdout, stderr
-	if isTerminal(p.errOut) {
+	if stderr != io.Discard && !p.NoBars && isTerminal(p.errOut) {
 		command.Stderr = p.errOut // progress is drawn as bars
 	}
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
@@ -90,7 +94,9 @@ func (p *Program) run(ctx context.Context, stdout, stderr io.Writer, args []stri
 	case err != nil && !errors.As(err, &exited):
 		return fmt.Errorf("run %s: %w", p.path, err)
 	}
-	p.code = command.ProcessState.ExitCode()
+	if got := command.ProcessState.ExitCode(); got != code {
+		return Wrong("`%s` exits with %d, and it should with %d", p.CommandLine(args...), got, code)
+	}
 	return nil
 }
 

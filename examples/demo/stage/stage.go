@@ -44,7 +44,7 @@ type Stage struct {
 
 // New returns a stage without a control plane. The title is the first line of the story.
 func New(o Options, title string) Stage {
-	s := Stage{Teller: &Teller{out: o.Out, began: time.Now()}, options: o}
+	s := Stage{Teller: &Teller{out: o.Out, began: time.Now(), style: hasColour(o.Out), width: widthOf(o.Out)}, options: o}
 	s.Teller.Line("%s The demo runs on this machine only.", title)
 	return s
 }
@@ -90,7 +90,7 @@ func (s *Stage) Kubeconfig() string { return filepath.Join(s.Plane.Dir(), "kubec
 
 // NewProgram returns a program that the story runs, by its path.
 func (s *Stage) NewProgram(path string) *Program {
-	return &Program{path: path, Typed: filepath.Base(path), teller: s.Teller, errOut: s.options.ErrOut, kubeconfig: s.Kubeconfig()}
+	return &Program{path: path, Typed: filepath.Base(path), teller: s.Teller, errOut: s.options.ErrOut, kubeconfig: s.Kubeconfig(), dir: s.Plane.Dir()}
 }
 
 // Run shows the chapters one after the other, until one fails.

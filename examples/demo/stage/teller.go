@@ -4,8 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"iter"
+	"os"
+	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
 )
 
 const (
@@ -20,13 +26,49 @@ type Teller struct {
 	out      io.Writer
 	began    time.Time
 	chapters int
+	// style makes headings and commands bold, and marks green, as godwit does.
+	style bool
+	// width is the number of columns of the terminal; 0 without one.
+	width int
+}
+
+// Escape sequences.
+const (
+	bold  = "\x1b[1m"
+	green = "\x1b[32m"
+	plain = "\x1b[0m"
+)
+
+// colours are the escape sequences of coloured text.
+var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+func (t *Teller) styled(sequence, text string) string {
+	if !t.style {
+		return text
+	}
+	return sequence + text + plain
+}
+
+// widthOf is the number of columns of a terminal; 0 for another stream.
+func widthOf(w io.Writer) int {
+	if file, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
+			return width
+		}
+	}
+	return 0
+}
+
+// hasColour reports whether a stream shows colours, by the rules of no-color.org.
+func hasColour(w io.Writer) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // Chapter prints the heading of the next chapter, with the time since the story began.
 func (t *Teller) Chapter(title string) {
 	t.chapters++
 	heading := fmt.Sprintf("%d. %s", t.chapters, title)
-	t.write(fmt.Sprintf("\n%-*s %7s\n", headingWidth, heading, elapsed(time.Since(t.began))))
+	t.write("\n" + t.styled(bold, fmt.Sprintf("%-*s", headingWidth, heading)) + fmt.Sprintf(" %7s\n", elapsed(time.Since(t.began))))
 }
 
 // elapsed formats a duration as godwit prints it.
@@ -49,12 +91,40 @@ func Number(n int) string {
 func (t *Teller) Paragraph(format string, args ...any) {
 	var text strings.Builder
 	for line := range strings.Lines(fmt.Sprintf(format, args...) + "\n") {
-		if line != "\n" {
-			text.WriteString(indent)
+		for piece := range t.wrapped(line) {
+			if piece != "\n" {
+				text.WriteString(indent)
+			}
+			text.WriteString(piece)
 		}
-		text.WriteString(line)
 	}
 	t.write(text.String())
+}
+
+// wrapped yields the lines of a terminal for a line of text, which break between words. A table breaks where the terminal does.
+func (t *Teller) wrapped(line string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		room := t.width - len(indent)
+		for room > 0 && utf8.RuneCountInString(colours.ReplaceAllString(line, "")) > room+1 {
+			end := strings.LastIndexByte(line[:min(room, len(line))], ' ')
+			if end <= 0 || strings.Contains(line, "   ") {
+				break
+			}
+			if !yield(line[:end] + "\n") {
+				return
+			}
+			line = line[end+1:]
+		}
+		yield(line)
+	}
+}
+
+// Command writes a command line as a user types it.
+func (t *Teller) Command(line string) { t.Paragraph("%s", t.styled(bold, "$ "+line)) }
+
+// Mark writes what the story has checked.
+func (t *Teller) Mark(format string, args ...any) {
+	t.Paragraph("%s %s", t.styled(green, "✓"), fmt.Sprintf(format, args...))
 }
 
 // Line writes a line at the margin.
@@ -67,7 +137,7 @@ func Claim[T comparable](t *Teller, what string, got, want T) error {
 	if got != want {
 		return Wrong("%s: %v, and it should be %v", what, got, want)
 	}
-	t.Paragraph("✓ %s: %v", what, got)
+	t.Mark("%s: %v", what, got)
 	return nil
 }
 

@@ -21,7 +21,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.IntVar(&o.cols, "cols", 122, "columns of the terminal")
+	flag.IntVar(&o.cols, "cols", 136, "columns of the terminal")
 	flag.IntVar(&o.rows, "rows", 32, "rows of the terminal")
 	flag.StringVar(&o.cast, "cast", "docs/assets/demo.cast", "asciicast to write, or to read with -render")
 	flag.StringVar(&o.svg, "svg", "docs/assets/demo.svg", "SVG to write")

@@ -35,7 +35,7 @@ var colors = map[vt10x.Color]string{
 
 // style has the colours in light and dark. Each has a contrast of at least 4.5 to the background.
 const style = `svg{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono","DejaVu Sans Mono",monospace;color:#1f2328;--w:#f6f8fa;--t:#59636e;--e:#d1d9e0}
-text{fill:currentColor;white-space:pre}.w{fill:var(--w);stroke:var(--e)}.t{fill:var(--t);text-anchor:middle}.d{fill:var(--e)}.k{fill:currentColor}
+text{fill:currentColor;white-space:pre}.w{fill:var(--w);stroke:var(--e)}.t{fill:var(--t);text-anchor:middle}.d{fill:var(--e)}.k{fill:currentColor}.h{font-weight:700}
 .r{fill:#b3261e}.g{fill:#116329}.y{fill:#7d4e00}.b{fill:#0550ae}.m{fill:#8250df}.c{fill:#0b5563}.f{fill:#59636e}rect.p{fill:#0b5563}
 @media(prefers-color-scheme:dark){svg{color:#e6edf3;--w:#0d1117;--t:#9198a1;--e:#3d444d}
 .r{fill:#ff7b72}.g{fill:#3fb950}.y{fill:#d29922}.b{fill:#79c0ff}.m{fill:#d2a8ff}.c{fill:#7cd3e4}.f{fill:#9198a1}rect.p{fill:#56b6c9}}
@@ -145,11 +145,7 @@ func (d *drawing) line(l shown) {
 				number(float64(utf8.RuneCountInString(p.text))*charWidth), number(opacity))
 			continue
 		}
-		color := ""
-		if class, ok := colors[p.color]; ok {
-			color = ` class="` + class + `"`
-		}
-		fmt.Fprintf(&text, `<tspan x="%s"%s>%s</tspan>`, x, color, html.EscapeString(p.text))
+		fmt.Fprintf(&text, `<tspan x="%s"%s>%s</tspan>`, x, p.class(), html.EscapeString(p.text))
 	}
 	if text.Len() > 0 {
 		fmt.Fprintf(&d.out, `<text y="%d">%s</text>`, y, text.String())
@@ -157,11 +153,30 @@ func (d *drawing) line(l shown) {
 	d.out.WriteString("</g>\n")
 }
 
-// piece is text of one colour without two blanks, or a part of a bar.
+// piece is text of one colour and weight without two blanks, or a part of a bar.
 type piece struct {
 	col   int
 	text  string
 	color vt10x.Color
+	bold  bool
+}
+
+// bold is the mode of a bold glyph, for which vt10x has no name.
+const bold = 1 << 2
+
+// class is the attribute with the classes of a piece; empty without any.
+func (p piece) class() string {
+	var classes []string
+	if class, ok := colors[p.color]; ok {
+		classes = append(classes, class)
+	}
+	if p.bold {
+		classes = append(classes, "h")
+	}
+	if len(classes) == 0 {
+		return ""
+	}
+	return ` class="` + strings.Join(classes, " ") + `"`
 }
 
 func pieces(cells []vt10x.Glyph) (all []piece) {
@@ -173,14 +188,15 @@ func pieces(cells []vt10x.Glyph) (all []piece) {
 		p.text = ""
 	}
 	for col, cell := range cells {
-		if p.text != "" && (cell.FG != p.color || apart(p.text, cell.Char)) {
+		isBold := cell.Mode&bold != 0
+		if p.text != "" && (cell.FG != p.color || isBold != p.bold || apart(p.text, cell.Char)) {
 			end()
 		}
 		if p.text == "" {
 			if cell.Char == ' ' {
 				continue
 			}
-			p.col, p.color = col, cell.FG
+			p.col, p.color, p.bold = col, cell.FG, isBold
 		}
 		p.text += string(cell.Char)
 	}

@@ -14,7 +14,7 @@ var planStates = map[string]render.Cell{
 	"Clean":   {Text: "✓ Clean", Tone: render.Good},
 	"Ready":   {Text: "● Ready", Tone: render.Attention},
 	"Blocked": {Text: "✗ Blocked", Tone: render.Bad},
-	"Unknown": {Text: "? Unknown", Tone: render.Bad},
+	"Unknown": {Text: "? Unknown", Tone: render.Unsure},
 }
 
 // planTable has the columns of plans.

@@ -18,7 +18,7 @@ var results = map[Result]render.Cell{
 	Partial:   {Text: "◐ Partial", Tone: render.Attention},
 	Failed:    {Text: "✗ Failed", Tone: render.Bad},
 	Blocked:   {Text: "✗ Blocked", Tone: render.Bad},
-	Unknown:   {Text: "? Unknown", Tone: render.Bad},
+	Unknown:   {Text: "? Unknown", Tone: render.Unsure},
 
 	Terminating: {Text: "- Terminating", Tone: render.Faint},
 }

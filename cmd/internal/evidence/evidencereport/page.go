@@ -26,6 +26,9 @@ func WriteHTML(w io.Writer, r Report) error {
 		p.Facts = append(p.Facts, html.Fact{Name: "First document", Value: r.Documents[0].when()}, html.Fact{Name: "Last document", Value: r.Documents[n-1].when()})
 	}
 	for _, d := range r.Domains {
+		if d.Before == d.After {
+			continue
+		}
 		p.Bars = append(p.Bars, html.Bar{
 			Label:  string(d.Name),
 			Before: html.Stack{Name: "Before", Parts: planreport.Parts(d.Before)}, After: html.Stack{Name: "After", Parts: planreport.Parts(d.After)},
@@ -65,7 +68,13 @@ func (r Report) tiles() []html.Tile {
 	}
 }
 
+// section has the objects of a domain, and their state before where it differs from the one after.
 func (r Report) section(d planreport.Domain) html.Section {
 	objects := slices.DeleteFunc(slices.Clone(r.Objects), func(o Object) bool { return o.Domain != d })
+	for i, o := range objects {
+		if o.Before == o.After {
+			objects[i].Before = ""
+		}
+	}
 	return html.Section{ID: strings.ToLower(string(d)), Title: string(d), Grid: objectTable.HTML(objects)}
 }

@@ -49,7 +49,7 @@ var objectTable = render.Table[Object]{
 	{Name: "Numbers", Cell: func(o Object) render.Cell { return render.TextCell(o.Detail) }},
 	{Name: "Proof", Cell: func(o Object) render.Cell { return render.TextCell(o.Proof) }},
 	{Name: "After", Cell: func(o Object) render.Cell { return planreport.StateCell(o.After) }},
-	{Name: "Blocked by", Cell: func(o Object) render.Cell { return planreport.BlockersCell(o.Blockers) }},
+	{Name: "Blocked by", Cell: func(o Object) render.Cell { return planreport.BlockersCell(o.After, o.Blockers) }},
 }
 
 var documentTable = render.Table[Document]{

@@ -11,8 +11,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render/html"
 )
 
-// WriteHTML writes a page for a browser: a summary, a bar for each row, a table of all rows, and a
-// table of the objects of each domain.
+// WriteHTML writes a page for a browser: a summary, bars for each row that the next commands change, a table of all rows, and
+// a table of the objects of each domain.
 func WriteHTML(w io.Writer, l PlanList) error {
 	p := html.Page{
 		Title:     "Plan of " + render.Count(clusters(l.Items), "cluster", "clusters"),
@@ -26,7 +26,7 @@ func WriteHTML(w io.Writer, l PlanList) error {
 		p.Facts = append(p.Facts, html.Fact{Name: "Not shown", Value: note})
 	}
 	for _, r := range l.Items {
-		if r.Counts.Total() > 0 {
+		if r.Counts.Total() > 0 && r.Counts != r.After() {
 			p.Bars = append(p.Bars, html.Bar{
 				Label:  r.Cluster + ": " + string(r.Domain),
 				Before: html.Stack{Name: "Before", Parts: Parts(r.Counts)}, After: html.Stack{Name: "After", Parts: Parts(r.After())},
@@ -73,7 +73,7 @@ func tiles(rows []Row) []html.Tile {
 func Parts(c Counts) []html.Part {
 	return []html.Part{
 		{Label: "clean", Count: c.Clean, Tone: render.Good}, {Label: "in progress", Count: c.InProgress, Tone: render.Faint},
-		{Label: "ready", Count: c.Ready, Tone: render.Attention}, {Label: "blocked", Count: c.Blocked, Tone: render.Bad}, {Label: "unknown", Count: c.Unknown, Tone: render.Bad},
+		{Label: "ready", Count: c.Ready, Tone: render.Attention}, {Label: "blocked", Count: c.Blocked, Tone: render.Bad}, {Label: "unknown", Count: c.Unknown, Tone: render.Unsure},
 	}
 }
 

@@ -11,18 +11,21 @@ var states = map[State]render.Cell{
 	Ready:       {Text: "● Ready", Tone: render.Attention},
 	InProgress:  {Text: "◐ InProgress", Tone: render.Attention},
 	Blocked:     {Text: "✗ Blocked", Tone: render.Bad},
-	Unknown:     {Text: "? Unknown", Tone: render.Bad},
-	NotChecked:  {Text: "? NotChecked", Tone: render.Bad},
+	Unknown:     {Text: "? Unknown", Tone: render.Unsure},
+	NotChecked:  {Text: "? NotChecked", Tone: render.Unsure},
 	Unreachable: {Text: "✗ Unreachable", Tone: render.Bad},
 }
 
 // StateCell is a state with its colour and its mark. It is empty for no state.
 func StateCell(s State) render.Cell { return states[s] }
 
-// BlockersCell has the reasons of blockers.
-func BlockersCell(blockers []render.ObjectProblem) render.Cell {
+// BlockersCell has the reasons of blockers, in the colour of a state that is not known.
+func BlockersCell(s State, blockers []render.ObjectProblem) render.Cell {
 	c := render.WordsCell(reasonsOf(blockers))
 	c.Problems = blockers
+	if tone := states[s].Tone; tone == render.Unsure {
+		c.Tone = tone
+	}
 	return c
 }
 
@@ -33,7 +36,7 @@ var rowTable = render.Table[Row]{
 	{Name: "State", Cell: func(r Row) render.Cell { return StateCell(r.State) }},
 	{Name: "Clean", Cell: func(r Row) render.Cell { return r.count(r.Counts.Clean) }},
 	{Name: "Total", Cell: func(r Row) render.Cell { return r.count(r.Counts.Total()) }},
-	{Name: "Blocked by", Cell: func(r Row) render.Cell { return BlockersCell(r.Blockers) }},
+	{Name: "Blocked by", Cell: func(r Row) render.Cell { return BlockersCell(r.State, r.Blockers) }},
 	{Name: "Next", Except: render.Text, Cell: func(r Row) render.Cell { return render.CodeCell(r.Next) }},
 }
 
@@ -71,6 +74,6 @@ var objectTable = render.Table[placedObject]{
 	{Name: "Name", Key: true, Cell: func(o placedObject) render.Cell { return render.TextCell(o.Name) }},
 	{Name: "State", Cell: func(o placedObject) render.Cell { return StateCell(o.State) }},
 	{Name: "Detail", Cell: func(o placedObject) render.Cell { return render.TextCell(o.Detail) }},
-	{Name: "Blocked by", Except: render.Text, Cell: func(o placedObject) render.Cell { return BlockersCell(o.Blockers) }},
+	{Name: "Blocked by", Except: render.Text, Cell: func(o placedObject) render.Cell { return BlockersCell(o.State, o.Blockers) }},
 	{Name: "Next", Cell: func(o placedObject) render.Cell { return render.CodeCell(o.Next) }},
 }

@@ -3,9 +3,10 @@
 //
 // All text is escaped. A content security policy in the file allows the style and the script of this
 // package by their hashes, and nothing else: no request, no form, no other script. Without JavaScript
-// the file has the same content and no search.
+// the file has the same content, no search and no buttons. On a narrow window a row is a card, so that
+// nothing scrolls sideways.
 //
-// Read html.go, then page.tmpl, style.css and search.js.
+// Read table.go and html.go, then page.tmpl, style.css and script.js.
 package html
 
 import (
@@ -73,10 +74,12 @@ var pageTemplate string
 //go:embed style.css
 var style string
 
-//go:embed search.js
+//go:embed script.js
 var script string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"text": textOf, "segments": segments}).Parse(pageTemplate))
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"text": textOf, "segments": segments, "table": tableOf, "breakable": breakable, "words": words, "ways": ways,
+}).Parse(pageTemplate))
 
 // hash returns the source that allows an inline element in a content security policy.
 func hash(text string) string {

@@ -29,8 +29,8 @@ func full() html.Page {
 		Tiles:     []html.Tile{{Value: hostile, Label: hostile, Tone: render.Good}},
 		BarsTitle: hostile, BarsLead: hostile,
 		Bars: []html.Bar{{Label: hostile, Before: html.Stack{Name: hostile, Parts: []html.Part{{Label: hostile, Count: 1, Tone: render.Bad}}}}},
-		Sections: []html.Section{{ID: "crds", Title: hostile, Lead: hostile, Grid: render.Grid{Header: []string{hostile}, Rows: [][]render.Cell{{
-			cell, {Text: hostile, Code: true}, {Text: hostile, Problems: []render.ObjectProblem{{Object: hostile + "1", Problem: render.Problem{Reason: hostile, Message: hostile, Remedy: hostile}}}},
+		Sections: []html.Section{{ID: "crds", Title: hostile, Lead: hostile, Grid: render.Grid{Header: []string{hostile, hostile, hostile}, Key: 1, Rows: [][]render.Cell{{
+			cell, {Text: hostile, Problems: []render.ObjectProblem{{Object: hostile + "1", Problem: render.Problem{Reason: hostile, Message: hostile, Remedy: hostile}}}}, {Text: hostile, Code: true},
 		}}}}},
 	}
 }
@@ -75,5 +75,44 @@ func TestBarsKeepTheirLength(t *testing.T) {
 	}
 	if !strings.HasPrefix(rect[0][3], "597.") || !strings.HasPrefix(rect[1][3], "2.9") {
 		t.Errorf("the widths are %s and %s, want about 597 and 3", rect[0][3], rect[1][3])
+	}
+}
+
+// TestCommandsStandOnce: rows with the same command are together, and the command is above them; one of a single row is below it.
+func TestCommandsStandOnce(t *testing.T) {
+	row := func(name, command string) []render.Cell {
+		return []render.Cell{{Text: name}, {Text: command, Code: command != ""}}
+	}
+	text := written(t, html.Page{Sections: []html.Section{{ID: "crds", Grid: render.Grid{Header: []string{"Name", "Next"}, Rows: [][]render.Cell{
+		row("one", "godwit run --all"), row("two", "godwit plan two"), row("three", "godwit run --all"), row("four", ""),
+	}}}}})
+	if n := strings.Count(text, `aria-label="Copy godwit run --all"`); n != 1 {
+		t.Errorf("the page has the command %d times, want it once", n)
+	}
+	if strings.Contains(text, ">Next</th>") {
+		t.Error("the command is a column, and no line of its own")
+	}
+	order := regexp.MustCompile(`for these 2 rows(?s:.*)>one<(?s:.*)>three<(?s:.*)>two<(?s:.*)Copy godwit plan two(?s:.*)>four<`)
+	if !order.MatchString(text) {
+		t.Errorf("rows and commands have another order:\n%s", text)
+	}
+}
+
+// TestNamesBreakAtSeparators: a browser breaks a line where the page says so, and not within a word.
+func TestNamesBreakAtSeparators(t *testing.T) {
+	checksum := strings.Repeat("0123456789abcdef", 4)
+	for text, want := range map[string]string{
+		"crds of example.com":                   "crds of example.com",
+		"widgets.longgroup.example.com":         "widgets<wbr>.longgroup<wbr>.example<wbr>.com",
+		"a-namespace-of-shop/widgets-of-a-shop": "a-namespace-of-shop/<wbr>widgets-of-a-shop",
+		"kube-system":                           `<span class="whole">kube-system</span>`,
+		"godwit --context=east":                 `godwit <span class="whole">--context=east</span>`,
+		strings.Repeat("a", 63):                 strings.Repeat("a", 63),
+		checksum:                                "0123456789abcdef<wbr>0123456789abcdef<wbr>0123456789abcdef<wbr>0123456789abcdef",
+		"... and so on, at the end.":            "... and so on, at the end.",
+	} {
+		if got := written(t, html.Page{Facts: []html.Fact{{Value: text}}}); !strings.Contains(got, "<dd>"+want+"</dd>") {
+			t.Errorf("%s: want %s in\n%s", text, want, got)
+		}
 	}
 }

@@ -13,7 +13,7 @@ var states = map[string]render.Cell{
 	"Clean":   {Text: "✓ Clean", Tone: render.Good},
 	"Ready":   {Text: "● Ready", Tone: render.Attention},
 	"Blocked": {Text: "✗ Blocked", Tone: render.Bad},
-	"Unknown": {Text: "? Unknown", Tone: render.Bad},
+	"Unknown": {Text: "? Unknown", Tone: render.Unsure},
 }
 
 var results = map[Result]render.Cell{
@@ -29,7 +29,7 @@ var outcomes = map[Outcome]render.Cell{
 	Proven:      {Text: "✓ Proven", Tone: render.Good},
 	Uniform:     {Text: "✓ Uniform", Tone: render.Good},
 	NotProven:   {Text: "✗ NotProven", Tone: render.Bad},
-	NotVerified: {Text: "? NotVerified", Tone: render.Bad},
+	NotVerified: {Text: "? NotVerified", Tone: render.Unsure},
 }
 
 var planTable = render.Table[Plan]{

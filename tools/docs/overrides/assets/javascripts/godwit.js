@@ -40,3 +40,21 @@
     new ResizeObserver(update).observe(document.querySelector(".md-content"));
   });
 })();
+
+// The button of a block with prompts copies its commands, without prompts and output. The theme copies what this attribute has.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("[data-clipboard-target]");
+  const block = button && document.querySelector(button.dataset.clipboardTarget);
+  if (!block?.closest(".language-console")) {
+    return;
+  }
+  const commands = [];
+  let continued = false;
+  for (const line of block.textContent.split("\n")) {
+    if (line.startsWith("$ ") || continued) {
+      commands.push(continued ? line : line.slice(2));
+      continued = line.endsWith("\\");
+    }
+  }
+  button.dataset.clipboardText = commands.join("\n");
+}, true);

@@ -321,8 +321,12 @@ release = GOWORK=off go -C tools/release build -o ../../bin/release . && bin/rel
 release: ## Make all that VERSION=v0.1.0 has, in dist/v0.1.0, from the current commit. It publishes nothing, and needs no network once modules are downloaded.
 	@$(release) make -platforms="$(PLATFORMS)" -- "$(VERSION)"
 
+.PHONY: release-sign
+release-sign: ## Sign the release in dist with KEY=cosign.key: its checksums, and its provenance. It asks no service.
+	@$(release) sign -key="$(KEY)" -- "$(VERSION)"
+
 .PHONY: release-check
-release-check: ## Use the release in dist as its users do: checksums, a second run, go install, go get, archives, krew, image, chart.
+release-check: ## Use the release in dist as its users do: checksums, signatures, a second run, go install, go get, archives, krew, image, chart.
 	@$(release) check -platforms="$(PLATFORMS)" -- "$(VERSION)"
 
 ##@ Leave

@@ -1,4 +1,5 @@
-// Command release makes and checks releases: `make release VERSION=v0.1.0` and `make release-check VERSION=v0.1.0`.
+// Command release makes, signs and checks releases: `make release VERSION=v0.1.0`, `make release-sign VERSION=v0.1.0 KEY=cosign.key`
+// and `make release-check VERSION=v0.1.0`.
 //
 // A release is a folder. The program publishes nothing: it prints the commands that tag a release. Two releases of one commit
 // by the same Go version have the same bytes.
@@ -7,11 +8,12 @@
 //
 // internal/artifact names the files of a release. internal/source makes its commit and modules, internal/build compiles,
 // internal/bundle archives, internal/oci writes layouts, internal/manifest writes the manifests of krew and Homebrew, and
-// internal/sbom writes bills of materials. release.go makes a release with them, internal/check checks a release, and main.go
-// has the commands.
+// internal/sbom writes bills of materials. release.go makes a release with them, and internal/sign signs it. internal/pipeline runs
+// the action for GitHub and the component for GitLab, internal/check checks a release, and main.go has the commands.
 package main
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -24,6 +26,7 @@ import (
 
 	"github.com/godwit-dev/godwit/tools/release/internal/artifact"
 	"github.com/godwit-dev/godwit/tools/release/internal/check"
+	"github.com/godwit-dev/godwit/tools/release/internal/sign"
 )
 
 func main() {
@@ -41,9 +44,10 @@ func run(ctx context.Context, args []string) error {
 	flags.SetOutput(io.Discard) // main prints the error in one line
 	repository := flags.String("repository", ".", "the repository")
 	out := flags.String("out", "dist", "where releases are")
+	key := flags.String("key", "", "the private key that signs, in PEM; its password is in COSIGN_PASSWORD")
 	platforms := flags.String("platforms", "", "the platforms of a trial, such as linux/amd64,linux/arm64 (default: all)")
 	if len(args) == 0 {
-		return fmt.Errorf("give a command: make or check")
+		return fmt.Errorf("give a command: make, sign or check")
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -61,10 +65,12 @@ func run(ctx context.Context, args []string) error {
 	switch args[0] {
 	case "make":
 		return o.makeAndReport(ctx)
+	case "sign":
+		return o.sign(*key, os.Getenv("COSIGN_PASSWORD"))
 	case "check":
 		return o.check(ctx)
 	}
-	return fmt.Errorf("unknown command %s: give make or check", args[0])
+	return fmt.Errorf("unknown command %s: give make, sign or check", args[0])
 }
 
 func (o options) makeAndReport(ctx context.Context) error {
@@ -79,14 +85,51 @@ func (o options) makeAndReport(ctx context.Context) error {
 	return nil
 }
 
-// check checks the release in the folder out. One of the checks makes the release again, in another folder.
-func (o options) check(ctx context.Context) error {
+// made returns the folder of a release that is made.
+func (o options) made() (string, error) {
 	if err := artifact.CheckVersion(o.version); err != nil {
-		return err
+		return "", err
 	}
 	dir := filepath.Join(o.out, o.version)
 	if _, err := os.Stat(dir); err != nil {
-		return fmt.Errorf("there is no %s: make release VERSION=%s", dir, o.version)
+		return "", fmt.Errorf("there is no %s: make release VERSION=%s", dir, o.version)
+	}
+	return dir, nil
+}
+
+// sign signs the release in the folder out with the key whose public key the repository has.
+func (o options) sign(file, password string) error {
+	dir, err := o.made()
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		return fmt.Errorf("no key is given: make release-sign VERSION=%s KEY=cosign.key", o.version)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	key, err := sign.ReadKey(text, []byte(password))
+	if err != nil {
+		return err
+	}
+	public, err := os.ReadFile(filepath.Join(o.repository, artifact.PublicKey))
+	if err != nil || !bytes.Equal(bytes.TrimSpace(public), bytes.TrimSpace(key.Public)) {
+		return fmt.Errorf("the repository does not have the public key of %s: commit it as %s: openssl pkey -in %s -pubout", file, artifact.PublicKey, file)
+	}
+	if err := (sign.Release{Dir: dir, Version: o.version}).Sign(key); err != nil {
+		return err
+	}
+	o.logf("%s: signed: %s and %s", o.version, filepath.Join(dir, artifact.Signature), filepath.Join(dir, artifact.Provenance))
+	return nil
+}
+
+// check checks the release in the folder out. One of the checks makes the release again, in another folder.
+func (o options) check(ctx context.Context) error {
+	dir, err := o.made()
+	if err != nil {
+		return err
 	}
 	c := check.Check{
 		Dir: dir, Repository: o.repository, Version: o.version, Platforms: o.platforms, Logf: o.logf,

@@ -118,7 +118,7 @@ func (r *release) write(ctx context.Context) error {
 	if err := r.put(artifact.Tags, r.source.Tags()); err != nil {
 		return err
 	}
-	list, err := bundle.Checksums(r.dir, artifact.Checksums)
+	list, err := bundle.Checksums(r.dir, artifact.Unlisted...)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (r *release) manifests() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.put(artifact.Krew, krew), r.put(artifact.Brew, brew))
+	return errors.Join(r.put(artifact.Krew, krew), r.put(artifact.Brew, brew), r.put(artifact.Aqua, []byte(manifest.Aqua)))
 }
 
 // chart writes the chart, whose values name the image by its digest, as an archive and as a layout.

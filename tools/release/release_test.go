@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/elliptic"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
 
 	"github.com/godwit-dev/godwit/tools/release/internal/artifact"
 )
@@ -60,6 +62,48 @@ func TestMakeRefuses(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, left); diff != "" {
 				t.Errorf("what is left (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSignRefuses: a release is signed with the key whose public key the repository has, and with no other.
+func TestSignRefuses(t *testing.T) {
+	dir := t.TempDir()
+	private, public, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), cryptoutils.SkipPassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, another, err := cryptoutils.GeneratePEMEncodedECDSAKeyPair(elliptic.P256(), cryptoutils.SkipPassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(dir, "cosign.key")
+	made := filepath.Join(dir, "dist", "v0.1.0")
+	if err := errors.Join(os.WriteFile(key, private, 0o600), os.MkdirAll(made, 0o750), os.WriteFile(filepath.Join(made, artifact.Checksums), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		version, key string
+		public       []byte
+		want         string
+	}{
+		"no release":         {"v0.2.0", key, public, "make release VERSION=v0.2.0"},
+		"no key":             {"v0.1.0", "", public, "no key is given: make release-sign VERSION=v0.1.0 KEY=cosign.key"},
+		"no public key":      {"v0.1.0", key, nil, "commit it as cosign.pub: openssl pkey"},
+		"another public key": {"v0.1.0", key, another, "the repository does not have the public key of "},
+		"the right key":      {"v0.1.0", key, public, "tags.txt"}, // the release has no tags
+	} {
+		t.Run(name, func(t *testing.T) {
+			repository := t.TempDir()
+			if c.public != nil {
+				if err := os.WriteFile(filepath.Join(repository, artifact.PublicKey), c.public, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o := options{repository: repository, out: filepath.Join(dir, "dist"), version: c.version, logf: func(string, ...any) {}}
+			if err := o.sign(c.key, ""); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 
 // Where a release is published.
 const (
+	Owner      = "godwit-dev"
 	Module     = "github.com/godwit-dev/godwit"
 	Homepage   = "https://" + Module
 	Downloads  = Homepage + "/releases/download"
@@ -32,7 +33,16 @@ const (
 	Proxy       = "goproxy"
 	Krew        = "godwit.yaml" // krew requires the name of the plugin
 	Brew        = "godwit.rb"
+	Aqua        = "aqua.yaml"
+	Signature   = "checksums.txt.sig"
+	Provenance  = "provenance.intoto.jsonl"
 )
+
+// PublicKey is the file of the repository with the key that verifies releases.
+const PublicKey = "cosign.pub"
+
+// Unlisted are the files that the list of checksums does not have: the list, and the signatures, which are made of it.
+var Unlisted = []string{Checksums, Signature, Provenance}
 
 // Platform is an operating system and a processor, as the go command names them.
 type Platform struct{ OS, Arch string }

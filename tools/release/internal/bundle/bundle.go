@@ -195,15 +195,15 @@ func Sum(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Checksums lists the checksum of each file of a folder except the list itself, in the form that `sha256sum --check` reads.
-func Checksums(dir, list string) ([]byte, error) {
+// Checksums lists the checksum of each file of a folder except some, in the form that `sha256sum --check` reads.
+func Checksums(dir string, except ...string) ([]byte, error) {
 	var b bytes.Buffer
 	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		relative, err := filepath.Rel(dir, name)
-		if err != nil || relative == list {
+		if err != nil || slices.Contains(except, relative) {
 			return err
 		}
 		content, err := os.ReadFile(name)

@@ -1,4 +1,4 @@
-// Package check uses a release as its users do: it verifies the checksums, installs the program by the go command, by krew
+// Package check uses a release as its users do: it verifies the checksums and signatures, installs the program by the go command, by krew
 // and from an archive, and by the action for pipelines, compiles an operator, reads the image, and has Helm pull and render the chart.
 //
 // # Reading order
@@ -10,12 +10,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/godwit-dev/godwit/tools/release/internal/artifact"
 	"github.com/godwit-dev/godwit/tools/release/internal/bundle"
+	"github.com/godwit-dev/godwit/tools/release/internal/sign"
 )
 
 // Check checks a release.
@@ -44,6 +46,7 @@ func (c *Check) Run(ctx context.Context) (err error) {
 		run  func(context.Context) (string, error)
 	}{
 		{"checksums", c.checksums},
+		{"signatures", c.signatures},
 		{"two runs", c.twice},
 		{"modules", c.modules},
 		{"go install", c.install},
@@ -73,7 +76,7 @@ func (c *Check) checksums(context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	got, err := bundle.Checksums(c.Dir, artifact.Checksums)
+	got, err := bundle.Checksums(c.Dir, artifact.Unlisted...)
 	if err != nil {
 		return "", err
 	}
@@ -83,6 +86,22 @@ func (c *Check) checksums(context.Context) (string, error) {
 	}
 	_, c.commit, _ = strings.Cut(strings.SplitN(string(tags), "\n", 2)[0], " ")
 	return fmt.Sprintf("%d files", strings.Count(string(want), "\n")), same(want, got)
+}
+
+// signatures verifies the signatures of a release that is signed, by the public key in the repository.
+func (c *Check) signatures(context.Context) (string, error) {
+	if _, err := os.Stat(filepath.Join(c.Dir, artifact.Signature)); errors.Is(err, fs.ErrNotExist) {
+		return "the release is not signed: make release-sign VERSION=" + c.Version + " KEY=FILE", nil
+	}
+	public, err := os.ReadFile(filepath.Join(c.Repository, artifact.PublicKey))
+	if err != nil {
+		return "", err
+	}
+	commit, err := sign.Release{Dir: c.Dir, Version: c.Version}.Verify(public)
+	if err == nil && commit != c.commit {
+		err = fmt.Errorf("the provenance names commit %s, and %s has %s", commit, artifact.Tags, c.commit)
+	}
+	return "the checksums and the provenance have signatures of " + artifact.PublicKey, err
 }
 
 // same compares two lists of checksums, and names the first file that differs.

@@ -1,5 +1,5 @@
-// Package manifest writes the manifests with which krew and Homebrew install the program. Both have the address and the checksum
-// of each archive.
+// Package manifest writes the manifests with which krew, Homebrew, and aqua and mise install the program. Those of krew and Homebrew
+// have the address and the checksum of each archive.
 package manifest
 
 import (
@@ -125,3 +125,30 @@ func Brew(version string, sums map[string]string) ([]byte, error) {
 	err := formula.Execute(&out, data)
 	return out.Bytes(), err
 }
+
+// Aqua is the entry of aqua's registry, from which mise installs as well. It is the same for each release: the checksums, and their
+// signature, are files of the release.
+const Aqua = `# Written by make release.
+packages:
+- type: github_release
+  repo_owner: ` + artifact.Owner + `
+  repo_name: ` + artifact.Program + `
+  description: ` + artifact.Summary + `
+  asset: ` + artifact.Program + `_{{.Version}}_{{.OS}}_{{.Arch}}.{{.Format}}
+  format: tar.gz
+  overrides:
+  - goos: windows
+    format: zip
+  checksum:
+    type: github_release
+    asset: ` + artifact.Checksums + `
+    algorithm: sha256
+    cosign:
+      opts: [--insecure-ignore-tlog=true] # the signature is of a key, and in no log
+      signature:
+        type: github_release
+        asset: ` + artifact.Signature + `
+      key:
+        type: http
+        url: https://raw.githubusercontent.com/` + artifact.Owner + `/` + artifact.Program + `/main/` + artifact.PublicKey + `
+`

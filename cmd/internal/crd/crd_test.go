@@ -70,7 +70,8 @@ func TestPassageResult(t *testing.T) {
 		"not listed":        {"nothing is known, and nothing was written", crdRun{err: throttled}, crdreport.Unknown},
 		"not readable":      {"a user has to act before a run", crdRun{err: &decision.UnlistedError{Finding: godwit.Finding{Reason: decision.ReasonUnreadableObjects}}}, crdreport.Blocked},
 		"not listed later":  {"something was written, and the rest is unknown", crdRun{err: throttled, wrote: true}, crdreport.Partial},
-		"dry run":           {"it writes nothing", crdRun{dryRun: true, report: complete(godwit.Counts{Skipped: 2})}, crdreport.Accepted},
+		"dry run, client":   {"no write was sent", crdRun{dryRun: true}, crdreport.Planned},
+		"dry run":           {"it writes nothing", crdRun{dryRun: true, starts: true, report: complete(godwit.Counts{Skipped: 2})}, crdreport.Accepted},
 		"dry run refused":   {"what the run would end with", crdRun{dryRun: true, report: complete(godwit.Counts{Skipped: 1, Failed: 1})}, crdreport.Partial},
 	}
 	for name, tc := range cases {

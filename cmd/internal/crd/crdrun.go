@@ -49,16 +49,19 @@ func (p crdRun) result() crdreport.Result {
 	return crdreport.Failed
 }
 
-// finished returns Succeeded if the run changed something, Accepted for a dry run, and NoChange if there was nothing to change.
+// finished returns Succeeded if the run changed something, Accepted or Planned for a dry run, and NoChange if there was nothing to change.
 func (p crdRun) finished() crdreport.Result {
 	trimmed := p.report.Storage.Complete && !p.dryRun && p.plan.State != decision.Clean // by this command or by another client
 	if trimmed || p.wrote || p.report.ManagedFields.Counts.Migrated > 0 {
 		return crdreport.Succeeded
 	}
-	if p.dryRun && p.plan.State != decision.Clean {
+	switch {
+	case !p.dryRun || p.plan.State == decision.Clean:
+		return crdreport.NoChange
+	case p.starts:
 		return crdreport.Accepted
 	}
-	return crdreport.NoChange
+	return crdreport.Planned
 }
 
 // terminating reports whether the CRD is being deleted, or was deleted since the run began.

@@ -261,7 +261,7 @@ func runCode(items []crdreport.Run, findings []finding) frame.Code {
 			}
 		case crdreport.Blocked, crdreport.Terminating:
 			code = frame.Worst(code, frame.Refused)
-		case crdreport.Accepted:
+		case crdreport.Accepted, crdreport.Planned:
 			code = frame.Worst(code, frame.Pending)
 		case crdreport.NoChange:
 			if pending[item.Name] || item.OwnerReferences.Found > 0 { // a dry run

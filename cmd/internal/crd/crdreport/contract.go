@@ -88,6 +88,8 @@ const (
 	Terminating Result = "Terminating"
 	// Accepted means that the API server would accept every write of a run: it was a dry run.
 	Accepted Result = "Accepted"
+	// Planned means that a run would have work: it was a dry run that sent no write.
+	Planned Result = "Planned"
 	// NoChange means that no object had to be written.
 	NoChange Result = "NoChange"
 )
@@ -97,7 +99,8 @@ type Run struct {
 	Name           string `json:"name"`
 	StorageVersion string `json:"storageVersion"`
 	Result         Result `json:"result"`
-	// DryRun means that each write was a dry run: the skipped objects are those that the API server would accept.
+	// DryRun means that each write was a dry run, or that none was sent. The skipped objects are those that the API server would
+	// accept.
 	DryRun bool `json:"dryRun"`
 	// Objects is the tally of the last pass over them.
 	Objects       render.Objects `json:"objects"`

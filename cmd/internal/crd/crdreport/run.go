@@ -14,6 +14,7 @@ import (
 var results = map[Result]render.Cell{
 	Succeeded: {Text: "✓ Succeeded", Tone: render.Good},
 	Accepted:  {Text: "● Accepted", Tone: render.Attention},
+	Planned:   {Text: "● Planned", Tone: render.Attention},
 	NoChange:  {Text: "✓ NoChange", Tone: render.Faint},
 	Partial:   {Text: "◐ Partial", Tone: render.Attention},
 	Failed:    {Text: "✗ Failed", Tone: render.Bad},

@@ -18,6 +18,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/crdmigrator/rescue"
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/storageversion"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
 )
@@ -234,6 +235,15 @@ func (o *options) write(item crdreport.Rescue) error {
 	})
 }
 
+// failure is the failure of the whole rescue.
+func (c *change) failure(ctx context.Context, err error) godwit.Failure {
+	why := explain(ctx, c.connection, c.plan.Name, err)
+	if apierror.IsEndOfRun(err) {
+		return render.Failure(c.plan.Name, why.Finding(), c.Remedies())
+	}
+	return godwit.Failure{Name: c.plan.Name, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: why.Error()}}
+}
+
 // End implements frame.Change.
 func (c *change) End(ctx context.Context) error {
 	p, r, err := c.plan, c.report, c.err
@@ -252,7 +262,7 @@ func (c *change) End(ctx context.Context) error {
 	}
 	end := frame.ContextCode(ctx)
 	if code == frame.Error && end == frame.OK {
-		item.Failures = append(item.Failures, godwit.Failure{Name: p.Name, Finding: godwit.Finding{Reason: decision.ReasonFailed, Message: explain(ctx, c.connection, p.Name, err).Error()}})
+		item.Failures = append(item.Failures, c.failure(ctx, err))
 	}
 	if err := c.write(item); err != nil {
 		return err

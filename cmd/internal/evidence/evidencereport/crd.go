@@ -20,7 +20,7 @@ func (b *builder) crdPlan(p crdreport.Plan) {
 // runStates are the states that a run leaves.
 var runStates = map[crdreport.Result]planreport.State{
 	crdreport.Succeeded: planreport.Clean, crdreport.NoChange: planreport.Clean, crdreport.Terminating: planreport.Clean,
-	crdreport.Accepted: planreport.Ready, crdreport.Partial: planreport.Blocked, crdreport.Failed: planreport.Blocked, crdreport.Blocked: planreport.Blocked,
+	crdreport.Accepted: planreport.Ready, crdreport.Planned: planreport.Ready, crdreport.Partial: planreport.Blocked, crdreport.Failed: planreport.Blocked, crdreport.Blocked: planreport.Blocked,
 }
 
 func (b *builder) crdRun(r crdreport.Run) {

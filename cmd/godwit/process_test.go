@@ -43,8 +43,8 @@ func exits(ts *testscript.TestScript, args []string) error {
 	return errors.Join(checkCode(err, c.code), errs.missed())
 }
 
-// terminal CODE [-at REGEXP [-after DURATION] -send TEXT]... COMMAND...: runs a
-// command on a terminal of 120 columns. When the output matches, the text is
+// terminal CODE [-columns N] [-at REGEXP [-after DURATION] -send TEXT]... COMMAND...: runs a
+// command on a terminal of 120 columns, or as many as it says. When the output matches, the text is
 // typed. All that was shown becomes stdout.
 func terminal(ts *testscript.TestScript, args []string) error {
 	c, err := parseRun(args)
@@ -52,7 +52,7 @@ func terminal(ts *testscript.TestScript, args []string) error {
 		return err
 	}
 	command := c.command(ts)
-	screen, err := pty.StartWithSize(command, &pty.Winsize{Rows: 40, Cols: 120})
+	screen, err := pty.StartWithSize(command, &pty.Winsize{Rows: 40, Cols: c.columns})
 	if err != nil {
 		return err
 	}
@@ -90,20 +90,25 @@ type step struct {
 }
 
 type commandRun struct {
-	code  int
-	steps []step
-	argv  []string
+	code    int
+	columns uint16
+	steps   []step
+	argv    []string
 }
 
 func parseRun(args []string) (commandRun, error) {
 	code, err := strconv.Atoi(args[0])
-	c := commandRun{code: code, argv: args[1:]}
+	c := commandRun{code: code, columns: 120, argv: args[1:]}
 	for err == nil && len(c.argv) > 2 && strings.HasPrefix(c.argv[0], "-") {
 		value := c.argv[1]
 		switch c.argv[0] {
 		case "-at":
 			c.steps = append(c.steps, step{send: "\x03"})
 			c.steps[len(c.steps)-1].at, err = regexp.Compile(value)
+		case "-columns":
+			var columns uint64
+			columns, err = strconv.ParseUint(value, 10, 16)
+			c.columns = uint16(columns)
 		case "-after":
 			c.steps[len(c.steps)-1].after, err = time.ParseDuration(value)
 		case "-send":

@@ -141,4 +141,3 @@ func checkApplied(f Facts) []Finding {
 	return []Finding{finding(Refused, ReasonServerRefused,
 		fmt.Sprintf("the API server refuses %s by `%s`, which keeps what the file does not name: %s", f.Next.Name, f.AppliedBy, f.Applied.Refusal), fixFile())}
 }
-

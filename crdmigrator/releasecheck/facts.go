@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -323,4 +325,53 @@ func dryRun(ctx context.Context, c *kube.Client, crd *apiextensionsv1.CustomReso
 		Param("fieldManager", kube.FieldManager).
 		Param("dryRun", metav1.DryRunAll).
 		Body(body)).Error()
+}
+
+// tryWays sends the release as dry runs, in the ways in which users install it. It ends at the first that the API server refuses.
+// An update of the whole CRD, which the API server accepts, does not show what these keep of the live CRD.
+func (m *Checker) tryWays(ctx context.Context, f *Facts, file map[string]any) error {
+	need := decision.Grant{Verb: "patch", Resource: kube.CRDs, Name: f.Live.Name}
+	if ok, err := kube.Allowed(ctx, m.client, need); err != nil || !ok {
+		if err == nil {
+			f.Applied = DryRun{Skipped: fmt.Sprintf("%s may not %s", cmp.Or(kube.UserName(ctx, m.client), "the current user"), need)}
+		}
+		return err
+	}
+	manifest, err := manifestOf(f.Next, file)
+	if err != nil {
+		return err
+	}
+	for _, w := range waysOf(f.Live) {
+		f.Applied, err = dryRunOf(m.try(ctx, f.Live, w, manifest))
+		if err != nil {
+			return err
+		}
+		if f.Applied.Refusal != "" {
+			f.AppliedBy = w.command
+			return nil
+		}
+	}
+	return nil
+}
+
+func (m *Checker) try(ctx context.Context, live *apiextensionsv1.CustomResourceDefinition, w way, manifest map[string]any) error {
+	body, err := json.Marshal(manifest)
+	if err != nil {
+		return err
+	}
+	r, manager := m.client.Patch(types.ApplyPatchType).Param("force", "true"), w.manager
+	if manager == "" {
+		current, err := json.Marshal(live)
+		if err != nil {
+			return err
+		}
+		body, err = jsonmergepatch.CreateThreeWayJSONMergePatch(w.applied, body, current)
+		if err != nil {
+			return fmt.Errorf("compare %s with what was applied: %w", live.Name, err)
+		}
+		r, manager = m.client.Patch(types.MergePatchType), kube.FieldManager
+	}
+	return kube.Do(ctx, r.AbsPath(kube.CRDPath(live.Name)...).
+		SetHeader("Accept", kube.AcceptMetadata).
+		Param("fieldManager", manager).Param("dryRun", metav1.DryRunAll).Body(body)).Error()
 }

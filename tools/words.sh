@@ -66,10 +66,10 @@ text() {
 }
 
 # camel is a regular expression that finds a word as a part of a camelCase name. CustomResourceDefinition is the name of
-# the kind.
+# the kind, and buildDefinition a field of SLSA's provenance.
 camel() { # word
 	local title=${1^}
-	echo "(?<![A-Za-z])$1(?=[A-Z])|(?<=[a-z0-9])(?<!CustomResource)$title(?![a-z])|(?<![A-Za-z])$title(?=[A-Z])"
+	echo "(?<![A-Za-z])$1(?=[A-Z])|(?<=[a-z0-9])(?<!CustomResource)(?<![bB]uild)$title(?![a-z])|(?<![A-Za-z])$title(?=[A-Z])"
 }
 
 extra_words() {

@@ -58,7 +58,7 @@ messages=(
 # print, log, report or announce, "those" and "at" select, and "move" is an update or a migration.
 functions='[lL]ook([A-Z]\w*)?|[sS]ays?([A-Z]\w*)?|[tT]ells?([A-Z]\w*)?|told|[tT]hose|[aA]t|move([A-Z]\w*)?|nothingLeft|conclude|offer|sightings?'
 
-# text lists what people read besides Go. Help texts are in it by the generated docs/reference/commands. A test of `godwit cluster
+# text lists what people read besides Go. Help texts are in it by the generated docs/reference/cli.md. A test of `godwit cluster
 # preflight` has the names of other projects and of the JSON contract, in which nothing can be in backticks.
 text() {
 	git ls-files --cached --others --exclude-standard -- '*.md' '*.js' '*.yaml' '*.yml' '*.txtar' '*.txt' '*.tpl' '*.gotmpl' '*.sh' Makefile Dockerfile |
@@ -66,7 +66,7 @@ text() {
 }
 
 # camel is a regular expression that finds a word as a part of a camelCase name. CustomResourceDefinition is the name of
-# the kind, buildDefinition a field of SLSA's provenance.
+# the kind, and buildDefinition a field of SLSA's provenance.
 camel() { # word
 	local title=${1^}
 	echo "(?<![A-Za-z])$1(?=[A-Z])|(?<=[a-z0-9])(?<!CustomResource)(?<![bB]uild)$title(?![a-z])|(?<![A-Za-z])$title(?=[A-Z])"

@@ -16,12 +16,15 @@ hubAgent: {component: hub-agent, rules: godwit.noRules}
 
 {{/*
 A field of a feature's pods: that of operator.overrides, or else that of operator, as YAML. An empty one prints nothing. A
-topologySpreadConstraint without a labelSelector counts the pods of its feature.
+topologySpreadConstraint without a labelSelector counts the pods of its feature. Several replicas have a default.
 */}}
 {{- define "godwit.podField" -}}
 {{- $operator := .root.Values.operator -}}
 {{- $own := index $operator.overrides .feature.key | default dict -}}
 {{- $value := hasKey $own .field | ternary (index $own .field) (index $operator .field) -}}
+{{- if and (empty $value) (not (hasKey $own .field)) (gt (int $operator.replicas) 1) -}}
+{{- $value = include "godwit.spread" . | fromYaml | dig .field $value -}}
+{{- end -}}
 {{- if eq .field "topologySpreadConstraints" -}}
 {{- $selected := list -}}
 {{- range $value -}}
@@ -30,6 +33,23 @@ topologySpreadConstraint without a labelSelector counts the pods of its feature.
 {{- $value = $selected -}}
 {{- end -}}
 {{- with $value -}}{{- kindIs "string" . | ternary . (toYaml .) -}}{{- end -}}
+{{- end -}}
+
+{{/* Where several replicas of a feature prefer to be, unless the values say so. */}}
+{{- define "godwit.spread" -}}
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels:
+              {{- toYaml .feature.selector | nindent 14 }}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: topology.kubernetes.io/zone
+    whenUnsatisfiable: ScheduleAnyway
 {{- end -}}
 
 {{/* For features whose roles no value decides. */}}

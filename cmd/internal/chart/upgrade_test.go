@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
 
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
@@ -309,71 +308,5 @@ func TestFluxPieces(t *testing.T) {
 	want := []any{map[string]any{"apiVersion": all[0].GetAPIVersion(), "kind": all[0].GetKind(), "name": all[0].GetName()}}
 	if diff := cmp.Diff(want, checks); diff != "" || err != nil {
 		t.Errorf("%v: the health check is not of the migration (-want +got):\n%s", err, diff)
-	}
-}
-
-// TestStepsOfPipelines runs the commands of the pipelines on a release that the API server would refuse.
-func TestStepsOfPipelines(t *testing.T) {
-	c := newCluster(t)
-	c.flipLongAgo("gizmos.pipelines.example.com")
-	dir, kubeconfig := t.TempDir(), filepath.Join(t.TempDir(), "kubeconfig")
-	if err := controlplane.WriteKubeconfig(kubeconfig, c.plane.Config()); err != nil {
-		t.Fatal(err)
-	}
-	next := &apiextensionsv1.CustomResourceDefinition{}
-	if err := c.Get(t.Context(), client.ObjectKey{Name: "gizmos.pipelines.example.com"}, next); err != nil {
-		t.Fatal(err)
-	}
-	next.TypeMeta = metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}
-	next.ObjectMeta, next.Status = metav1.ObjectMeta{Name: next.Name}, apiextensionsv1.CustomResourceDefinitionStatus{}
-	next.Spec.Versions = next.Spec.Versions[1:]
-	manifest, err := yaml.Marshal(next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "config", "crd"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "config", "crd", "gizmos.yaml"), manifest, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	binary, err := godwitPath()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ran := 0
-	for file, report := range map[string]string{"github.yaml": "godwit.sarif", "gitlab.yaml": "godwit.xml"} {
-		text, err := os.ReadFile(filepath.Join(pieces, "ci", file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var pipeline map[string]any
-		if err := yaml.UnmarshalStrict(text, &pipeline); err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.SplitSeq(string(text), "\n") {
-			line = strings.TrimPrefix(strings.TrimSpace(line), "- ")
-			if !strings.HasPrefix(line, "godwit ") {
-				continue
-			}
-			command := exec.CommandContext(t.Context(), "sh", "-c", line)
-			command.Dir = dir
-			command.Env = []string{"KUBECONFIG=" + kubeconfig, "PATH=" + filepath.Dir(binary) + ":/usr/bin:/bin", "GITHUB_STEP_SUMMARY=summary.md"}
-			_ = command.Run()
-			code, tolerated := command.ProcessState.ExitCode(), strings.HasSuffix(line, "|| true")
-			if want := map[bool]int{true: 0, false: 3}[tolerated]; code != want {
-				t.Errorf("%s: exit code %d, want %d", line, code, want)
-			}
-			ran++
-		}
-		if out, err := os.ReadFile(filepath.Join(dir, report)); err != nil || !strings.Contains(string(out), "StoredVersionRemoved") {
-			t.Errorf("%s of %s is %s, %v", report, file, out, err)
-		}
-	}
-	if summary, err := os.ReadFile(filepath.Join(dir, "summary.md")); err != nil || !strings.Contains(string(summary), "| `gizmos.pipelines.example.com` | ✗ Refused | v1 |") {
-		t.Errorf("the summary is %s, %v", summary, err)
-	}
-	if ran != 3 {
-		t.Errorf("%d commands ran, want 3", ran)
 	}
 }

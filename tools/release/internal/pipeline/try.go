@@ -32,8 +32,8 @@ func Try(ctx context.Context, repository, release, version, temp string) (err er
 	if err != nil {
 		return err
 	}
-	const patience = 10 * time.Second
-	server := &http.Server{Handler: http.StripPrefix("/"+version, http.FileServerFS(os.DirFS(release))), ReadHeaderTimeout: patience}
+	const headerTimeout = 10 * time.Second
+	server := &http.Server{Handler: http.StripPrefix("/"+version, http.FileServerFS(os.DirFS(release))), ReadHeaderTimeout: headerTimeout}
 	go func() { _ = server.Serve(listener) }() // ends with Close
 	defer func() { err = errors.Join(err, server.Close()) }()
 	clone, err := change(ctx, filepath.Join(temp, "change"))

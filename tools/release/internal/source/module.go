@@ -166,6 +166,7 @@ func byModule(a, b string) int {
 var (
 	chartVersion = regexp.MustCompile(`(?m)^version: .*$`)
 	appVersion   = regexp.MustCompile(`(?m)^appVersion: .*$`)
+	chartImage   = regexp.MustCompile(`(?m)^( +image: ` + regexp.QuoteMeta(artifact.Image) + `):v.*$`) // for Artifact Hub
 	imageDigest  = regexp.MustCompile(`(?m)^  digest: ""$`)
 )
 
@@ -175,6 +176,7 @@ func stampedChart(text []byte, version string) ([]byte, error) {
 		return nil, errors.New("charts/godwit/Chart.yaml needs one line that begins with version and one with appVersion")
 	}
 	number := artifact.Number(version)
+	text = chartImage.ReplaceAll(text, []byte("${1}:"+version))
 	text = chartVersion.ReplaceAll(text, []byte("version: "+number))
 	return appVersion.ReplaceAll(text, []byte("appVersion: "+number)), nil
 }

@@ -142,8 +142,9 @@ func TestSummed(t *testing.T) {
 }
 
 func TestChart(t *testing.T) {
-	got, err := stampedChart([]byte("apiVersion: v2\nversion: 0.0.9\nappVersion: 0.0.9\nkubeVersion: \">=1.31\"\n"), "v0.1.0")
-	if want := "apiVersion: v2\nversion: 0.1.0\nappVersion: 0.1.0\nkubeVersion: \">=1.31\"\n"; err != nil || string(got) != want {
+	const image = "      image: ghcr.io/godwit-dev/godwit:"
+	got, err := stampedChart([]byte("apiVersion: v2\nversion: 0.0.9\nappVersion: 0.0.9\nkubeVersion: \">=1.31\"\n"+image+"v0.0.9\n"), "v0.1.0")
+	if want := "apiVersion: v2\nversion: 0.1.0\nappVersion: 0.1.0\nkubeVersion: \">=1.31\"\n" + image + "v0.1.0\n"; err != nil || string(got) != want {
 		t.Errorf("%v\n%s", err, cmp.Diff(want, string(got)))
 	}
 	if _, err := stampedChart([]byte("version: 1\n"), "v0.1.0"); err == nil {

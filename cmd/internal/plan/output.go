@@ -61,7 +61,7 @@ func (o *outputFlags) deliver(a *frame.App, l planreport.PlanList) error {
 }
 
 func (o *outputFlags) write(w io.Writer, s render.Style, l planreport.PlanList) error {
-	return frame.WriteDocument(w, o.Output, l, render.NamesOf(l.Items), func(w io.Writer) error {
+	return frame.WriteDocument(w, o.Output, l, planreport.ToDo(l.Items), func(w io.Writer) error {
 		switch o.Value {
 		case frame.Markdown:
 			return planreport.WriteMarkdown(w, l)

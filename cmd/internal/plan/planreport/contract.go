@@ -124,9 +124,6 @@ type Row struct {
 	ObjectsLeftOut int64 `json:"objectsLeftOut"`
 }
 
-// ResourceName implements [render.Item].
-func (r Row) ResourceName() string { return r.Cluster + "/" + string(r.Domain) }
-
 // PlanList is what `godwit plan` prints.
 type PlanList struct {
 	APIVersion string `json:"apiVersion"`

@@ -258,3 +258,17 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("a run within a namespace: %q, objects %+v", within.Next, within.Objects)
 	}
 }
+
+func TestToDo(t *testing.T) {
+	rows := []planreport.Row{
+		{Cluster: "east", Domain: planreport.CRDs, State: planreport.Blocked, Objects: []planreport.Object{
+			{Name: "a", State: planreport.Ready}, {Name: "b", State: planreport.Clean}, {Name: "c", State: planreport.Blocked},
+		}},
+		{Cluster: "east", Domain: planreport.References, State: planreport.Clean},
+		{Cluster: "west", Domain: planreport.Cluster, State: planreport.Unreachable},
+	}
+	want := []string{"east/CRDs/a", "east/CRDs/c", "west/Cluster"}
+	if diff := cmp.Diff(want, planreport.ToDo(rows)); diff != "" {
+		t.Errorf("what is clean is not to be done, and a row without objects is (-want +got):\n%s", diff)
+	}
+}

@@ -47,10 +47,34 @@ func explain(text *strings.Builder, s render.Style, r Row) {
 	if more := int64(len(r.Blockers) - len(shown)); more > 0 {
 		fmt.Fprintf(&lines, "  … and %s; -o wide shows all\n", render.Count(more, "more blocker", "more blockers"))
 	}
+	if ready := r.ready(); len(ready) > 0 && r.State != Ready {
+		lines.WriteString(s.RemedyLines(2, fmt.Sprintf("%d of %d can begin, such as: %s", len(ready), r.Counts.Total(), ready[0].Next)))
+	}
 	if r.Next != "" {
 		lines.WriteString(s.RemedyLines(2, "next: "+r.Next))
 	}
 	text.WriteString(render.Below(r.Cluster+" "+string(r.Domain), lines.String()))
+}
+
+// ready are the objects of the row that a run would begin, which an object that is blocked does not prevent.
+func (r Row) ready() []Object {
+	return slices.DeleteFunc(slices.Clone(r.Objects), func(o Object) bool { return o.State != Ready || o.Next == "" })
+}
+
+// ToDo names what is not Clean, as CLUSTER/DOMAIN/NAME, and a row that has no objects as CLUSTER/DOMAIN.
+func ToDo(rows []Row) []string {
+	var names []string
+	for _, r := range rows {
+		row := r.Cluster + "/" + string(r.Domain)
+		of := slices.DeleteFunc(slices.Clone(r.Objects), func(o Object) bool { return o.State == Clean })
+		for _, o := range of {
+			names = append(names, row+"/"+o.Name)
+		}
+		if len(of) == 0 && r.State != Clean {
+			names = append(names, row)
+		}
+	}
+	return names
 }
 
 // Sum is the number of clusters and of rows by state, in one line.

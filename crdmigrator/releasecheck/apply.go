@@ -28,8 +28,8 @@ type way struct {
 // waysOf returns the ways in which the live CRD was installed, as far as it shows them, or else those of a user who has it from elsewhere.
 func waysOf(live *apiextensionsv1.CustomResourceDefinition) []way {
 	var ways []way
-	if manifest, known := live.Annotations[lastApplied]; known {
-		ways = append(ways, way{command: "kubectl apply", applied: []byte(manifest)})
+	if manifest := []byte(live.Annotations[lastApplied]); json.Valid(manifest) {
+		ways = append(ways, way{command: "kubectl apply", applied: manifest})
 	}
 	for _, e := range live.ManagedFields {
 		ofSpec := e.FieldsV1 != nil && strings.Contains(string(e.FieldsV1.GetRawBytes()), `"f:spec":`)

@@ -133,10 +133,14 @@ func checkObjects(f Facts) []Finding {
 }
 
 func checkDryRun(f Facts) []Finding {
-	if f.DryRun.Skipped == "" {
+	message := ""
+	switch {
+	case f.DryRun.Skipped != "":
+		message = fmt.Sprintf("the API server was not asked about %s, its schemas above all: %s", f.Next.Name, f.DryRun.Skipped)
+	case f.Applied.Skipped != "":
+		message = fmt.Sprintf("the API server was asked about %s as a whole, and not as a client applies it: %s", f.Next.Name, f.Applied.Skipped)
+	default:
 		return nil
 	}
-	return []Finding{finding(Safe, ReasonNotDryRun,
-		fmt.Sprintf("the API server was not asked about %s, its schemas above all: %s", f.Next.Name, f.DryRun.Skipped),
-		tryFile(cmp.Or(f.File, placeholder.File)))}
+	return []Finding{finding(Safe, ReasonNotDryRun, message, tryFile(cmp.Or(f.File, placeholder.File)))}
 }

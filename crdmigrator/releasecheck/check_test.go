@@ -360,6 +360,16 @@ func TestFor(t *testing.T) {
 			facts:  Facts{Live: live(), Next: next(has("v1", "v2*")), DryRun: DryRun{Skipped: "alice may not update"}},
 			want:   []string{"Safe removes ", "Safe NotDryRun"},
 		},
+		"not asked how it is applied": {
+			reason: "an update does not show what an apply keeps",
+			facts:  Facts{Live: live(), Next: next(has("v1", "v2*")), DryRun: accepted, Applied: DryRun{Skipped: "alice may not patch"}},
+			want:   []string{"Safe removes ", "Safe NotDryRun"},
+		},
+		"refused as it is applied": {
+			reason: "the tools keep what the file does not name",
+			facts:  Facts{Live: live(), Next: next(has("v1", "v2*")), DryRun: accepted, Applied: DryRun{Refusal: "invalid"}, AppliedBy: "kubectl apply"},
+			want:   []string{"Refused removes ", "Refused ServerRefused"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

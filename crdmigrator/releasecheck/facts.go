@@ -342,13 +342,15 @@ func (m *Checker) tryWays(ctx context.Context, f *Facts, file map[string]any) er
 		return err
 	}
 	for _, w := range waysOf(f.Live) {
-		f.Applied, err = dryRunOf(m.try(ctx, f.Live, w, manifest))
-		if err != nil {
+		tried, err := dryRunOf(m.try(ctx, f.Live, w, manifest))
+		switch {
+		case err != nil:
 			return err
-		}
-		if f.Applied.Refusal != "" {
-			f.AppliedBy = w.command
+		case tried.Refusal != "":
+			f.Applied, f.AppliedBy = tried, w.command
 			return nil
+		case f.Applied.Skipped == "":
+			f.Applied = tried
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/godwit-dev/godwit/tools/release/internal/artifact"
 	"github.com/godwit-dev/godwit/tools/release/internal/build"
@@ -115,6 +116,9 @@ func (r *release) write(ctx context.Context) error {
 	if err := r.chart(ctx, digest); err != nil {
 		return err
 	}
+	if err := r.crds(); err != nil {
+		return err
+	}
 	if err := r.put(artifact.Tags, r.source.Tags()); err != nil {
 		return err
 	}
@@ -176,6 +180,35 @@ func (r *release) manifests() error {
 		return err
 	}
 	return errors.Join(r.put(artifact.Krew, krew), r.put(artifact.Brew, brew), r.put(artifact.Aqua, []byte(manifest.Aqua)))
+}
+
+// crds writes the CRDs of the chart, for an installation without it.
+func (r *release) crds() error {
+	names, err := filepath.Glob(filepath.Join(r.source.Dir, "charts", "godwit", "files", "crds", "*.yaml"))
+	if err != nil {
+		return err
+	}
+	files := map[string][]byte{artifact.CRDs: nil, artifact.HubCRDs: nil}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		file := artifact.HubCRDs
+		if strings.HasPrefix(filepath.Base(name), "godwit.dev_") {
+			file = artifact.CRDs
+		}
+		files[file] = append(files[file], text...)
+	}
+	for name, text := range files {
+		if len(text) == 0 {
+			return fmt.Errorf("the chart has no CRD for %s", name)
+		}
+		if err := r.put(name, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // chart writes the chart, whose values name the image by its digest, as an archive and as a layout.

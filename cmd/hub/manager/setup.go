@@ -41,12 +41,12 @@ func CheckCRD(ctx context.Context, reader client.Reader) error {
 	err := reader.Get(ctx, client.ObjectKey{Name: api.CRDName}, crd)
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("the kind ManagedClusterMigration is not installed: kubectl apply -f hub/api/v1alpha1/crd/, or install the chart with crds.enabled=true")
+		return fmt.Errorf("the kind ManagedClusterMigration is not installed: kubectl apply --server-side -f crds-cluster-migration.yaml, a file of the release, or install the chart with crds.enabled=true")
 	case err != nil:
 		return fmt.Errorf("read CRD %s: %w", api.CRDName, err)
 	case crd.Annotations[api.OwnerAnnotation] != api.Owner:
 		return fmt.Errorf("CRD %s has no annotation %s=%s, so it is another project's, such as multicluster-global-hub: "+
-			"stop the controller of that project, and replace the CRD: kubectl replace -f hub/api/v1alpha1/crd/", api.CRDName, api.OwnerAnnotation, api.Owner)
+			"stop the controller of that project, and replace the CRD: kubectl replace -f crds-cluster-migration.yaml, a file of the release", api.CRDName, api.OwnerAnnotation, api.Owner)
 	}
 	return nil
 }

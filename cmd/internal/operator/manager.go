@@ -177,7 +177,7 @@ func installed(mapper meta.RESTMapper, kinds ...string) error {
 	for _, name := range kinds {
 		kind := v1alpha1.GroupVersion.WithKind(name)
 		if _, err := mapper.RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
-			return fmt.Errorf("the kind %s of %s is not installed: kubectl apply -f api/v1alpha1/crd/, or install the chart with crds.enabled=true", kind.Kind, kind.GroupVersion())
+			return fmt.Errorf("the kind %s of %s is not installed: kubectl apply --server-side -f crds.yaml, a file of the release, or install the chart with crds.enabled=true", kind.Kind, kind.GroupVersion())
 		}
 	}
 	return nil

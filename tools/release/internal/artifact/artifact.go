@@ -34,6 +34,8 @@ const (
 	Krew        = "godwit.yaml" // krew requires the name of the plugin
 	Brew        = "godwit.rb"
 	Aqua        = "aqua.yaml"
+	CRDs        = "crds.yaml"                   // of group godwit.dev
+	HubCRDs     = "crds-cluster-migration.yaml" // of the feature that moves clusters: another project has a CRD of the same name
 	Signature   = "checksums.txt.sig"
 	Provenance  = "provenance.intoto.jsonl"
 )

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/godwit-dev/godwit/tools/release/internal/artifact"
 	"github.com/godwit-dev/godwit/tools/release/internal/bundle"
 	"github.com/godwit-dev/godwit/tools/release/internal/command"
@@ -127,6 +129,35 @@ func (c *Check) documents(ctx context.Context, dir string) (string, error) {
 		return "", errors.Join(err, fmt.Errorf("man shows %q", page))
 	}
 	return "completion works, man reads the pages", nil
+}
+
+// crds checks that the files of CRDs have each kind once.
+func (c *Check) crds(context.Context) (string, error) {
+	var names []string
+	for _, file := range []string{artifact.CRDs, artifact.HubCRDs} {
+		text, err := c.read(file)
+		if err != nil {
+			return "", err
+		}
+		for document := range strings.SplitSeq(string(text), "\n---\n") {
+			var crd struct {
+				Kind     string
+				Metadata struct{ Name string }
+			}
+			if err := yaml.Unmarshal([]byte(document), &crd); err != nil {
+				return "", fmt.Errorf("%s: %w", file, err)
+			}
+			if crd.Kind != "CustomResourceDefinition" || slices.Contains(names, crd.Metadata.Name) {
+				return "", fmt.Errorf("%s has %q %s", file, crd.Kind, crd.Metadata.Name)
+			}
+			names = append(names, crd.Metadata.Name)
+		}
+	}
+	const kinds = 4
+	if len(names) != kinds {
+		return "", fmt.Errorf("the CRDs are %v, want %d", names, kinds)
+	}
+	return strings.Join(names, ", "), nil
 }
 
 // boms checks that each bill of materials names the release and the checksum of its program.

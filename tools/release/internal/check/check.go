@@ -53,6 +53,7 @@ func (c *Check) Run(ctx context.Context) (err error) {
 		{"go get", c.embed},
 		{"archives", c.archives},
 		{"bills of materials", c.boms},
+		{"CRDs", c.crds},
 		{"krew", c.krew},
 		{"Homebrew", c.brew},
 		{"pipelines", c.pipelines},

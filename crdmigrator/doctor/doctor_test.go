@@ -226,8 +226,8 @@ func TestFor(t *testing.T) {
 		},
 		"managedFields": {
 			"v1 lacks a field of v2", of(narrow(), Facts{Owned: owned()}),
-			[]string{"Stale", `! ManagedFieldsLackField → if no client uses v1, stop serving it: Patch{Object:{Resource:crd Namespace: Name:widgets.example.com} Subresource: Type:json Body:[{"op": "test", "path": "/spec/versions/0/name", "value": "v1"}, {"op": "replace", "path": "/spec/versions/0/served", "value": false}]}; ` +
-				`then remove the entries: RunMigration{CRD:widgets.example.com Write: DryRun:false AcceptDenials:false AcceptLosses: AcceptChanges: OwnerReferences:}; or add the fields to the schema of v1 in the release of the CRD`},
+			[]string{"Stale", `! ManagedFieldsLackField → add the fields to the schema of v1 in the release of the CRD; or if no client uses v1, stop serving it: Patch{Object:{Resource:crd Namespace: Name:widgets.example.com} Subresource: Type:json Body:[{"op": "test", "path": "/spec/versions/0/name", "value": "v1"}, {"op": "replace", "path": "/spec/versions/0/served", "value": false}]}; ` +
+				`then remove the entries: RunMigration{CRD:widgets.example.com Write: DryRun:false AcceptDenials:false AcceptLosses: AcceptChanges: OwnerReferences:}`},
 		},
 		"managedFields of no object": {"no apply converts to v1", of(narrow(), Facts{}), []string{"Clean"}},
 		"managedFields and a webhook": {

@@ -75,7 +75,7 @@ var (
 	ReasonManagedFieldsLackField = Reasons.Declare(godwit.Reason{
 		Name: "ManagedFieldsLackField", UserAction: true,
 		Meaning: "managedFields of objects name a served version whose schema lacks fields of the storage version. The API server can't convert such a field to that version: each server-side apply of an object that has one fails with `field not declared in schema`.",
-		Fix:     unserve(placeholder.Name, placeholder.Version, kube.SetServed(placeholder.CRD(), false, placeholder.Version)).Or(addFields(placeholder.Version)),
+		Fix:     addFields(placeholder.Version).Or(unserve(placeholder.Name, placeholder.Version, kube.SetServed(placeholder.CRD(), false, placeholder.Version))),
 	})
 )
 

@@ -135,7 +135,7 @@ func checkManagedFields(f Facts, s Subject) []Finding {
 				Severity: godwit.Warns, Reason: ReasonManagedFieldsLackField,
 				Message: fmt.Sprintf("managedFields of objects of %s name %s: %d, such as %s; its schema lacks %s, and each server-side apply of an object with such a field fails",
 					s.Owners.CRD, n.Version, f.Owned[i].Objects, f.Owned[i].Example, lacks),
-				Fix: unserve(s.Owners.CRD, n.Version, n.Unserve).Or(addFields(n.Version)),
+				Fix: addFields(n.Version).Or(unserve(s.Owners.CRD, n.Version, n.Unserve)),
 			},
 		})
 	}

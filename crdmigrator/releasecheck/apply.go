@@ -8,6 +8,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 // Annotations by which tools find their objects again.
@@ -23,6 +25,8 @@ type way struct {
 	manager string
 	// applied is the manifest of before; a merge removes what only that one has.
 	applied []byte
+	// unsure means that the user may install the release in another way, or that the manifest of before is not known.
+	unsure bool
 }
 
 // waysOf returns the ways in which the live CRD was installed, as far as it shows them, or else those of a user who has it from elsewhere.
@@ -34,14 +38,14 @@ func waysOf(live *apiextensionsv1.CustomResourceDefinition) []way {
 	for _, e := range live.ManagedFields {
 		ofSpec := e.FieldsV1 != nil && strings.Contains(string(e.FieldsV1.GetRawBytes()), `"f:spec":`)
 		if e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && ofSpec {
-			ways = append(ways, way{command: "kubectl apply --server-side --field-manager=" + e.Manager, manager: e.Manager})
+			ways = append(ways, way{command: "kubectl apply --server-side --field-manager=" + quote.Shell(e.Manager), manager: e.Manager})
 		}
 	}
 	if _, known := live.Annotations[helmRelease]; known && len(ways) == 0 {
-		ways = append(ways, way{command: "helm upgrade"})
+		ways = append(ways, way{command: "helm upgrade", unsure: true})
 	}
 	if len(ways) == 0 {
-		ways = append(ways, way{command: "kubectl apply"}, way{command: "kubectl apply --server-side", manager: "kubectl"})
+		ways = append(ways, way{command: "kubectl apply", unsure: true}, way{command: "kubectl apply --server-side", manager: "kubectl", unsure: true})
 	}
 	return ways
 }
@@ -72,16 +76,45 @@ func manifestOf(next *apiextensionsv1.CustomResourceDefinition, file map[string]
 	return manifest, nil
 }
 
-// checkApplied finds a release that the API server accepts as a whole, and refuses with what users keep of the live CRD.
-func checkApplied(f Facts) []Finding {
-	switch {
-	case f.Applied.Refusal == "" || f.DryRun.Refusal != "":
-		return nil
-	case f.Live.Spec.PreserveUnknownFields && strings.Contains(f.Applied.Refusal, "preserveUnknownFields"):
-		return []Finding{finding(Refused, ReasonServerRefused,
-			fmt.Sprintf("the API server refuses %s by `%s`, which keeps preserveUnknownFields: true of the live CRD: %s", f.Next.Name, f.AppliedBy, f.Applied.Refusal),
-			stopPreserving())}
+// recorded is a manifest with itself in the annotation of kubectl apply, which bounds the size of a CRD. Helm writes no such
+// annotation.
+func (w way) recorded(manifest []byte) ([]byte, error) {
+	var object map[string]any
+	if w.command != "kubectl apply" {
+		return manifest, nil
 	}
-	return []Finding{finding(Refused, ReasonServerRefused,
-		fmt.Sprintf("the API server refuses %s by `%s`, which keeps what the file does not name: %s", f.Next.Name, f.AppliedBy, f.Applied.Refusal), fixFile())}
+	if err := json.Unmarshal(manifest, &object); err != nil {
+		return nil, err
+	}
+	metadata := object["metadata"].(map[string]any)
+	annotations, ok := metadata["annotations"].(map[string]any)
+	if !ok {
+		annotations = map[string]any{}
+	}
+	annotations[lastApplied] = string(manifest)
+	metadata["annotations"] = annotations
+	return json.Marshal(object)
+}
+
+// checkApplied finds a release that the API server accepts as a whole, and refuses with what users keep of the live CRD.
+//
+// It is Unknown if the user may install the release otherwise.
+func checkApplied(f Facts) []Finding {
+	var all []Finding
+	if f.Conflict != "" {
+		all = append(all, finding(Safe, ReasonApplyConflicts,
+			fmt.Sprintf("%s: the server-side apply of it conflicts with another manager, unless it forces: %s", f.Next.Name, f.Conflict), forceConflicts()))
+	}
+	if f.Applied.Refusal == "" || f.DryRun.Refusal != "" {
+		return all
+	}
+	result, kept, fix := Refused, "what the file does not name", fixFile()
+	if f.Live.Spec.PreserveUnknownFields && strings.Contains(f.Applied.Refusal, "preserveUnknownFields") {
+		kept, fix = "preserveUnknownFields: true of the live CRD", stopPreserving()
+	}
+	message := fmt.Sprintf("the API server refuses %s by `%s`, which keeps %s: %s", f.Next.Name, f.AppliedBy, kept, f.Applied.Refusal)
+	if f.AppliedUnsure {
+		result, message = Unknown, "whether you install it so is not known: "+message
+	}
+	return append(all, finding(result, ReasonServerRefused, message, fix))
 }

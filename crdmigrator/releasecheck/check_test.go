@@ -350,6 +350,11 @@ func TestFor(t *testing.T) {
 			facts:  Facts{Live: live(), Next: next(has("v1", "v2*")), DryRun: DryRun{Refusal: "not structural"}},
 			want:   []string{"Refused removes ", "Refused ServerRefused"},
 		},
+		"refused as it may be applied": {
+			reason: "the user may have another tool",
+			facts:  Facts{Live: live(), Next: next(has("v1", "v2*")), DryRun: accepted, Applied: DryRun{Refusal: "invalid"}, AppliedBy: "helm upgrade", AppliedUnsure: true},
+			want:   []string{"Unknown removes ", "Unknown ServerRefused"},
+		},
 		"the server says the same": {
 			reason: "once is enough",
 			facts:  Facts{Live: live(), Next: next(has("v1", "v2")), DryRun: DryRun{Refusal: "must have exactly one version marked as storage version"}},

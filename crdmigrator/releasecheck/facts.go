@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -342,12 +343,17 @@ func (m *Checker) tryWays(ctx context.Context, f *Facts, file map[string]any) er
 		return err
 	}
 	for _, w := range waysOf(f.Live) {
-		tried, err := dryRunOf(m.try(ctx, f.Live, w, manifest))
+		refused := m.try(ctx, f.Live, w, manifest, false)
+		if w.manager != "" && apierrors.IsConflict(refused) {
+			f.Conflict = apierror.Message(refused)
+			refused = m.try(ctx, f.Live, w, manifest, true)
+		}
+		tried, err := dryRunOf(refused)
 		switch {
 		case err != nil:
 			return err
 		case tried.Refusal != "":
-			f.Applied, f.AppliedBy = tried, w.command
+			f.Applied, f.AppliedBy, f.AppliedUnsure = tried, w.command, w.unsure
 			return nil
 		case f.Applied.Skipped == "":
 			f.Applied = tried
@@ -356,15 +362,18 @@ func (m *Checker) tryWays(ctx context.Context, f *Facts, file map[string]any) er
 	return nil
 }
 
-func (m *Checker) try(ctx context.Context, live *apiextensionsv1.CustomResourceDefinition, w way, manifest map[string]any) error {
+func (m *Checker) try(ctx context.Context, live *apiextensionsv1.CustomResourceDefinition, w way, manifest map[string]any, force bool) error {
 	body, err := json.Marshal(manifest)
 	if err != nil {
 		return err
 	}
-	r, manager := m.client.Patch(types.ApplyPatchType).Param("force", "true"), w.manager
+	r, manager := m.client.Patch(types.ApplyPatchType).Param("force", strconv.FormatBool(force)), w.manager
 	if manager == "" {
 		current, err := json.Marshal(live)
 		if err != nil {
+			return err
+		}
+		if body, err = w.recorded(body); err != nil {
 			return err
 		}
 		body, err = jsonmergepatch.CreateThreeWayJSONMergePatch(w.applied, body, current)

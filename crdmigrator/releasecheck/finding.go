@@ -77,6 +77,11 @@ var (
 		Meaning: "The API server refuses the CRD in a dry run, for a reason other than its versions: as a whole, or as the tools apply it, which keep fields of the live CRD that the file does not name.",
 		Fix:     stopPreserving().Or(fixFile()),
 	})
+	ReasonApplyConflicts = Reasons.Declare(godwit.Reason{
+		Name:    "ApplyConflicts",
+		Meaning: "A server-side apply of the release conflicts with another field manager of the CRD, such as a user who has patched it.",
+		Fix:     forceConflicts(),
+	})
 	ReasonStoredAtRemovedVersion = Reasons.Declare(godwit.Reason{
 		Name: "StoredAtRemovedVersion", UserAction: true,
 		Meaning: "The storage version is removed, and status.storedVersions does not keep the API server from accepting that. Objects would become unreadable.",
@@ -189,6 +194,10 @@ type Facts struct {
 	// that the API server refuses.
 	Applied   DryRun
 	AppliedBy string
+	// AppliedUnsure means that users of the cluster may install the release in another way than AppliedBy.
+	AppliedUnsure bool
+	// Conflict has the API server's words about a server-side apply that does not force; empty without a conflict.
+	Conflict string
 }
 
 // Values is the result of a comparison of all objects with the schemas of the next release.

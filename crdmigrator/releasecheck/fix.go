@@ -69,6 +69,10 @@ func stopPreserving() godwit.Fix {
 	return godwit.Do("write `preserveUnknownFields: false` into the spec of the file, and check again")
 }
 
+func forceConflicts() godwit.Fix {
+	return godwit.Do("apply it with --force-conflicts, if the fields of the file are right")
+}
+
 func fixFile() godwit.Fix { return godwit.Do("fix the file, and check again") }
 
 func prove(crd string) godwit.Fix {

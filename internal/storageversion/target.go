@@ -44,15 +44,16 @@ func (m *Migrator) target(f decision.Facts) PreflightTarget {
 		}
 		return dryRun(ctx, m.client.PatchRequest(r, o, p))
 	}
+	rewrites := !kube.Trimmed(f.CRD) && !m.options.Skips(decision.StorageVersionMigrationPhase)
 	t.TryCheckpoint = func(ctx context.Context) error {
 		journal, onCRD := m.options.Journal.(*evidence.AnnotationJournal)
-		if !onCRD {
+		if !onCRD || !rewrites {
 			return nil
 		}
 		return journal.Try(ctx, f.CRD.Name)
 	}
 	t.TryTrim = func(ctx context.Context) error {
-		if kube.Trimmed(f.CRD) {
+		if !rewrites || m.options.NoTrim {
 			return nil
 		}
 		patch := fmt.Appendf(nil, `{"status": {"storedVersions": [%q]}}`, kube.StorageVersion(f.CRD))

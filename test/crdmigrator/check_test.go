@@ -12,7 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
@@ -224,11 +226,12 @@ func TestReleaseKeepsWhatItDoesNotName(t *testing.T) {
 		annotations map[string]string
 		manager     string // of the apply that made the CRD
 		command     string
+		want        releasecheck.Result
 	}{
-		"applied by the client":     {annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": `{"spec": {"scope": "Namespaced"}}`}, command: "kubectl apply"},
-		"applied in the API server": {manager: "flux", command: "kubectl apply --server-side --field-manager=flux"},
-		"by Helm":                   {annotations: map[string]string{"meta.helm.sh/release-name": "widgets"}, command: "helm upgrade"},
-		"created":                   {command: "kubectl apply"},
+		"applied by the client":     {annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": `{"spec": {"scope": "Namespaced"}}`}, command: "kubectl apply", want: releasecheck.Refused},
+		"applied in the API server": {manager: "flux", command: "kubectl apply --server-side --field-manager=flux", want: releasecheck.Refused},
+		"by Helm":                   {annotations: map[string]string{"meta.helm.sh/release-name": "widgets"}, command: "helm upgrade", want: releasecheck.Unknown},
+		"created":                   {command: "kubectl apply", want: releasecheck.Unknown},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -246,8 +249,8 @@ func TestReleaseKeepsWhatItDoesNotName(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if check.Result != releasecheck.Refused || first(check) != releasecheck.ReasonServerRefused {
-				t.Fatalf("check: %+v, want Refused", check)
+			if check.Result != c.want || first(check) != releasecheck.ReasonServerRefused {
+				t.Fatalf("check: %+v, want %s", check, c.want)
 			}
 			mustSay(t, check.Reasons[0].Message, w.name, "`"+c.command+"`", "spec.preserveUnknownFields: Invalid value: true")
 			mustSay(t, check.Reasons[0].Fix.String(), "`preserveUnknownFields: false`")
@@ -268,6 +271,34 @@ func TestReleaseKeepsWhatItDoesNotName(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReleaseMeetsAnotherManager: a user has patched the versions, which Flux owns. The next server-side apply of Flux conflicts, unless it
+// forces, and the check says so.
+func TestReleaseMeetsAnotherManager(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	applied := w.next(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.TypeMeta = metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}
+	})
+	body, err := json.Marshal(applied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	force := metav1.PatchOptions{FieldManager: "flux", Force: ptr.To(true)}
+	if _, err := w.crds().Patch(t.Context(), w.name, types.ApplyPatchType, body, force); err != nil {
+		t.Fatal(err)
+	}
+	w.flip()
+	check, err := newChecker(t, w.config, releasecheck.Options{}).Check(t.Context(), applied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(check.Reasons, func(f releasecheck.Finding) bool { return f.Reason == releasecheck.ReasonApplyConflicts })
+	if check.Result == releasecheck.Refused || i < 0 {
+		t.Fatalf("check: %+v, want a note about the conflict", check)
+	}
+	mustSay(t, check.Reasons[i].Message, w.name, ".spec.versions")
 }
 
 // preserveUnknownFields makes etcd have the CRD as one of apiextensions.k8s.io/v1beta1.

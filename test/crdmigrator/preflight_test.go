@@ -215,6 +215,14 @@ func TestPlanTriesTheWritesOfTheCRD(t *testing.T) {
 			mustSay(t, kubetest.Words(plan.Blockers[0].Fix), "Edit{Object:{Resource:validatingadmissionpolicy Namespace: Name:"+p.Name)
 			w.mustBeStored("before the first write", map[string]int{"v1": 2})
 
+			if name == "status" {
+				o.NoTrim = true
+				if plan := w.mustPlan(w.config, o); plan.State != decision.Ready {
+					t.Errorf("a run that does not trim: %s, %+v, want Ready", plan.State, plan.Blockers)
+				}
+				o.NoTrim = false
+			}
+
 			if err := p.Delete(t.Context(), w.admission()); err != nil {
 				t.Fatal(err)
 			}

@@ -51,7 +51,7 @@ func runCommand(a *frame.App) *cobra.Command {
 			"a value would be lost, the run is refused and names the fields and objects; see --accept-loss.\n\n" +
 			"The run writes nothing until every API server uses the storage version; see --settle. An\n" +
 			"interrupted run keeps a checkpoint. Run the same command to resume.\n\n" +
-			"Results: Succeeded, Accepted (a dry run), NoChange (no object had to be written), Partial (some objects are not\n" +
+			"Results: Succeeded, Accepted or Planned (a dry run), NoChange (no object had to be written), Partial (some objects are not\n" +
 			"migrated), Blocked (refused before the first write), Failed (an error ended the run before the\n" +
 			"first write), Unknown (the API server did not list the objects), Terminating (the CRD is being\n" +
 			"deleted).\n" +
@@ -264,7 +264,7 @@ func runCode(items []crdreport.Run, findings []finding) frame.Code {
 		case crdreport.Accepted, crdreport.Planned:
 			code = frame.Worst(code, frame.Pending)
 		case crdreport.NoChange:
-			if pending[item.Name] || item.OwnerReferences.Found > 0 { // a dry run
+			if pending[item.Name] || item.OwnerReferences.Found > 0 { // a dry run finds ownerReferences
 				code = frame.Worst(code, frame.Pending)
 			}
 		}

@@ -99,7 +99,7 @@ func (r *runner) show(p *crdRun) {
 // runOne runs one CRD and returns how the run ended.
 func (r *runner) runOne(ctx context.Context, f finding, p *crdRun) ending {
 	if f.problem != nil {
-		return ending{Run: crdreport.Run{Name: f.name, Result: crdreport.Failed, Failures: crdFailure(f.name, f.problem)}}
+		return ending{Run: crdreport.Run{Name: f.name, Result: crdreport.Failed, DryRun: p.dryRun, Failures: crdFailure(f.name, f.problem)}}
 	}
 	began := time.Now()
 	if p.starts {

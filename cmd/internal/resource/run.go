@@ -140,7 +140,7 @@ func (o *runOptions) plan(ctx context.Context) (frame.Change, error) {
 		}
 		return nil, frame.Exit(planCode(findings))
 	case refused(findings):
-		r.items = refusals(findings, o.Remedies())
+		r.items = refusals(findings, o.Remedies(), o.change.DryRun() == frame.DryRunServer)
 		return nil, r.End(ctx)
 	}
 	return r, nil
@@ -169,10 +169,10 @@ func refused(findings []finding) bool {
 }
 
 // refusals returns the results of a refused run.
-func refusals(findings []finding, w remedy.Writer) []resourcereport.Run {
+func refusals(findings []finding, w remedy.Writer, dryRun bool) []resourcereport.Run {
 	items := make([]resourcereport.Run, len(findings))
 	for i, f := range findings {
-		items[i] = resourcereport.Run{Name: f.name, Version: f.plan.Resource.Version, Result: resourcereport.Blocked}
+		items[i] = resourcereport.Run{Name: f.name, Version: f.plan.Resource.Version, Result: resourcereport.Blocked, DryRun: dryRun}
 		for _, b := range f.plan.Refusals() {
 			items[i].Failures = append(items[i].Failures, render.Failure(f.name, b, w))
 		}
@@ -236,7 +236,7 @@ func (o *runOptions) settled(ctx context.Context, s *session) error {
 
 func (o *runOptions) one(ctx context.Context, s *session, f finding) resourcereport.Run {
 	began := time.Now()
-	item := resourcereport.Run{Name: f.name, Version: f.plan.Resource.Version}
+	item := resourcereport.Run{Name: f.name, Version: f.plan.Resource.Version, DryRun: o.change.DryRun() == frame.DryRunServer}
 	if ctx.Err() != nil {
 		item.Result, item.Failures = resourcereport.Failed, []godwit.Failure{endedFailure(ctx, f.name)}
 		return item
@@ -246,7 +246,7 @@ func (o *runOptions) one(ctx context.Context, s *session, f finding) resourcerep
 	p.stop()
 	item.Objects, item.Failures = render.ObjectsOf(after.Counts), after.Failures
 	item.DurationSeconds = time.Since(began).Round(time.Millisecond).Seconds()
-	item.Result, item.DryRun = resultOf(after, err), o.change.DryRun() == frame.DryRunServer
+	item.Result = resultOf(after, err)
 	if item.DryRun && item.Result == resourcereport.NoChange && item.Objects.Skipped > 0 {
 		item.Result = resourcereport.Accepted
 	}

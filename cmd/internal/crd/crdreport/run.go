@@ -54,7 +54,7 @@ var dryRunTable = render.Table[Run]{
 
 // count returns a number of objects, or empty if the run did not look at them.
 func (r Run) count(n int64) render.Cell {
-	if r.Objects.Total == 0 && (r.Result == Blocked || r.Result == Unknown) {
+	if r.Objects.Total == 0 && slices.Contains([]Result{Blocked, Unknown, Planned}, r.Result) {
 		return render.Cell{}
 	}
 	return render.NumberCell(n)

@@ -65,12 +65,13 @@ func checkFiles(f Facts) []Finding {
 	if removed := f.removed(); len(removed) > 0 {
 		text := strings.Join(removed, ",")
 		reasons = append(reasons, finding(Unknown, ReasonClusterNotRead,
-			fmt.Sprintf("the next release of %s removes %s, and no cluster was asked whether status.storedVersions or managedFields of objects name it: neither may, before the release is installed", name, text),
+			fmt.Sprintf("the next release of %s removes %s. Before it is installed, status.storedVersions and managedFields of objects must not name %s, and no cluster was asked whether they do", name, text, text),
 			checkCluster(cmp.Or(f.File, placeholder.File)).Or(migrateFirst(name))))
 	}
 	if unserved := slices.DeleteFunc(kube.ServedVersions(f.Live), func(v string) bool { return kube.Serves(f.Next, v) }); len(unserved) > 0 {
+		text := strings.Join(unserved, ",")
 		reasons = append(reasons, finding(Unknown, ReasonReferencesUnread,
-			fmt.Sprintf("the next release of %s does not serve %s, and no cluster was asked about references to it: clients, ownerReferences, webhooks, policies, roles and manifests have to use another version before", name, strings.Join(unserved, ",")),
+			fmt.Sprintf("the next release of %s does not serve %s. Before it is installed, clients, ownerReferences, webhooks, policies, roles and manifests must use another version, and no cluster was asked about references to %s", name, text, text),
 			checkCluster(cmp.Or(f.File, placeholder.File))))
 	}
 	return reasons

@@ -135,7 +135,7 @@ var (
 	})
 	ReasonClusterNotRead = Reasons.Declare(godwit.Reason{
 		Name: "ClusterNotRead", UserAction: true,
-		Meaning: "The release removes a version, and files alone were compared. Whether objects are stored at it is known from a cluster.",
+		Meaning: "The release removes a version, and files alone were compared. Only a cluster shows whether objects are stored at it.",
 		Fix:     checkCluster(placeholder.File).Or(migrateFirst(placeholder.Name)),
 	})
 	ReasonCRDRemoved = Reasons.Declare(godwit.Reason{

@@ -343,7 +343,7 @@ func (m *Checker) tryWays(ctx context.Context, f *Facts, file map[string]any) er
 		return err
 	}
 	for _, w := range waysOf(f.Live) {
-		refused := m.try(ctx, f.Live, w, manifest, false)
+		refused := m.try(ctx, f.Live, w, manifest, w.unsure) // who applies may force: a conflict of another tool says nothing
 		if w.manager != "" && apierrors.IsConflict(refused) {
 			f.Conflict = apierror.Message(refused)
 			refused = m.try(ctx, f.Live, w, manifest, true)

@@ -89,9 +89,16 @@ func (c *Console) Problem(err error) {
 	c.Printf("%s", problemText(style, err))
 }
 
-// problemText is an error for a terminal.
+// problemText is an error for a terminal: each of several that were joined begins a line.
 func problemText(style render.Style, err error) string {
 	const indent = 2
+	if several, joined := err.(interface{ Unwrap() []error }); joined { //nolint:errorlint // of this error alone: one within a sentence is a part of it
+		var text strings.Builder
+		for _, one := range several.Unwrap() {
+			text.WriteString(problemText(style, one))
+		}
+		return text.String()
+	}
 	message, remedy := err.Error(), ""
 	if known := (*ActionableError)(nil); errors.As(err, &known) {
 		message, remedy = render.CutRemedy(message, known.Remedy)

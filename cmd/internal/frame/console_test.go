@@ -62,7 +62,10 @@ func TestErrorsOnATerminal(t *testing.T) {
       kubectl get namespaces
 `,
 		},
-		"several errors": {"each begins a line", errors.Join(errors.New("one"), errors.New("two")), "error: one\n  two\n"},
+		"several errors": {
+			"each has its own remedy", errors.Join(errors.New("one"), &ActionableError{Message: "two", Remedy: "see: godwit plan"}),
+			"error: one\nerror: two\n  → see:\n      godwit plan\n",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -46,6 +46,9 @@ func (o *outputFlags) check() error {
 
 // deliver writes the plan to stdout, or to the file as a whole.
 func (o *outputFlags) deliver(a *frame.App, l planreport.PlanList) error {
+	if more := planreport.LeftOut(l.Items); o.Value == "name" && more > 0 {
+		a.Console.Printf("%s not named\n", render.Count(more, "more object is", "more objects are"))
+	}
 	if o.file == "" {
 		return o.write(a.Streams.Out, a.Style(a.Streams.Out, o.Output), l)
 	}

@@ -38,10 +38,10 @@ func Ways(text string) [][]Step {
 // cutStep returns the first step of a remedy, what follows it, and the separator between them; empty after the last step.
 func cutStep(text string) (first Step, separator, rest string) {
 	words, command := text, ""
-	if found := commandStart.FindStringSubmatchIndex(text); found != nil {
+	if found := commandStart.FindStringSubmatchIndex(backquoted.ReplaceAllStringFunc(text, blank)); found != nil {
 		words, command = text[:found[2]], text[found[2]:]
 	}
-	if at, found := separatorIn(words); found != "" {
+	if at, found := separatorIn(backquoted.ReplaceAllStringFunc(words, blank)); found != "" {
 		return Step{Text: words[:at]}, found, text[at+len(found):]
 	}
 	step := Step{Text: strings.TrimSpace(words)}
@@ -66,6 +66,9 @@ var commandStart = regexp.MustCompile(`(?:^|: )((?:kubectl|godwit|helm|sh) )`)
 
 // quotedText finds what a shell takes as it is.
 var quotedText = regexp.MustCompile(`\\.|'[^']*'|"(?:\\.|[^"])*"`)
+
+// backquoted finds a name or a command within words.
+var backquoted = regexp.MustCompile("`[^`]*`")
 
 // blank returns a text of the same length that has no separator.
 func blank(text string) string { return strings.Repeat("x", len(text)) }

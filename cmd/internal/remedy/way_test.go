@@ -34,6 +34,9 @@ func TestWays(t *testing.T) {
 			"it is a part of the sentence", "check with `kubectl get --raw /readyz`, then try again",
 			[][]Step{{{Text: "check with `kubectl get --raw /readyz`, then try again"}}},
 		},
+		"a separator in backquotes": {
+			"it is a part of the name", "put `a; or b: kubectl x` into the file; or c", [][]Step{{{Text: "put `a; or b: kubectl x` into the file"}}, {{Text: "c"}}},
+		},
 		"a colon in words": {"what follows is not a command", "choose one: a, b", [][]Step{{{Text: "choose one: a, b"}}}},
 	}
 	for name, c := range cases {

@@ -61,6 +61,9 @@ func (s *session) observeOne(ctx context.Context, r *release) error {
 	if err != nil {
 		return err
 	}
+	if r.Source != manifest.Stdin {
+		facts.File = r.Source
+	}
 	return r.decide(facts)
 }
 

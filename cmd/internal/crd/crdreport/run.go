@@ -48,7 +48,7 @@ var dryRunTable = render.Table[Run]{
 	{Name: "Storage", Cell: func(r Run) render.Cell { return render.TextCell(r.StorageVersion) }},
 	{Name: "Objects", Cell: func(r Run) render.Cell { return r.count(r.Objects.Total) }},
 	{Name: "Accepted", Cell: func(r Run) render.Cell { return r.count(r.Objects.Skipped) }},
-	{Name: "Refused", Cell: failedCell},
+	{Name: "Refused", Cell: func(r Run) render.Cell { return r.count(r.Objects.Failed + r.Objects.Deferred) }},
 	{Name: "Time", Cell: func(r Run) render.Cell { return render.DurationCell(r.DurationSeconds) }},
 }
 

@@ -77,6 +77,15 @@ func ToDo(rows []Row) []string {
 	return names
 }
 
+// LeftOut is the number of objects that the rows don't have.
+func LeftOut(rows []Row) int64 {
+	more := int64(0)
+	for _, r := range rows {
+		more += r.ObjectsLeftOut
+	}
+	return more
+}
+
 // Sum is the number of clusters and of rows by state, in one line.
 func Sum(rows []Row) string {
 	clusters := map[string]bool{}

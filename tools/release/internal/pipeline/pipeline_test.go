@@ -91,6 +91,7 @@ func checkout(t *testing.T) string {
 	git("remote", "add", "origin", dir)
 	write("the old CRD\n")
 	git("tag", "v1.0.0")
+	git("tag", "1.10")
 	write("the new CRD\n")
 	return dir
 }
@@ -112,16 +113,28 @@ var cases = map[string]struct {
 	"safe after the previous release": {
 		inputs: map[string]string{"previous": "v1.0.0"}, code: "0", calls: []string{"crd check ", "the old CRD", "the new CRD"},
 	},
+	"safe after a release whose name is a number": {
+		inputs: map[string]string{"previous": "1.10"}, code: "0", calls: []string{"the old CRD"},
+	},
 	"refused":                     {inputs: map[string]string{"previous": "v1.0.0"}, code: "3", want: 3, calls: []string{"crd check "}},
 	"refused, if only that fails": {inputs: map[string]string{"previous": "v1.0.0", "fail-on": "Refused"}, code: "3", want: 3},
 	"unknown":                     {inputs: map[string]string{"previous": "v1.0.0"}, code: "1", want: 1},
 	"unknown, if only a refusal fails": {
 		inputs: map[string]string{"previous": "v1.0.0", "fail-on": "Refused"}, code: "1", want: 0,
 	},
-	"an error of the check":     {reason: "nothing was checked", inputs: map[string]string{"previous": "v1.0.0"}, code: "2", want: 2, log: "godwit crd check has the exit code 2"},
-	"a crash of the check":      {inputs: map[string]string{"previous": "v1.0.0", "fail-on": "Refused"}, code: "139", want: 2, log: "godwit crd check has the exit code 139"},
-	"no input":                  {reason: "there is nothing to compare with", code: "0", want: 2, log: "Set one of the inputs previous and kubeconfig."},
-	"both inputs":               {inputs: map[string]string{"previous": "v1.0.0", "kubeconfig": "KUBECONFIG"}, code: "0", want: 2, log: "Set one of the inputs"},
+	"an error of the check": {reason: "nothing was checked", inputs: map[string]string{"previous": "v1.0.0"}, code: "2", want: 2, log: "godwit crd check has the exit code 2"},
+	"a crash of the check":  {inputs: map[string]string{"previous": "v1.0.0", "fail-on": "Refused"}, code: "139", want: 2, log: "godwit crd check has the exit code 139"},
+	"no input":              {reason: "there is nothing to compare with", code: "0", want: 2, log: "Set one of the inputs previous and kubeconfig."},
+	"both inputs":           {inputs: map[string]string{"previous": "v1.0.0", "kubeconfig": "KUBECONFIG"}, code: "0", want: 2, log: "Set one of the inputs"},
+	"a version that leaves the folder of releases": {
+		inputs: map[string]string{"previous": "v1.0.0", "version": version + "/../../x"}, code: "0", want: 2, log: "set the input version, such as v0.1.0",
+	},
+	"a version on two lines": {
+		inputs: map[string]string{"previous": "v1.0.0", "version": version + "\nx"}, code: "0", want: 2, log: "set the input version, such as v0.1.0",
+	},
+	"a release candidate": {
+		reason: "it is a release", inputs: map[string]string{"previous": "v1.0.0", "version": "v0.1.0-rc.1"}, code: "0", want: 2, log: "/v0.1.0-rc.1/checksums.txt can't be read.",
+	},
 	"a ref that does not exist": {inputs: map[string]string{"previous": "v9"}, code: "0", want: 2, log: "v9"},
 	"a folder that is new":      {inputs: map[string]string{"previous": "v1.0.0", "files": "charts/crds"}, code: "0", want: 2, log: "v1.0.0 does not have charts/crds."},
 	"a changed archive": {
@@ -172,7 +185,7 @@ func TestPipelines(t *testing.T) {
 					}
 				})}
 				maps.Copy(inputs, c.inputs)
-				if one.name == "GitLab" {
+				if one.name == "GitLab" && inputs["version"] == "" {
 					inputs["version"] = version
 				}
 				if inputs["kubeconfig"] != "" {

@@ -117,15 +117,16 @@ func For(before, after *apiextensionsv1.CustomResourceDefinition, answers map[st
 	}
 	all := []Advice{}
 	for _, pair := range versions(before, after) {
-		all = append(all, pair.compare(after.Name, known)...)
+		all = append(all, pair.compare(after.Name, known).advice...)
 	}
 	return all, nil
 }
 
 // Stricter returns the changes between two releases of a version by which the API server may refuse objects that it accepts today.
 func Stricter(before, after apiextensionsv1.CustomResourceDefinitionVersion) []Advice {
-	return slices.DeleteFunc(versionPair{before, after}.compare("", nil), func(a Advice) bool {
-		return a.Change != RequiredFieldAdded && a.Change != FormatChanged
+	c := versionPair{before, after}.compare("", nil)
+	return slices.DeleteFunc(c.advice, func(a Advice) bool {
+		return a.Change != RequiredFieldAdded && a.Change != FormatChanged && !slices.Contains(c.retyped, a.Path)
 	})
 }
 
@@ -147,12 +148,12 @@ type versionPair struct {
 	before, after apiextensionsv1.CustomResourceDefinitionVersion
 }
 
-// compare returns the advice for a version, in the order of paths.
-func (p versionPair) compare(crd string, answers map[string]Answer) []Advice {
+// compare collects the advice for a version, in the order of paths.
+func (p versionPair) compare(crd string, answers map[string]Answer) comparison {
 	c := comparison{crd: crd, version: p.after.Name, answers: answers}
 	c.schema("", schemaOf(p.before), schemaOf(p.after))
 	slices.SortStableFunc(c.advice, func(a, b Advice) int { return cmp.Compare(a.Path, b.Path) })
-	return c.advice
+	return c
 }
 
 // versions pairs versions of the same name, and the storage versions if they differ: objects move from the

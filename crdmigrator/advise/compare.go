@@ -16,6 +16,7 @@ type comparison struct {
 	crd, version string
 	answers      map[string]Answer
 	advice       []Advice
+	retyped      []string // paths whose old values the API server refuses, since they are of another type
 }
 
 func (c *comparison) add(path string, change Change, approach Approach, format string, args ...any) {
@@ -81,6 +82,7 @@ func (c *comparison) typeChanged(path string, before, after schema) {
 	case scalar(before.Type) && scalar(after.Type):
 		c.reformatted(path, fmt.Sprintf("the type is %s and was %s", after.Type, before.Type))
 	default:
+		c.retyped = append(c.retyped, path)
 		c.restructured(path, fmt.Sprintf("the type is %s and was %s", after.Type, before.Type))
 	}
 }

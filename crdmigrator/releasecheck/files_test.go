@@ -1,6 +1,8 @@
 package releasecheck
 
 import (
+	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,6 +81,59 @@ func TestCompared(t *testing.T) {
 				if err := fixtest.Check(f.Finding); err != nil {
 					t.Error(err)
 				}
+			}
+		})
+	}
+}
+
+// Each constraint that a field gets may refuse objects that exist, and goes without a finding in the other direction. Another type is
+// refused in both, and keeps the finding that a plain comparison of fields has.
+func TestStricter(t *testing.T) {
+	for name, tc := range map[string]struct {
+		loose, strict string // JSON schemas of a field
+		retyped       bool
+	}{
+		"multipleOf":        {`{"type":"integer"}`, `{"type":"integer","multipleOf":2}`, false},
+		"larger multipleOf": {`{"type":"integer","multipleOf":2}`, `{"type":"integer","multipleOf":4}`, false},
+		"exclusiveMinimum":  {`{"type":"integer","minimum":1}`, `{"type":"integer","minimum":1,"exclusiveMinimum":true}`, false},
+		"exclusiveMaximum":  {`{"type":"integer","maximum":1}`, `{"type":"integer","maximum":1,"exclusiveMaximum":true}`, false},
+		"uniqueItems":       {`{"type":"array"}`, `{"type":"array","uniqueItems":true}`, false},
+		"set":               {`{"type":"array"}`, `{"type":"array","x-kubernetes-list-type":"set"}`, false},
+		"map":               {`{"type":"array","x-kubernetes-list-type":"atomic"}`, `{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a"]}`, false},
+		"fewer keys": {
+			`{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a","b"]}`,
+			`{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a"]}`, false,
+		},
+		"allOf":           {`{"type":"string"}`, `{"type":"string","allOf":[{"pattern":"a"}]}`, false},
+		"anyOf":           {`{"type":"string"}`, `{"type":"string","anyOf":[{"pattern":"a"}]}`, false},
+		"fewer of anyOf":  {`{"type":"string","anyOf":[{"pattern":"a"},{"pattern":"b"}]}`, `{"type":"string","anyOf":[{"pattern":"a"}]}`, false},
+		"oneOf":           {`{"type":"string"}`, `{"type":"string","oneOf":[{"pattern":"a"}]}`, false},
+		"not":             {`{"type":"string"}`, `{"type":"string","not":{"pattern":"a"}}`, false},
+		"string to array": {`{"type":"string"}`, `{"type":"array"}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			with := func(text string) *apiextensionsv1.CustomResourceDefinition {
+				t.Helper()
+				var s apiextensionsv1.JSONSchemaProps
+				if err := json.Unmarshal([]byte(text), &s); err != nil {
+					t.Fatal(err)
+				}
+				crd := kubetest.Widgets(has("v1*"), fields("v1", "color"))
+				versionOf(crd, "v1").Schema.OpenAPIV3Schema.Properties["color"] = s
+				return crd
+			}
+			want := []string{"Unknown removes ", "Unknown StricterSchema", "Safe NotDryRun"}
+			if tc.retyped {
+				want = slices.Insert(want, 1, "Unknown FieldsMayBeLost")
+			}
+			if diff := cmp.Diff(want, sorted(resultsOf(For(Compared(with(tc.loose), with(tc.strict), "next.yaml"))))); diff != "" {
+				t.Errorf("stricter (-want +got):\n%s", diff)
+			}
+			if !tc.retyped {
+				want = []string{"Safe removes ", "Safe NotDryRun"}
+			}
+			if diff := cmp.Diff(want, sorted(resultsOf(For(Compared(with(tc.strict), with(tc.loose), "next.yaml"))))); diff != "" {
+				t.Errorf("less strict (-want +got):\n%s", diff)
 			}
 		})
 	}

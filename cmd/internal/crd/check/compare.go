@@ -40,6 +40,7 @@ func (o *options) compare(c *cobra.Command, args []string) error {
 		}
 	}
 	for _, r := range gone {
+		r.Source = "" // no file of the next release has it
 		all = append(all, release{Release: r, check: releasecheck.Gone(r.CRD)})
 	}
 	notAsked := func() godwit.Fix { return nil } // no cluster refuses anything

@@ -67,7 +67,7 @@ func (o *options) advise(c *cobra.Command) error {
 			continue // the CRD is new, and has no objects
 		}
 		if removed := releasecheck.For(releasecheck.Compared(old, next.CRD, next.Source)).RemovedVersions; len(removed) > 0 {
-			o.Console.Printf("%s: not compared: the next release removes %s; what that needs: %s\n", next.Name, strings.Join(removed, ", "), o.compareCommand())
+			o.Console.Printf("%s: not compared: the next release removes %s%s\n", next.Name, strings.Join(removed, ", "), o.compareCommand())
 		}
 		more, err := advise.For(old, next.CRD, answers)
 		if err != nil {
@@ -78,13 +78,16 @@ func (o *options) advise(c *cobra.Command) error {
 	return o.printAdvice(advice)
 }
 
-// compareCommand is the command that compares the same files as a check.
+// compareCommand names the command that compares the same files as a check: it takes one of each release.
 func (o *options) compareCommand() string {
-	words := []string{o.Program, "crd check"}
-	for _, file := range []string{o.previous[0], o.next.Files[0]} {
-		words = append(words, quote.Shell(file))
+	if len(o.previous) != 1 || len(o.next.Files) != 1 {
+		return ""
 	}
-	return strings.Join(words, " ")
+	words := []string{"; what that needs:", o.Program, "crd check"}
+	if o.next.Recursive {
+		words = append(words, "-R")
+	}
+	return strings.Join(append(words, quote.Shell(o.previous[0]), quote.Shell(o.next.Files[0])), " ")
 }
 
 // checkComparable returns an error if a CRD can't be read, or if the files have no CRD in common: that nothing was compared does not mean

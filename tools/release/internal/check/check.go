@@ -91,7 +91,11 @@ func (c *Check) checksums(context.Context) (string, error) {
 
 // signatures verifies the signatures of a release that is signed, by the public key in the repository.
 func (c *Check) signatures(context.Context) (string, error) {
-	if _, err := os.Stat(filepath.Join(c.Dir, artifact.Signature)); errors.Is(err, fs.ErrNotExist) {
+	_, none := os.Stat(filepath.Join(c.Dir, artifact.Signature))
+	_, other := os.Stat(filepath.Join(c.Dir, artifact.Provenance))
+	if missing := errors.Is(none, fs.ErrNotExist); missing != errors.Is(other, fs.ErrNotExist) {
+		return "", fmt.Errorf("only one of %s and %s is there: sign the release again", artifact.Signature, artifact.Provenance)
+	} else if missing {
 		return "the release is not signed: make release-sign VERSION=" + c.Version + " KEY=FILE", nil
 	}
 	public, err := os.ReadFile(filepath.Join(c.Repository, artifact.PublicKey))

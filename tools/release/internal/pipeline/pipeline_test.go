@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -91,6 +92,7 @@ func checkout(t *testing.T) string {
 	git("remote", "add", "origin", dir)
 	write("the old CRD\n")
 	git("tag", "v1.0.0")
+	git("tag", "1.10")
 	write("the new CRD\n")
 	return dir
 }
@@ -99,6 +101,7 @@ func checkout(t *testing.T) string {
 var cases = map[string]struct {
 	reason  string
 	inputs  map[string]string
+	env     string // is added to that of the runner
 	code    string // of godwit
 	release func(files map[string]string)
 	want    int
@@ -112,16 +115,28 @@ var cases = map[string]struct {
 	"safe after the previous release": {
 		inputs: map[string]string{"previous": "v1.0.0"}, code: "0", calls: []string{"crd check ", "the old CRD", "the new CRD"},
 	},
+	"safe after a release whose name is a number": {
+		inputs: map[string]string{"previous": "1.10"}, code: "0", calls: []string{"the old CRD"},
+	},
 	"refused":                     {inputs: map[string]string{"previous": "v1.0.0"}, code: "3", want: 3, calls: []string{"crd check "}},
 	"refused, if only that fails": {inputs: map[string]string{"previous": "v1.0.0", "fail-on": "Refused"}, code: "3", want: 3},
 	"unknown":                     {inputs: map[string]string{"previous": "v1.0.0"}, code: "1", want: 1},
 	"unknown, if only a refusal fails": {
 		inputs: map[string]string{"previous": "v1.0.0", "fail-on": "Refused"}, code: "1", want: 0,
 	},
-	"an error of the check":     {reason: "nothing was checked", inputs: map[string]string{"previous": "v1.0.0"}, code: "2", want: 2, log: "godwit crd check has the exit code 2"},
-	"a crash of the check":      {inputs: map[string]string{"previous": "v1.0.0", "fail-on": "Refused"}, code: "139", want: 2, log: "godwit crd check has the exit code 139"},
-	"no input":                  {reason: "there is nothing to compare with", code: "0", want: 2, log: "Set one of the inputs previous and kubeconfig."},
-	"both inputs":               {inputs: map[string]string{"previous": "v1.0.0", "kubeconfig": "KUBECONFIG"}, code: "0", want: 2, log: "Set one of the inputs"},
+	"an error of the check": {reason: "nothing was checked", inputs: map[string]string{"previous": "v1.0.0"}, code: "2", want: 2, log: "godwit crd check has the exit code 2"},
+	"a crash of the check":  {inputs: map[string]string{"previous": "v1.0.0", "fail-on": "Refused"}, code: "139", want: 2, log: "godwit crd check has the exit code 139"},
+	"no input":              {reason: "there is nothing to compare with", code: "0", want: 2, log: "Set one of the inputs previous and kubeconfig. If kubeconfig is set: "},
+	"both inputs":           {inputs: map[string]string{"previous": "v1.0.0", "kubeconfig": "KUBECONFIG"}, code: "0", want: 2, log: "Set one of the inputs previous and kubeconfig, not both."},
+	"a version that leaves the folder of releases": {
+		inputs: map[string]string{"previous": "v1.0.0", "version": version + "/../../x"}, code: "0", want: 2, log: "set the input version, such as v0.1.0",
+	},
+	"a version on two lines": {
+		inputs: map[string]string{"previous": "v1.0.0", "version": version + "\nx"}, code: "0", want: 2, log: "set the input version, such as v0.1.0",
+	},
+	"a release candidate": {
+		reason: "it is a release", inputs: map[string]string{"previous": "v1.0.0", "version": "v0.1.0-rc.1"}, code: "0", want: 2, log: "/v0.1.0-rc.1/checksums.txt can't be read.",
+	},
 	"a ref that does not exist": {inputs: map[string]string{"previous": "v9"}, code: "0", want: 2, log: "v9"},
 	"a folder that is new":      {inputs: map[string]string{"previous": "v1.0.0", "files": "charts/crds"}, code: "0", want: 2, log: "v1.0.0 does not have charts/crds."},
 	"a changed archive": {
@@ -138,10 +153,24 @@ var cases = map[string]struct {
 		inputs: map[string]string{"previous": "v1.0.0"}, code: "0", want: 2, log: "and checksums.txt has none.",
 		release: func(files map[string]string) { files[artifact.Checksums] = "0  other\n" },
 	},
+	"a server without TLS": {
+		inputs: map[string]string{"previous": "v1.0.0"}, env: "GODWIT_PROTOCOLS=", code: "0", want: 2, log: `Protocol "http" `,
+	},
 	"no such release": {
 		inputs: map[string]string{"previous": "v1.0.0"}, code: "0", want: 2, log: "can't be read.",
 		release: func(files map[string]string) { clear(files) },
 	},
+}
+
+// both are the action and the component.
+var both = []struct {
+	name, file string
+	run        func(context.Context, []byte, pipeline.Job) (pipeline.Outcome, error)
+}{
+	{"GitHub", "action.yml", func(ctx context.Context, text []byte, j pipeline.Job) (pipeline.Outcome, error) {
+		return pipeline.GitHub(ctx, text, version, j)
+	}},
+	{"GitLab", "templates/crd-check.yml", pipeline.GitLab},
 }
 
 func TestPipelines(t *testing.T) {
@@ -149,15 +178,7 @@ func TestPipelines(t *testing.T) {
 		t.Skip("the tests run as on a runner with Linux")
 	}
 	dir := checkout(t)
-	for _, one := range []struct {
-		name, file string
-		run        func(context.Context, []byte, pipeline.Job) (pipeline.Outcome, error)
-	}{
-		{"GitHub", "action.yml", func(ctx context.Context, text []byte, j pipeline.Job) (pipeline.Outcome, error) {
-			return pipeline.GitHub(ctx, text, version, j)
-		}},
-		{"GitLab", "templates/crd-check.yml", pipeline.GitLab},
-	} {
+	for _, one := range both {
 		text, err := os.ReadFile(filepath.Join(root, one.file))
 		if err != nil {
 			t.Fatal(err)
@@ -172,13 +193,13 @@ func TestPipelines(t *testing.T) {
 					}
 				})}
 				maps.Copy(inputs, c.inputs)
-				if one.name == "GitLab" {
+				if one.name == "GitLab" && inputs["version"] == "" {
 					inputs["version"] = version
 				}
 				if inputs["kubeconfig"] != "" {
 					inputs["kubeconfig"] = kubeconfig(t, one.name)
 				}
-				job := pipeline.Job{Dir: clone(t, dir), Temp: temp, Inputs: inputs, Env: append(pipeline.Runner(), "CALLS="+calls, "CODE="+c.code, "KUBECONFIG=")}
+				job := pipeline.Job{Dir: clone(t, dir, "--depth=1"), Temp: temp, Inputs: inputs, Env: append(pipeline.Runner(), "CALLS="+calls, "CODE="+c.code, "KUBECONFIG=", cmp.Or(c.env, "CI=true"))}
 				got, err := one.run(t.Context(), text, job)
 				if err != nil {
 					t.Fatal(err, got.Log)
@@ -224,14 +245,36 @@ func kubeconfig(t *testing.T, of string) string {
 	return file
 }
 
-// clone is a clone of a repository, as a runner has it: the newest commit alone.
-func clone(t *testing.T, of string) string {
+// clone is a clone of a repository. A runner has one of the newest commit alone, unless the workflow needs more.
+func clone(t *testing.T, of string, flags ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "clone")
-	if _, err := (command.Command{}).Run(t.Context(), "git", "clone", "--quiet", "--depth=1", "file://"+of, dir); err != nil {
+	if _, err := (command.Command{}).Run(t.Context(), "git", append([]string{"clone", "--quiet", "file://" + of, dir}, flags...)...); err != nil {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// TestFullClone: steps after the check may need the history.
+func TestFullClone(t *testing.T) {
+	for _, one := range both {
+		t.Run(one.name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(root, one.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir, temp := clone(t, checkout(t)), t.TempDir()
+			inputs := map[string]string{"files": "config/crd", "previous": "HEAD", "version": version, "downloads": served(t, func(map[string]string) {})}
+			job := pipeline.Job{Dir: dir, Temp: temp, Inputs: inputs, Env: append(pipeline.Runner(), "CALLS="+filepath.Join(temp, "calls"), "CODE=0", "KUBECONFIG=")}
+			if got, err := one.run(t.Context(), text, job); err != nil || got.Code != 0 {
+				t.Fatal(err, got.Code, got.Log)
+			}
+			commits, err := (command.Command{Dir: dir}).Run(t.Context(), "git", "rev-list", "--count", "HEAD")
+			if err != nil || strings.TrimSpace(commits) != "2" {
+				t.Errorf("%v: the clone has %s commits, want 2", err, commits)
+			}
+		})
+	}
 }
 
 // TestGitHubRefuses: an action that the workflow names by a branch or a commit needs the input version.
@@ -268,6 +311,7 @@ func TestExamples(t *testing.T) {
 	}
 	var workflow struct {
 		Jobs map[string]struct {
+			If    string
 			Steps []struct {
 				Uses string
 				With map[string]string
@@ -277,6 +321,7 @@ func TestExamples(t *testing.T) {
 	if err := yaml.Unmarshal(read("examples/upgrade/ci/github.yaml"), &workflow); err != nil {
 		t.Fatal(err)
 	}
+	const own = "github.event.pull_request.head.repo.full_name == github.repository"
 	used := 0
 	for name, job := range workflow.Jobs {
 		for _, s := range job.Steps {
@@ -284,6 +329,12 @@ func TestExamples(t *testing.T) {
 				used++
 				if err := pipeline.CheckGitHub(read("action.yml"), s.With); err != nil {
 					t.Errorf("job %s: %v", name, err)
+				}
+				if s.With["kubeconfig"] != "" && job.If != own {
+					t.Errorf("job %s runs if %q: a pull request of a fork has no secret", name, job.If)
+				}
+				if upload := s.With["upload"]; upload != "false" && upload != "${{ "+own+" }}" {
+					t.Errorf("job %s uploads if %q: a pull request of a fork may not", name, upload)
 				}
 			}
 		}

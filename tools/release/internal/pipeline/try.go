@@ -64,9 +64,10 @@ func Try(ctx context.Context, repository, release, version, temp string) (err er
 	return nil
 }
 
-// Runner is the environment of a runner of GitHub with Linux, on the processor of this machine.
+// Runner is the environment of a runner of GitHub with Linux, on the processor of this machine. It allows downloads without TLS, as the
+// server on this machine has none.
 func Runner() []string {
-	return []string{"RUNNER_OS=Linux", "RUNNER_ARCH=" + map[string]string{"amd64": "X64", "arm64": "ARM64"}[runtime.GOARCH]}
+	return []string{"GODWIT_PROTOCOLS==http", "RUNNER_OS=Linux", "RUNNER_ARCH=" + map[string]string{"amd64": "X64", "arm64": "ARM64"}[runtime.GOARCH]}
 }
 
 // change is a repository whose newest commit removes the storage version of a CRD.

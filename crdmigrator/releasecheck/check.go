@@ -133,7 +133,7 @@ func checkObjects(f Facts) []Finding {
 }
 
 func checkDryRun(f Facts) []Finding {
-	message := ""
+	var message string
 	switch {
 	case f.DryRun.Skipped != "":
 		message = fmt.Sprintf("the API server was not asked about %s, its schemas above all: %s", f.Next.Name, f.DryRun.Skipped)

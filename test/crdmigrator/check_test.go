@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
@@ -289,7 +288,7 @@ func TestReleaseMeetsAnotherManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	force := metav1.PatchOptions{FieldManager: "flux", Force: ptr.To(true)}
+	force := metav1.PatchOptions{FieldManager: "flux", Force: new(true)}
 	if _, err := w.crds().Patch(t.Context(), w.name, types.ApplyPatchType, body, force); err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func (c *Console) Problem(err error) {
 // problemText is an error for a terminal: each of several that were joined begins a line.
 func problemText(style render.Style, err error) string {
 	const indent = 2
-	if several, joined := err.(interface{ Unwrap() []error }); joined { //nolint:errorlint // of this error alone: one within a sentence is a part of it
+	if several, joined := err.(interface{ Unwrap() []error }); joined {
 		var text strings.Builder
 		for _, one := range several.Unwrap() {
 			text.WriteString(problemText(style, one))

@@ -69,11 +69,14 @@ STATE            NAMESPACE   OWNER                VERSION   TARGET   REASON     
 
 shop/d
   ✗ SourceGone: it is gone
-    → restore the revision from a backup; or have its referrers name a ControllerRevision that exists
+    → 1. restore the revision from a backup
+      2. have its referrers name a ControllerRevision that exists
 
 shop/g
   ! Running: it runs
-    → stop it; or upgrade while it runs, and keep the old revision until it stops: godwit revision run -n shop --on-running=Hold
+    → 1. stop it
+      2. upgrade while it runs, and keep the old revision until it stops:
+           godwit revision run -n shop --on-running=Hold
 
 ✓ v0: no revision is stored at it; you can drop it
 ● v1: still used by 6 objects
@@ -98,7 +101,8 @@ RESULT      NAMESPACE   OWNER                REASON       REVISION   NEW REVISIO
 
 shop/d
   ✗ SourceGone: it is gone
-    → restore the revision from a backup; or have its referrers name a ControllerRevision that exists
+    → 1. restore the revision from a backup
+      2. have its referrers name a ControllerRevision that exists
 
 shop/b
   ✗ Refused: denied

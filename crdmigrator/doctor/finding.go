@@ -164,7 +164,10 @@ func narrowVersions(crd *apiextensionsv1.CustomResourceDefinition) []Narrow {
 	storage := kube.StorageVersion(crd)
 	var all []Narrow
 	for _, v := range kube.ServedVersions(crd) {
-		if lacks := values.Unkept(kube.SchemaOf(crd, storage), kube.SchemaOf(crd, v)); v != storage && len(lacks) > 0 {
+		if v == storage {
+			continue
+		}
+		if lacks := values.Unkept(kube.SchemaOf(crd, storage), kube.SchemaOf(crd, v)); len(lacks) > 0 {
 			all = append(all, Narrow{v, lacks, kube.SetServed(crd, false, v)})
 		}
 	}

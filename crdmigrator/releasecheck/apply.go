@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
@@ -35,11 +35,8 @@ func waysOf(live *apiextensionsv1.CustomResourceDefinition) []way {
 	if manifest := []byte(live.Annotations[lastApplied]); json.Valid(manifest) {
 		ways = append(ways, way{command: "kubectl apply", applied: manifest})
 	}
-	for _, e := range live.ManagedFields {
-		ofSpec := e.FieldsV1 != nil && strings.Contains(string(e.FieldsV1.GetRawBytes()), `"f:spec":`)
-		if e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && ofSpec {
-			ways = append(ways, way{command: "kubectl apply --server-side --field-manager=" + quote.Shell(e.Manager), manager: e.Manager})
-		}
+	for _, manager := range kube.AppliersOf(live, "spec") {
+		ways = append(ways, way{command: "kubectl apply --server-side --field-manager=" + quote.Shell(manager), manager: manager})
 	}
 	if _, known := live.Annotations[helmRelease]; known && len(ways) == 0 {
 		ways = append(ways, way{command: "helm upgrade", unsure: true})

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
 )
@@ -37,19 +36,10 @@ func SetServed(crd *apiextensionsv1.CustomResourceDefinition, serve bool, versio
 		}
 	}
 	patch := jsonPatch(crd.Name, "", steps)
-	patch.Owner = versionsOwner(crd)
-	return patch
-}
-
-// versionsOwner is the field manager whose server-side apply owns spec.versions; empty if there is none.
-func versionsOwner(crd *apiextensionsv1.CustomResourceDefinition) string {
-	for _, e := range crd.ManagedFields {
-		owns := e.FieldsV1 != nil && strings.Contains(string(e.FieldsV1.GetRawBytes()), `"f:versions":`)
-		if e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && owns {
-			return e.Manager
-		}
+	if appliers := AppliersOf(crd, "versions"); len(appliers) > 0 {
+		patch.Owner = appliers[0]
 	}
-	return ""
+	return patch
 }
 
 // SetStoredVersions returns the patch that replaces status.storedVersions.

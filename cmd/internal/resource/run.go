@@ -246,10 +246,7 @@ func (o *runOptions) one(ctx context.Context, s *session, f finding) resourcerep
 	p.stop()
 	item.Objects, item.Failures = render.ObjectsOf(after.Counts), after.Failures
 	item.DurationSeconds = time.Since(began).Round(time.Millisecond).Seconds()
-	item.Result = resultOf(after, err)
-	if item.DryRun && item.Result == resourcereport.NoChange && item.Objects.Skipped > 0 {
-		item.Result = resourcereport.Accepted
-	}
+	item.Result = resultOf(after, err, item.DryRun)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		item.Failures = append([]godwit.Failure{endedFailure(ctx, f.name)}, item.Failures...)
@@ -270,7 +267,7 @@ func endedFailure(ctx context.Context, name string) godwit.Failure {
 	return godwit.Failure{Name: name, Finding: godwit.Finding{Reason: render.ReasonInterrupted, Message: "interrupted"}}
 }
 
-func resultOf(r walk.Report, err error) resourcereport.Result {
+func resultOf(r walk.Report, err error, dryRun bool) resourcereport.Result {
 	wrote := r.Counts.Migrated+r.Counts.Unchanged > 0
 	switch {
 	case err != nil && !wrote:
@@ -279,6 +276,8 @@ func resultOf(r walk.Report, err error) resourcereport.Result {
 		return resourcereport.Partial
 	case r.Counts.Migrated > 0:
 		return resourcereport.Succeeded
+	case dryRun && r.Counts.Skipped > 0:
+		return resourcereport.Accepted
 	}
 	return resourcereport.NoChange
 }

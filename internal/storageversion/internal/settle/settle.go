@@ -3,12 +3,10 @@
 package settle
 
 import (
-	"bytes"
 	"fmt"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/internal/kube"
 )
@@ -67,7 +65,7 @@ func (t Terms) watchLag() time.Duration { return t.Time() / watchShare }
 // this package's checkpoint, do not count. It is false if the time is unknown.
 func ChangedBefore(crd *apiextensionsv1.CustomResourceDefinition) (time.Time, bool) {
 	var newest time.Time
-	for _, e := range specEntries(crd) {
+	for _, e := range kube.EntriesOf(crd, "spec") {
 		if e.Time == nil {
 			return time.Time{}, false // it may be the newest
 		}
@@ -78,20 +76,10 @@ func ChangedBefore(crd *apiextensionsv1.CustomResourceDefinition) (time.Time, bo
 	return newest.Add(time.Second), !newest.IsZero()
 }
 
-func specEntries(crd *apiextensionsv1.CustomResourceDefinition) []metav1.ManagedFieldsEntry {
-	var entries []metav1.ManagedFieldsEntry
-	for _, e := range crd.ManagedFields {
-		if e.Subresource == "" && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {
-			entries = append(entries, e)
-		}
-	}
-	return entries
-}
-
 // SpecManagers names the owners of parts of a CRD's spec.
 func SpecManagers(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	var managers []string
-	for _, e := range specEntries(crd) {
+	for _, e := range kube.EntriesOf(crd, "spec") {
 		managers = append(managers, fmt.Sprintf("%s (%s)", e.Manager, e.Operation))
 	}
 	return managers

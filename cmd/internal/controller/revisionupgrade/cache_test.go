@@ -238,6 +238,28 @@ func TestStatusOfACachedUpgrade(t *testing.T) {
 	}
 }
 
+// TestSpecThatChangesDuringAVisitIsObserved: the patch of the status returns the resourceVersion after the change of the spec, which
+// changes nothing of the result.
+func TestSpecThatChangesDuringAVisitIsObserved(t *testing.T) {
+	server := retainedUpgrade(t, 7)
+	c := newFakeServer(t, server)
+	u, r := c.upgrades(), revision.Result{Phase: revision.Succeeded}
+	before := c.upgrade(t, server)
+	done, err := u.record(t.Context(), before, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.schedule.Set(before, visit{written: done})
+	after := c.upgrade(t, server)
+	after.Generation++
+	if _, err := u.record(t.Context(), after, r); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.upgrade(t, server).Status.ObservedGeneration; got != after.Generation {
+		t.Errorf("the status is about generation %d, want %d", got, after.Generation)
+	}
+}
+
 // TestFirstStatusNeedsNoRead: before the first status the cache has all there is. Thousands of new upgrades cost one request each.
 func TestFirstStatusNeedsNoRead(t *testing.T) {
 	server := retainedUpgrade(t, 7)

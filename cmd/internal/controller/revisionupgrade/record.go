@@ -34,7 +34,8 @@ func (u *Upgrades) record(ctx context.Context, one *v1alpha1.ControllerRevisionU
 	if err != nil {
 		return written{}, err
 	}
-	if last := u.schedule.Last(one).written; last == (written{one.ResourceVersion, hash}) {
+	// The spec may change between the read and the write of a visit: the resourceVersion of the write is then that of the new spec.
+	if last := u.schedule.Last(one).written; isObserved(one) && last == (written{one.ResourceVersion, hash}) {
 		return last, nil
 	}
 	full, err := u.full(ctx, one)

@@ -144,9 +144,16 @@ type Patch struct {
 	// Type is PatchJSON or PatchMerge.
 	Type string
 	Body string
-	// Owner is the field manager whose server-side apply owns the changed fields; empty if there is none. Its next apply conflicts
-	// with the patch.
-	Owner string
+	// Owner is who applied the changed fields from a manifest.
+	Owner Owner
+}
+
+// Owner is who applies fields from a manifest, and does so again. The zero value is none.
+type Owner struct {
+	// Manager is a field manager such as "flux" or "helm".
+	Manager string
+	// ServerSide means that its next apply conflicts with a change by another client. Otherwise it sets the fields back.
+	ServerSide bool
 }
 
 // Edit opens an object for the user to change.

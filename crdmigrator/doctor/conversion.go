@@ -29,7 +29,7 @@ func checkConversion(f Facts, s Subject) []Finding {
 	}
 	if len(s.Versions) == 1 {
 		finding.Message = fmt.Sprintf("the conversion webhook of %s is Service %s, which does not exist; with one version nothing is converted", s.Owners.CRD, s.Conversion)
-		finding.Fix = installService().Or(removeWebhook(s.Owners.CRD))
+		finding.Fix = installService().Or(removeWebhook(s.withoutConversion))
 	}
 	return []Finding{finding}
 }

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -274,6 +275,31 @@ func TestFixesWithoutVersion(t *testing.T) {
 			t.Errorf("%d findings, want 7: %v", len(d.Findings), words(d))
 		}
 		checkFixes(t, d)
+	}
+}
+
+// TestChangesOfAppliedObjectsNameTheirOwner: the next apply of the owner conflicts with the change, or sets it back.
+func TestChangesOfAppliedObjectsNameTheirOwner(t *testing.T) {
+	owned := metav1.ObjectMeta{Name: "owned", ManagedFields: []metav1.ManagedFieldsEntry{{
+		Manager: "flux", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1",
+		FieldsV1: metav1.NewFieldsV1(`{"f:rules":{},"f:spec":{"f:matchConstraints":{},"f:paramKind":{}},"f:webhooks":{"k:{\"name\":\"a.example.com\"}":{"f:rules":{}}}}`),
+	}}}
+	r := role(rbacv1.PolicyRule{NonResourceURLs: []string{"/apis/example.com/v1"}})
+	w := webhook([]string{"example.com"}, []string{"widgets"}, []string{"v1"})
+	p := parameters("v1")
+	p.Spec.MatchConstraints = match("v1")
+	r.ObjectMeta, w.ObjectMeta, p.ObjectMeta = owned, owned, owned
+	crd := kubetest.Widgets(func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Spec.Versions[0].Served = false
+	})
+	d := For(Facts{Subjects: []Subject{SubjectOf(crd)}, Roles: []Role{r}, Webhooks: []WebhookConfiguration{w}, Policies: []AdmissionPolicy{p}})[0]
+	if len(d.Findings) != 4 {
+		t.Fatalf("%d findings, want 4: %v", len(d.Findings), words(d))
+	}
+	for _, f := range d.Findings {
+		if got := kubetest.Words(f.Fix); !strings.Contains(got, "Owner:{Manager:flux ServerSide:true}") {
+			t.Errorf("%s: %s", f.Reason, got)
+		}
 	}
 }
 

@@ -45,17 +45,17 @@ var (
 	ReasonPolicyParametersNotServed = Reasons.Declare(godwit.Reason{
 		Name: "PolicyParametersNotServed", UserAction: true,
 		Meaning: "The paramKind of an admission policy names a version that is not served. Once the CRD lacks the version, the API server can't read the parameters, and denies every request that the policy matches unless its failurePolicy is Ignore.",
-		Fix:     readParameters(placeObject(), "GROUP/OLD", "GROUP/"+placeholder.Version, placeholder.Version).Or(nameServed(placeObject())),
+		Fix:     readParameters(applied{Object: placeObject()}, "GROUP/OLD", "GROUP/"+placeholder.Version, placeholder.Version).Or(nameServed(placeObject())),
 	})
 	ReasonRoleNotServed = Reasons.Declare(godwit.Reason{
 		Name: "RoleNotServed", UserAction: true,
 		Meaning: "A rule of a ClusterRole allows a path of a version that no CRD of the API group serves.",
-		Fix:     allowMeant(placeObject(), "/rules/INDEX/nonResourceURLs", []string{"/apis/GROUP/OLD"}, []string{"/apis/GROUP/" + placeholder.Version}).Or(removeRule(placeObject())),
+		Fix:     allowMeant(applied{Object: placeObject()}, "/rules/INDEX/nonResourceURLs", []string{"/apis/GROUP/OLD"}, []string{"/apis/GROUP/" + placeholder.Version}).Or(removeRule(placeObject())),
 	})
 	ReasonRoleGroupHasVersion = Reasons.Declare(godwit.Reason{
 		Name: "RoleGroupHasVersion", UserAction: true,
 		Meaning: "A rule of a role has an API group with a version, such as example.com/v1. It matches no request: an API group in RBAC has no version.",
-		Fix:     allowMeant(placeObject(), "/rules/INDEX/apiGroups", []string{"GROUP/" + placeholder.Version}, []string{"GROUP"}),
+		Fix:     allowMeant(applied{Object: placeObject()}, "/rules/INDEX/apiGroups", []string{"GROUP/" + placeholder.Version}, []string{"GROUP"}),
 	})
 	ReasonAPIServiceNotServed = Reasons.Declare(godwit.Reason{
 		Name: "APIServiceNotServed", UserAction: true,
@@ -65,7 +65,7 @@ var (
 	ReasonConversionServiceNotFound = Reasons.Declare(godwit.Reason{
 		Name: "ConversionServiceNotFound", UserAction: true,
 		Meaning: "The Service of the conversion webhook does not exist. The API server can't convert objects.",
-		Fix:     installService().Or(rescueWithoutWebhook(placeholder.Name), removeWebhook(placeholder.Name)),
+		Fix:     installService().Or(rescueWithoutWebhook(placeholder.Name), removeWebhook(kube.RemoveConversion(placeholder.CRD()))),
 	})
 	ReasonLastAppliedNotServed = Reasons.Declare(godwit.Reason{
 		Name: "LastAppliedNotServed", UserAction: true,
@@ -120,6 +120,8 @@ type Subject struct {
 	Unserved []string
 	// Conversion is the Service of the conversion webhook; nil without one.
 	Conversion *types.NamespacedName
+	// withoutConversion removes the webhook.
+	withoutConversion godwit.Patch
 	// Narrow are served versions to which managedFields can't be converted.
 	Narrow []Narrow
 	// StorageNotServed is the fix that serves the storage version; nil if the CRD serves it.
@@ -138,6 +140,7 @@ func SubjectOf(crd *apiextensionsv1.CustomResourceDefinition) Subject {
 	}
 	if webhook := kube.ConversionWebhook(crd); webhook != nil && webhook.Service != nil {
 		s.Conversion = &types.NamespacedName{Namespace: webhook.Service.Namespace, Name: webhook.Service.Name}
+		s.withoutConversion = kube.RemoveConversion(crd)
 	}
 	s.Narrow = narrowVersions(crd)
 	if storage := kube.StorageVersion(crd); !kube.Serves(crd, storage) {

@@ -80,9 +80,17 @@ const (
 	removeFromRule = "remove the version from the rule"
 )
 
+// applied is an object, and who applies the field in question.
+type applied struct {
+	godwit.Object
+	owner godwit.Owner
+}
+
 // replace replaces a list of an object, if the list is still the one that was read.
-func replace(o godwit.Object, path string, before, after []string, guards ...step) godwit.Patch {
-	return jsonPatch(o, append(guards, test(path, before), operation("replace", path, after))...)
+func replace(o applied, path string, before, after []string, guards ...step) godwit.Patch {
+	patch := jsonPatch(o.Object, append(guards, test(path, before), operation("replace", path, after))...)
+	patch.Owner = o.owner
+	return patch
 }
 
 // nameServed is the fix for a rule that would name no version.
@@ -97,19 +105,21 @@ func ruleFix(list string, knows ...string) godwit.Fix {
 		if what != removeFromRule {
 			what = fmt.Sprintf(what, placeholder.Version)
 		}
-		fix = fix.Or(godwit.Do(what, replace(placeObject(), list+"/INDEX/apiVersions", []string{"OLD"}, []string{placeholder.Version})))
+		fix = fix.Or(godwit.Do(what, replace(applied{Object: placeObject()}, list+"/INDEX/apiVersions", []string{"OLD"}, []string{placeholder.Version})))
 	}
 	return fix.Or(nameServed(placeObject()))
 }
 
 // readParameters is the fix for the paramKind of a policy. before and after are an apiVersion, and version is that of after.
-func readParameters(o godwit.Object, before, after, version string) godwit.Fix {
+func readParameters(o applied, before, after, version string) godwit.Fix {
 	const path = "/spec/paramKind/apiVersion"
-	return godwit.Do("if its expressions fit "+version+", read the parameters at it", jsonPatch(o, test(path, before), operation("replace", path, after)))
+	patch := jsonPatch(o.Object, test(path, before), operation("replace", path, after))
+	patch.Owner = o.owner
+	return godwit.Do("if its expressions fit "+version+", read the parameters at it", patch)
 }
 
 // allowMeant is the fix for a rule of a role.
-func allowMeant(o godwit.Object, path string, before, after []string) godwit.Fix {
+func allowMeant(o applied, path string, before, after []string) godwit.Fix {
 	return godwit.Do("allow what the rule is meant for", replace(o, path, before, after))
 }
 
@@ -124,10 +134,8 @@ func deleteAPIService(name string) godwit.Fix {
 
 // removeWebhook is the fix for a webhook that converts nothing. With several versions it is none, even if their schemas are equal:
 // a schema that preserves unknown fields says nothing of what the webhook does with them.
-func removeWebhook(crd string) godwit.Fix {
-	return godwit.Do("if the CRD has only one version, remove the webhook, which converts nothing", godwit.Patch{
-		Object: kube.CRDObject(crd), Type: godwit.PatchMerge, Body: `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`,
-	})
+func removeWebhook(remove godwit.Patch) godwit.Fix {
+	return godwit.Do("if the CRD has only one version, remove the webhook, which converts nothing", remove)
 }
 
 func installService() godwit.Fix { return godwit.Do("install again what has this Service") }

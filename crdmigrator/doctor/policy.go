@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // checkPolicies finds versions of a CRD that are not served in admission policies and their bindings: in rules for requests to
@@ -18,23 +19,23 @@ func checkPolicies(f Facts, s Subject) []Finding {
 		if finding := s.checkParameters(p); finding != nil {
 			findings = append(findings, *finding)
 		}
-		findings = append(findings, s.checkMatch(p, "/spec/matchConstraints", p.Spec.MatchConstraints)...)
-		findings = append(findings, s.checkMatch(p, "/spec/matchResources", p.Spec.MatchResources)...)
+		findings = append(findings, s.checkMatch(p, "matchConstraints", p.Spec.MatchConstraints)...)
+		findings = append(findings, s.checkMatch(p, "matchResources", p.Spec.MatchResources)...)
 	}
 	return findings
 }
 
-func (s Subject) checkMatch(p *AdmissionPolicy, at string, match *admissionregistrationv1.MatchResources) []Finding {
+func (s Subject) checkMatch(p *AdmissionPolicy, field string, match *admissionregistrationv1.MatchResources) []Finding {
 	if match == nil {
 		return nil
 	}
 	rules := ruleList{
-		reason: ReasonPolicyNotServed, name: p.Resource + " " + p.Name, object: p.object(), path: at + "/resourceRules",
+		reason: ReasonPolicyNotServed, name: p.Resource + " " + p.Name, object: p.applied(field), path: "/spec/" + field + "/resourceRules",
 		effect: "the API server stops applying it to " + s.Owners.CRD, knows: nameInPolicy,
 		entries: withoutNames(match.ResourceRules),
 	}
 	excluded := rules
-	excluded.name, excluded.path, excluded.entries = "the exclusion of "+rules.name, at+"/excludeResourceRules", withoutNames(match.ExcludeResourceRules)
+	excluded.name, excluded.path, excluded.entries = "the exclusion of "+rules.name, "/spec/"+field+"/excludeResourceRules", withoutNames(match.ExcludeResourceRules)
 	excluded.effect, excluded.knows = "the API server applies the policy to "+s.Owners.CRD, exclude
 	return append(s.checkRules(rules), s.checkRules(excluded)...)
 }
@@ -48,8 +49,8 @@ func withoutNames(rules []admissionregistrationv1.NamedRuleWithOperations) []adm
 	return all
 }
 
-func (p *AdmissionPolicy) object() godwit.Object {
-	return godwit.Object{Resource: p.Resource, Name: p.Name}
+func (p *AdmissionPolicy) applied(field string) applied {
+	return applied{godwit.Object{Resource: p.Resource, Name: p.Name}, kube.OwnerOf(p, field)}
 }
 
 // checkParameters finds a policy whose parameters are objects of the CRD, at a version that is not served.
@@ -72,11 +73,11 @@ func (s Subject) checkParameters(p *AdmissionPolicy) *Finding {
 			Severity: godwit.Blocks, Reason: ReasonPolicyParametersNotServed,
 			Message: fmt.Sprintf("%s %s has its parameters at %s: once the CRD lacks the version, the API server can't read them, and %s",
 				p.Resource, p.Name, s.notServed(gv.Version), effect),
-			Fix: nameServed(p.object()),
+			Fix: nameServed(p.applied("paramKind").Object),
 		},
 	}
 	if target := s.Owners.Target; target != "" {
-		f.Fix = readParameters(p.object(), kind.APIVersion, gv.Group+"/"+target, target)
+		f.Fix = readParameters(p.applied("paramKind"), kind.APIVersion, gv.Group+"/"+target, target)
 	}
 	return f
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // A rule of RBAC has an API group and no version. Two kinds of rules name a version nevertheless: nonResourceURLs with the path of
@@ -65,7 +66,7 @@ func (r *Role) replace(path string, before, after []string) godwit.Fix {
 	if len(after) == 0 {
 		return removeRule(o)
 	}
-	return allowMeant(o, path, before, after)
+	return allowMeant(applied{o, kube.OwnerOf(r, "rules")}, path, before, after)
 }
 
 // replaceURLs names the storage version in the paths of versions that no CRD of the group serves.

@@ -19,7 +19,7 @@ type ruleList struct {
 	effect string
 	// knows is the fix, with a verb %s for the versions to name instead.
 	knows  string
-	object godwit.Object
+	object applied
 	// path is the JSON pointer to the list in the object, and guards keep a patch from changing another list.
 	path    string
 	guards  []step
@@ -79,7 +79,7 @@ func (s Subject) ruleFinding(l ruleList, i int, left, stale []string) Finding {
 		what = fmt.Sprintf(l.knows, strings.Join(versions, ","))
 	}
 	if len(versions) == 0 {
-		f.Fix = nameServed(l.object)
+		f.Fix = nameServed(l.object.Object)
 		return f
 	}
 	f.Fix = godwit.Do(what, replace(l.object, fmt.Sprintf("%s/%d/apiVersions", l.path, i), rule.APIVersions, versions, slices.Clone(l.guards)...))

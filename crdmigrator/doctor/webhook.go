@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // checkWebhooks finds rules that name the resource of a CRD at versions that are not served.
@@ -18,7 +19,7 @@ func checkWebhooks(f Facts, s Subject) []Finding {
 				name:    fmt.Sprintf("webhook %s of %s %s", webhook.Name, c.Resource, c.Name),
 				effect:  "the API server stops calling it for " + s.Owners.CRD,
 				knows:   nameInWebhook,
-				object:  godwit.Object{Resource: c.Resource, Name: c.Name},
+				object:  applied{godwit.Object{Resource: c.Resource, Name: c.Name}, kube.OwnerOf(c, "rules")},
 				path:    at + "/rules",
 				guards:  []step{test(at+"/name", webhook.Name)},
 				entries: webhook.Rules,

@@ -60,7 +60,7 @@ func checkStored(f Facts) []Finding {
 		r := finding(Refused, ReasonStoredVersionRemoved, message, nil)
 		switch {
 		case !kube.HasVersion(f.Live, stored):
-			r.Fix = addVersion(name, stored)
+			r.Fix = addVersion(f.Live, stored)
 		case stored == target:
 			r.Fix = keepVersion(name, stored)
 		default:

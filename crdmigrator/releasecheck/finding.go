@@ -40,7 +40,7 @@ var (
 	ReasonStoredVersionRemoved = Reasons.Declare(godwit.Reason{
 		Name: "StoredVersionRemoved", UserAction: true,
 		Meaning: "The next release removes a version that status.storedVersions names. The API server refuses the CRD.",
-		Fix:     migrateFirst(placeholder.Name).Or(keepVersion(placeholder.Name, placeholder.Version), addVersion(placeholder.Name, placeholder.Version)),
+		Fix:     migrateFirst(placeholder.Name).Or(keepVersion(placeholder.Name, placeholder.Version), addVersion(placeholder.CRD(), placeholder.Version)),
 	})
 	ReasonTerminating = Reasons.Declare(godwit.Reason{
 		Name:    "Terminating",

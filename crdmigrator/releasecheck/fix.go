@@ -54,9 +54,9 @@ func keepVersion(crd, version string) godwit.Fix {
 		Then("migrate after that release", godwit.RunMigration{CRD: crd})
 }
 
-func addVersion(crd, version string) godwit.Fix {
+func addVersion(crd *apiextensionsv1.CustomResourceDefinition, version string) godwit.Fix {
 	return godwit.Do(fmt.Sprintf("add version %s with served: false to the next release and to the CRD of the cluster", version), kube.AddVersions(crd, version)).
-		Then("migrate", godwit.RunMigration{CRD: crd})
+		Then("migrate", godwit.RunMigration{CRD: crd.Name})
 }
 
 func awaitDeletion() godwit.Fix { return godwit.Do("wait until it is gone, and check again") }

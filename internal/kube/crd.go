@@ -1,12 +1,10 @@
 package kube
 
 import (
-	"bytes"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -82,29 +80,6 @@ func SchemaOf(crd *apiextensionsv1.CustomResourceDefinition, version string) *ap
 		}
 	}
 	return nil
-}
-
-// EntriesOf returns the entries of a CRD's managedFields that own a field by its name, such as spec or versions. Entries of
-// subresources are not among them.
-func EntriesOf(crd *apiextensionsv1.CustomResourceDefinition, field string) []metav1.ManagedFieldsEntry {
-	var entries []metav1.ManagedFieldsEntry
-	for _, e := range crd.ManagedFields {
-		if e.Subresource == "" && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:`+field+`"`)) {
-			entries = append(entries, e)
-		}
-	}
-	return entries
-}
-
-// AppliersOf names the managers whose server-side apply owns a field of a CRD.
-func AppliersOf(crd *apiextensionsv1.CustomResourceDefinition, field string) []string {
-	var managers []string
-	for _, e := range EntriesOf(crd, field) {
-		if e.Operation == metav1.ManagedFieldsOperationApply {
-			managers = append(managers, e.Manager)
-		}
-	}
-	return managers
 }
 
 // HasStatusAt reports whether a version of a CRD has the status subresource.

@@ -15,13 +15,13 @@ func CRDObject(name string) godwit.Object { return godwit.Object{Resource: "crd"
 
 // AddVersions returns the patch that adds versions to spec.versions, so that the API server can read objects that are
 // stored at them. The versions are not served, and keep every field. A conversion webhook must convert them too.
-func AddVersions(crd string, versions ...string) godwit.Patch {
+func AddVersions(crd *apiextensionsv1.CustomResourceDefinition, versions ...string) godwit.Patch {
 	steps := make([]string, len(versions))
 	for i, v := range versions {
 		steps[i] = fmt.Sprintf(`{"op": "add", "path": "/spec/versions/-", "value": {"name": %q, "served": false, "storage": false, `+
 			`"schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}`, v)
 	}
-	return jsonPatch(crd, "", steps)
+	return patchVersions(crd, steps)
 }
 
 // SetServed returns the patch that starts or stops serving versions. It tests the name at each index, in case the list
@@ -35,11 +35,14 @@ func SetServed(crd *apiextensionsv1.CustomResourceDefinition, serve bool, versio
 				fmt.Sprintf(`{"op": "replace", "path": "/spec/versions/%d/served", "value": %t}`, i, serve))
 		}
 	}
-	patch := jsonPatch(crd.Name, "", steps)
-	if appliers := AppliersOf(crd, "versions"); len(appliers) > 0 {
-		patch.Owner = appliers[0]
+	return patchVersions(crd, steps)
+}
+
+// RemoveConversion returns the patch that removes a CRD's conversion webhook.
+func RemoveConversion(crd *apiextensionsv1.CustomResourceDefinition) godwit.Patch {
+	return godwit.Patch{
+		Object: CRDObject(crd.Name), Type: godwit.PatchMerge, Body: `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`, Owner: OwnerOf(crd, "conversion"),
 	}
-	return patch
 }
 
 // SetStoredVersions returns the patch that replaces status.storedVersions.
@@ -56,6 +59,12 @@ func SetStoredVersions(crd string, versions ...string) godwit.Patch {
 // RemoveAnnotation removes an annotation of an object.
 func RemoveAnnotation(o godwit.Object, annotation string) godwit.Patch {
 	return godwit.Patch{Object: o, Type: godwit.PatchMerge, Body: fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, annotation)}
+}
+
+func patchVersions(crd *apiextensionsv1.CustomResourceDefinition, steps []string) godwit.Patch {
+	patch := jsonPatch(crd.Name, "", steps)
+	patch.Owner = OwnerOf(crd, "versions")
+	return patch
 }
 
 func jsonPatch(crd, subresource string, steps []string) godwit.Patch {

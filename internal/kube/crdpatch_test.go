@@ -6,6 +6,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/kube/kubetest"
 )
@@ -18,17 +19,21 @@ func TestPatchNamesWhoOwnsTheVersions(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		entries []metav1.ManagedFieldsEntry
-		want    string
+		want    godwit.Owner
 	}{
-		"applied": {"the owner", []metav1.ManagedFieldsEntry{entry("flux", metav1.ManagedFieldsOperationApply, `{"f:spec":{"f:versions":{}}}`)}, "flux"},
-		"updated": {"an update conflicts with nothing", []metav1.ManagedFieldsEntry{entry("helm", metav1.ManagedFieldsOperationUpdate, `{"f:spec":{"f:versions":{}}}`)}, ""},
-		"other":   {"it owns other fields", []metav1.ManagedFieldsEntry{entry("labels", metav1.ManagedFieldsOperationApply, `{"f:metadata":{}}`)}, ""},
+		"applied": {"the owner", []metav1.ManagedFieldsEntry{entry("flux", metav1.ManagedFieldsOperationApply, `{"f:spec":{"f:versions":{}}}`)}, godwit.Owner{Manager: "flux", ServerSide: true}},
+		"updated": {"nothing says that it will apply again", []metav1.ManagedFieldsEntry{entry("operator", metav1.ManagedFieldsOperationUpdate, `{"f:spec":{"f:versions":{}}}`)}, godwit.Owner{}},
+		"helm":    {"its next upgrade sets it back", []metav1.ManagedFieldsEntry{entry("helm", metav1.ManagedFieldsOperationUpdate, `{"f:spec":{"f:versions":{}}}`)}, godwit.Owner{Manager: "helm"}},
+		"other":   {"it owns other fields", []metav1.ManagedFieldsEntry{entry("labels", metav1.ManagedFieldsOperationApply, `{"f:metadata":{}}`)}, godwit.Owner{}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			crd := kubetest.Widgets(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.ManagedFields = c.entries })
-			if got := kube.SetServed(crd, true, "v1").Owner; got != c.want {
-				t.Errorf("%s: owner %q, want %q", c.reason, got, c.want)
+			for _, got := range []godwit.Owner{kube.SetServed(crd, true, "v1").Owner, kube.AddVersions(crd, "v2").Owner} {
+				if got == c.want {
+					continue
+				}
+				t.Errorf("%s: owner %+v, want %+v", c.reason, got, c.want)
 			}
 		})
 	}

@@ -5,7 +5,7 @@
 //
 // # Reading order
 //
-// crd.go, crdpatch.go, grant.go and event.go are pure. limit.go, transport.go and clock.go wrap the transport,
+// crd.go, owner.go, crdpatch.go, grant.go and event.go are pure. limit.go, transport.go and clock.go wrap the transport,
 // client.go sends requests, page.go lists whole objects, mapper.go finds kinds, and access.go reviews permissions. A
 // file uses only files before it.
 package kube

@@ -45,15 +45,20 @@ func (w Writer) Text(f godwit.Fix) string {
 		if len(s.Actions) == 0 {
 			return s.Do
 		}
-		return s.Do + takesOwnership(s.Actions) + ": " + w.Commands(s.Actions...)
+		return s.Do + ownersAnswer(s.Actions) + ": " + w.Commands(s.Actions...)
 	})
 }
 
-// takesOwnership says what follows a patch of fields that another manager owns.
-func takesOwnership(actions []godwit.Action) string {
+// ownersAnswer says what follows a patch of fields that another manager applies.
+func ownersAnswer(actions []godwit.Action) string {
 	for _, a := range actions {
-		if p, is := a.(godwit.Patch); is && p.Owner != "" {
-			return " (the next server-side apply by " + p.Owner + " then conflicts, unless it has --force-conflicts)"
+		p, is := a.(godwit.Patch)
+		switch {
+		case !is || p.Owner.Manager == "":
+		case p.Owner.ServerSide:
+			return " (the next server-side apply by " + p.Owner.Manager + " then conflicts, unless it has --force-conflicts)"
+		default:
+			return " (the next " + p.Owner.Manager + " of the manifest sets it back)"
 		}
 	}
 	return ""

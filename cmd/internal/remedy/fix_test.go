@@ -54,8 +54,12 @@ func TestText(t *testing.T) {
 			`a: kubectl patch crd widgets.example.com --subresource=status --type=json -p '[{"value": "it'\''s"}]' --context=prod`,
 		},
 		"patch of what another manager owns": {
-			"its next apply conflicts", godwit.Do("a", godwit.Patch{Object: crd, Type: godwit.PatchMerge, Body: `{}`, Owner: "flux"}),
+			"its next apply conflicts", godwit.Do("a", godwit.Patch{Object: crd, Type: godwit.PatchMerge, Body: `{}`, Owner: godwit.Owner{Manager: "flux", ServerSide: true}}),
 			`a (the next server-side apply by flux then conflicts, unless it has --force-conflicts): kubectl patch crd widgets.example.com --type=merge -p '{}' --context=prod`,
+		},
+		"patch of what a client-side apply sets": {
+			"no conflict tells its user", godwit.Do("a", godwit.Patch{Object: crd, Type: godwit.PatchMerge, Body: `{}`, Owner: godwit.Owner{Manager: "kubectl apply"}}),
+			`a (the next kubectl apply of the manifest sets it back): kubectl patch crd widgets.example.com --type=merge -p '{}' --context=prod`,
 		},
 		"edit": {
 			"an object of a namespace", godwit.Do("a", godwit.Edit{Object: godwit.Object{Resource: "widgets.example.com", Namespace: "prod", Name: "w"}}),

@@ -13,7 +13,7 @@ func Words(f godwit.Fix) string {
 		words := []string{s.Do}
 		for _, a := range s.Actions {
 			word := strings.TrimPrefix(fmt.Sprintf("%T%+v", a, a), "godwit.")
-			words = append(words, strings.Replace(word, " Owner:}", "}", 1))
+			words = append(words, strings.Replace(word, " Owner:{Manager: ServerSide:false}}", "}", 1))
 		}
 		return strings.Join(words, ": ")
 	})

@@ -52,10 +52,10 @@ func writeObject(crd string, write Write, version string) godwit.Fix {
 		Or(godwit.Do("add subresources.status to version "+version, godwit.Edit{Object: kube.CRDObject(crd)}))
 }
 
-func restoreVersion(crd, version string) godwit.Fix {
+func restoreVersion(crd *apiextensionsv1.CustomResourceDefinition, version string) godwit.Fix {
 	return godwit.Do(fmt.Sprintf("bring version %s back with served: false, then run again", version), kube.AddVersions(crd, version)).
-		Or(godwit.Do("rescue the objects, which does both and removes the version again", godwit.RescueObjects{CRD: crd}),
-			godwit.Do("prove that no object is at it", godwit.VerifyMigration{CRD: crd}))
+		Or(godwit.Do("rescue the objects, which does both and removes the version again", godwit.RescueObjects{CRD: crd.Name}),
+			godwit.Do("prove that no object is at it", godwit.VerifyMigration{CRD: crd.Name}))
 }
 
 func awaitMigration(migration string) godwit.Fix {
@@ -299,7 +299,7 @@ func RestoreObject(crd string) godwit.Fix {
 	return godwit.Do(restore, godwit.VerifyMigration{CRD: crd})
 }
 
-func addVersion(crd, version string) godwit.Fix {
+func addVersion(crd *apiextensionsv1.CustomResourceDefinition, version string) godwit.Fix {
 	return godwit.Do(fmt.Sprintf("bring version %s back with served: false", version), kube.AddVersions(crd, version))
 }
 

@@ -208,7 +208,7 @@ func checkVersions(f Facts, p Policy) []godwit.Finding {
 				Reason: ReasonStoredVersionNotInSpec,
 				Message: fmt.Sprintf("status.storedVersions of %s names %s, which spec.versions does not have: objects stored at it can't be read",
 					crd.Name, stored),
-				Fix: restoreVersion(crd.Name, stored),
+				Fix: restoreVersion(crd, stored),
 			})
 		}
 	}

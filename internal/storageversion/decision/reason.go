@@ -41,7 +41,7 @@ var (
 	ReasonStoredVersionNotInSpec = Reasons.Declare(godwit.Reason{
 		Name: "StoredVersionNotInSpec", UserAction: true,
 		Meaning: "status.storedVersions names a version that spec.versions lacks. The API server can't read objects that are stored at it.",
-		Fix:     restoreVersion(placeholder.Name, placeholder.Version),
+		Fix:     restoreVersion(placeholder.CRD(), placeholder.Version),
 	})
 	ReasonForbidden = Reasons.Declare(godwit.Reason{
 		Name: "Forbidden", UserAction: true,
@@ -92,7 +92,7 @@ var (
 	ReasonUnreadableObjects = Reasons.Declare(godwit.Reason{
 		Name: "UnreadableObjects", UserAction: true,
 		Meaning: "The API server can't read some object from etcd: its bytes are damaged, or its version is not in spec.versions.",
-		Fix:     rescueObjects(placeholder.Name).Or(putBack(addVersion(placeholder.Name, placeholder.Version), placeholder.Name, placeholder.Version, placeholder.Version), RestoreObject(placeholder.Name)),
+		Fix:     rescueObjects(placeholder.Name).Or(putBack(addVersion(placeholder.CRD(), placeholder.Version), placeholder.Name, placeholder.Version, placeholder.Version), RestoreObject(placeholder.Name)),
 	})
 	ReasonOtherScope = Reasons.Declare(godwit.Reason{
 		Name: "OtherScope", UserAction: true,

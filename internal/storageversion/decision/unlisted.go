@@ -208,7 +208,7 @@ func unreadableObjects(crd *apiextensionsv1.CustomResourceDefinition, a apierror
 	}
 	if v := a.StoredVersion; v != "" && !kube.HasVersion(crd, v) {
 		b.Message = fmt.Sprintf("the API server can't read objects of %s from etcd, because spec.versions lacks %s: %s%s", crd.Name, v, words, distrust(crd, v))
-		b.Fix = rescueObjects(crd.Name).Or(putBackIfTrimmed(addVersion(crd.Name, v), crd, v))
+		b.Fix = rescueObjects(crd.Name).Or(putBackIfTrimmed(addVersion(crd, v), crd, v))
 	}
 	return b
 }

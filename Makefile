@@ -301,7 +301,7 @@ bench-revision: controlplane build ## Measure `godwit revision run` against the 
 	@go -C bench run ./revision -n $(VMS) -plan $(PLAN)
 
 .PHONY: bench-externalname
-bench-externalname: controlplane build ## Measure codecs, the adapter against crossplane-runtime alone, and `godwit externalname apply` over FLEET=10000 managed resources.
+bench-externalname: controlplane build ## Measure codecs, the adapter against crossplane-runtime alone, and `godwit externalname run` over FLEET=10000 managed resources.
 	@go -C bench run ./externalname -fleet $(FLEET)
 
 .PHONY: bench-plan

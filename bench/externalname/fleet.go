@@ -19,7 +19,7 @@ import (
 // databaseSize is the size of each database of a fleet.
 const databaseSize = 1
 
-// renaming is `godwit externalname apply` over some managed resources, with its start, its plan and its report.
+// renaming is `godwit externalname run` over some managed resources, with its start, its plan and its report.
 type renaming struct {
 	Objects           int           `json:"objects"`
 	Batch             int           `json:"batch"`

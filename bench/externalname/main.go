@@ -1,4 +1,4 @@
-// Command externalname measures package externalname, the adapter for crossplane-runtime, and `godwit externalname apply`.
+// Command externalname measures package externalname, the adapter for crossplane-runtime, and `godwit externalname run`.
 //
 // For a codec, the command measures nanoseconds and allocations per call.
 //
@@ -7,7 +7,7 @@
 // deletion. The result is the number of requests to the API server, which counts them by user, and to the external system. The CPU
 // time is only for information, because other processes of the machine change it.
 //
-// The renaming is `godwit externalname apply` over managed resources that a real provider reconciles. Memory is the peak of the
+// The renaming is `godwit externalname run` over managed resources that a real provider reconciles. Memory is the peak of the
 // process, over a tenth of the managed resources and over all. If a managed resource does not have its new name and the identity from
 // before after a measurement, or if the external system does not have the same databases, there is no result.
 //

@@ -15,9 +15,9 @@ func Command(a *frame.App) *cobra.Command {
 			"target hub does not register.\n\n" +
 			"The commands below use the global hub: the API server with a ManagedCluster for each hub and with the\n" +
 			"migrations. `" + a.Program + " manager --controllers=clusterMigration` carries them out there, and\n" +
-			"`" + a.Program + " agent` on each hub. Start with enroll for each hub, and then a preflight.",
+			"`" + a.Program + " agent` on each hub. Start with enroll for each hub, and then plan.",
 	}
 	frame.Parent(c)
-	c.AddCommand(preflightCommand(a), startCommand(a), statusCommand(a), abortCommand(a), retryCommand(a), enrollCommand(a))
+	c.AddCommand(planCommand(a), runCommand(a), statusCommand(a), rollbackCommand(a), retryCommand(a), enrollCommand(a))
 	return c
 }

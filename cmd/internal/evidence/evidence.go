@@ -37,7 +37,7 @@ func Command(a *frame.App) *cobra.Command {
 			"beside the folders. Files count in the order of their names: begin the names with numbers. The first\n" +
 			"plan is the state before, and the last document about an object is the state after.\n\n" +
 			"It reads the output of plan, crd plan, run, verify, check, rescue and doctor, resource plan, run and\n" +
-			"verify, revision plan and run, externalname plan and apply, cluster preflight and status, and version.\n" +
+			"verify, revision plan and run, externalname plan and apply, cluster plan and status, and version.\n" +
 			"It names each file that it can't read. Each document has the time at which its command began; for one\n" +
 			"without, the report has the time of the file, and says so.\n\n" +
 			"Exit codes: 0 all migrations are complete; 1 some are not; 4 a file could not be read; 2 error.",

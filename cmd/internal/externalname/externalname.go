@@ -20,6 +20,6 @@ func Command(a *frame.App) *cobra.Command {
 			"interrupted run.",
 	}
 	frame.Parent(c)
-	c.AddCommand(planCommand(a), applyCommand(a), rollbackCommand(a), readyCommand(a), saveCommand(a), restoreCommand(a))
+	c.AddCommand(planCommand(a), runCommand(a), rollbackCommand(a), readyCommand(a), saveCommand(a), restoreCommand(a))
 	return c
 }

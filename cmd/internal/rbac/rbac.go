@@ -63,7 +63,7 @@ func Command(a *frame.App) *cobra.Command {
 			"--for=manager prints the roles of `" + a.Program + " manager` for the custom resources of some API\n" +
 			"groups. It is the default if you give no user and no group. With --all-groups, the manager can\n" +
 			"write every object of the cluster: give API groups instead where you can.\n\n" +
-			"cluster-preflight, cluster-run and cluster-enroll are for the global hub. cluster-hub lets a user read\n" +
+			"cluster-plan, cluster-run and cluster-enroll are for the global hub. cluster-hub lets a user read\n" +
 			"a hub for a preflight: apply it on both hubs. A user with cluster-enroll can act as any hub.\n\n" +
 			"--for=hub-agent prints the roles of `" + a.Program + " agent`. The namespace of its\n" +
 			"ServiceAccount is the namespace of the agent.\n\n" +

@@ -75,7 +75,11 @@ func describe(c *cobra.Command) (string, error) {
 		long = sentence(c.Short)
 	}
 	var page strings.Builder
-	fmt.Fprintf(&page, "%s# %s\n\n%s\n\n```\n%s\n```\n\n## Flags\n\n", generated, c.CommandPath(), indentedCode(long), c.UseLine())
+	fmt.Fprintf(&page, "%s# %s\n\n%s\n\n```\n%s\n```\n\n", generated, c.CommandPath(), indentedCode(long), c.UseLine())
+	for _, alias := range c.Aliases {
+		fmt.Fprintf(&page, "`%s %s` is the same command.\n\n", c.Parent().CommandPath(), alias)
+	}
+	page.WriteString("## Flags\n\n")
 	flags, err := flagList(c.LocalNonPersistentFlags())
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", c.CommandPath(), err)

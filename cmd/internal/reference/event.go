@@ -42,7 +42,7 @@ var reasonSections = map[reason.Subject][2]string{
 	reason.ClusterMigration: {"Migrations of clusters", "A ManagedClusterMigration has the conditions Ready, Reconciling and Stalled, of which one is True, and a condition for each phase\n" +
 		"that it has reached. An event of the same reason tells of a new phase, of the rollback and of the end."},
 	reason.ManagedCluster:   {"Clusters that change hubs", "`status.failures` of a ManagedClusterMigration begins with one of these reasons, and so do the logs of agents."},
-	reason.ClusterPreflight: {"A preflight of a migration of managed clusters", "`godwit cluster preflight` has these, and those of the migration and of its clusters above."},
+	reason.ClusterPreflight: {"A preflight of a migration of managed clusters", "`godwit cluster plan` has these, and those of the migration and of its clusters above."},
 	reason.ClusterPlan:      {"Plans of all domains", "[`godwit plan`](commands/plan.md) has these reasons, and those of the plans of the domains."},
 	reason.Evidence:         {"Reports of a migration", "[`godwit report`](commands/report.md) has these reasons for files that it did not read."},
 	reason.Command:          {"Commands", "Any command may end with one of these reasons."},

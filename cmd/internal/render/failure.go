@@ -23,6 +23,12 @@ func FailureLine(s Style, f godwit.Failure) string {
 	return s.Marked(MarkBad, ObjectName(f.Namespace, f.Name), message) + s.RemedyLines(remedyIndent, remedy)
 }
 
+// wholeLine is a failure of the whole run, below the name of its CRD or resource.
+func wholeLine(s Style, f godwit.Failure) string {
+	message, remedy := CutRemedy(f.Message, f.Fix.String())
+	return s.Marked(MarkBad, f.Reason.String(), message) + s.RemedyLines(remedyIndent, remedy)
+}
+
 // sameFailure are the objects that failed for the same cause.
 type sameFailure struct {
 	first godwit.Failure
@@ -37,7 +43,11 @@ func FailureLines(s Style, of string, failures []godwit.Failure, counts godwit.C
 	named, shown := int64(0), int64(0) // objects; a failure of the whole run has the name of the CRD
 	causes := byCause(failures)
 	for _, c := range causes[:min(len(causes), maxCauses)] {
-		text.WriteString(FailureLine(s, c.first))
+		if c.first.Name == of {
+			text.WriteString(wholeLine(s, c.first))
+		} else {
+			text.WriteString(FailureLine(s, c.first))
+		}
 		if c.more > 0 {
 			names := strings.Join(c.names, ", ")
 			if c.more > int64(len(c.names)) {

@@ -47,7 +47,7 @@ widgets.example.com
 			[]godwit.Failure{whole, of("a", denied, "no")}, godwit.Counts{Failed: 3},
 			`
 widgets.example.com
-  ✗ widgets.example.com: Invalid: the server is gone
+  ✗ Invalid: the server is gone
   ✗ shop/a: Denied: no
   … and 2 more objects: -o json names all
 `,

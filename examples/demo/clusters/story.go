@@ -121,7 +121,7 @@ func (d *demo) partial(ctx context.Context) error {
 		return err
 	}
 	if !strings.Contains(printed, "SigningRequestDenied") {
-		return stage.Wrong("`cluster start` does not say why %s has not moved", refused.Name)
+		return stage.Wrong("`cluster run` does not say why %s has not moved", refused.Name)
 	}
 	return d.claimTally(ctx, sites, perMigration-1)
 }

@@ -16,11 +16,11 @@ import (
 
 // Commands.
 var (
-	// Preflight is `godwit cluster preflight` and status on the global hub.
-	Preflight = permission.Command{Name: "cluster-preflight", Of: permission.Migrations, Installation: permission.ManagerNamespace, List: forPreflight}
-	// Hub is what `godwit cluster preflight` reads of each hub.
+	// Preflight is `godwit cluster plan` and status on the global hub.
+	Preflight = permission.Command{Name: "cluster-plan", Of: permission.Migrations, Installation: permission.ManagerNamespace, List: forPreflight}
+	// Hub is what `godwit cluster plan` reads of each hub.
 	Hub = permission.Command{Name: "cluster-hub", Of: permission.Hub, Installation: permission.AgentNamespace, List: forHub}
-	// Run is `godwit cluster start`, abort and retry.
+	// Run is `godwit cluster run`, abort and retry.
 	Run = permission.Command{Name: "cluster-run", Of: permission.Migrations, Installation: permission.ManagerNamespace, List: forRun}
 	// Enroll is `godwit cluster enroll`.
 	Enroll = permission.Command{Name: "cluster-enroll", Of: permission.Hub, Installation: permission.ManagerNamespace, List: forEnroll}

@@ -92,7 +92,7 @@ gadgets.example.com   ✓ Succeeded   v1        0         0          0          
 
 widgets.example.com
   ✗ prod/a: AdmissionDenied: denied
-  ✗ widgets.example.com: Failed: the server is gone
+  ✗ Failed: the server is gone
   … and 4 more objects: -o json names all
 7 clean customresourcedefinitions: nothing to do
 9 customresourcedefinitions: not begun, because permissions are missing

@@ -6,7 +6,7 @@ import "github.com/godwit-dev/godwit/cmd/internal/permission"
 // Commands. Plan is also for ready, and for save to a file. Apply is also for rollback, and for restore from a file.
 var (
 	Plan  = permission.Command{Name: "externalname-plan", Of: permission.ManagedResources, List: forPlan}
-	Apply = permission.Command{Name: "externalname-apply", Of: permission.ManagedResources, List: forApply}
+	Apply = permission.Command{Name: "externalname-run", Of: permission.ManagedResources, List: forApply}
 )
 
 // forPlan reads the CRD, for the version at which managed resources are read, and the managed

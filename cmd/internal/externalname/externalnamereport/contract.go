@@ -11,7 +11,7 @@ import (
 	"github.com/godwit-dev/godwit/externalname/fleet"
 )
 
-// Plan says what `externalname apply` would do with one managed resource.
+// Plan says what `externalname run` would do with one managed resource.
 type Plan struct {
 	Kind      string      `json:"kind"`
 	Namespace string      `json:"namespace"`

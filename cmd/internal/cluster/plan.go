@@ -10,18 +10,18 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
-type preflightOptions struct {
+type planOptions struct {
 	*frame.App
 	selection
 	hubFlags
 	output frame.Output
 }
 
-func preflightCommand(a *frame.App) *cobra.Command {
-	o := &preflightOptions{App: a}
+func planCommand(a *frame.App) *cobra.Command {
+	o := &planOptions{App: a}
 	c := &cobra.Command{
-		Use:     "preflight --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--from-context=CONTEXT] [--to-context=CONTEXT]",
-		Aliases: []string{"plan"},
+		Use:     "plan --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--from-context=CONTEXT] [--to-context=CONTEXT]",
+		Aliases: []string{"preflight"},
 		Short:   "Show which clusters a migration would move, which would be at risk, and what blocks; changes nothing",
 		Long: "Show which clusters a migration would move, which would be at risk, and what blocks. This command\n" +
 			"only reads.\n\n" +
@@ -37,9 +37,9 @@ func preflightCommand(a *frame.App) *cobra.Command {
 			"Exit codes: 0 ready; 1 nothing blocks, and clusters are at risk or something is not checked; 3\n" +
 			"blocked; 2 error.",
 		Example: "  # What the global hub knows\n" +
-			"  " + a.Program + " cluster preflight --from=hub1 --to=hub2 cluster1 cluster2\n\n" +
+			"  " + a.Program + " cluster plan --from=hub1 --to=hub2 cluster1 cluster2\n\n" +
 			"  # With the checks on both hubs, by contexts of the kubeconfig\n" +
-			"  " + a.Program + " cluster preflight --from=hub1 --to=hub2 --placement=east --from-context=hub1 --to-context=hub2",
+			"  " + a.Program + " cluster plan --from=hub1 --to=hub2 --placement=east --from-context=hub1 --to-context=hub2",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.parse(args); err != nil {
@@ -54,7 +54,7 @@ func preflightCommand(a *frame.App) *cobra.Command {
 	return c
 }
 
-func (o *preflightOptions) run(ctx context.Context) error {
+func (o *planOptions) run(ctx context.Context) error {
 	c, err := o.open(ctx, o.App, clusterpermission.Preflight)
 	if err != nil {
 		return err

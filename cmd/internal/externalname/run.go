@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/externalname/fleet"
 )
 
-type applyOptions struct {
+type runOptions struct {
 	planOptions
 	change       frame.ChangeFlags
 	canaries     frame.CountFlag
@@ -33,14 +33,14 @@ const (
 	defaultProofTimeout = 5 * time.Minute
 )
 
-func applyCommand(a *frame.App) *cobra.Command {
-	o := &applyOptions{
+func runCommand(a *frame.App) *cobra.Command {
+	o := &runOptions{
 		planOptions: planOptions{App: a}, canaries: defaultCanaries, batch: defaultBatch,
 		pauseTimeout: frame.DurationFlag(defaultPauseTimeout), proofTimeout: frame.DurationFlag(defaultProofTimeout),
 	}
 	c := &cobra.Command{
-		Use:     "apply --resource=CRD --name=CEL {-n NAMESPACE | -A} [-l SELECTOR]",
-		Aliases: []string{"run"},
+		Use:     "run --resource=CRD --name=CEL {-n NAMESPACE | -A} [-l SELECTOR]",
+		Aliases: []string{"apply"},
 		Short:   "Rename managed resources, with a proof that each still has the same external resource",
 		Long: "Rename the managed resources for which a plan says Rename or Resume. For each one: pause it, wait\n" +
 			"until the provider reports the pause, write the new name and end the pause in one patch, wait until\n" +
@@ -56,9 +56,9 @@ func applyCommand(a *frame.App) *cobra.Command {
 			"dry run found work; 3 refused or undone, and nothing renamed; 4 some are undone or failed; 2 error;\n" +
 			"124 --timeout; 130 interrupted.",
 		Example: "  # One namespace; asks before it writes\n" +
-			"  " + a.Program + " externalname apply --resource=members.example.org --name='name.lowerAscii()' -n shop\n\n" +
+			"  " + a.Program + " externalname run --resource=members.example.org --name='name.lowerAscii()' -n shop\n\n" +
 			"  # Everything, in a script, compared by one field\n" +
-			"  " + a.Program + " externalname apply --resource=members.example.org --name='name.lowerAscii()' -A --identity=id --yes -o json",
+			"  " + a.Program + " externalname run --resource=members.example.org --name='name.lowerAscii()' -A --identity=id --yes -o json",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.parseToWrite(a, c); err != nil {
@@ -75,7 +75,7 @@ func applyCommand(a *frame.App) *cobra.Command {
 	return c
 }
 
-func (o *applyOptions) addFlags(a *frame.App, c *cobra.Command) {
+func (o *runOptions) addFlags(a *frame.App, c *cobra.Command) {
 	flags := c.Flags()
 	o.selection.addTo(a, c)
 	o.nameFlags.addTo(c)
@@ -93,7 +93,7 @@ func (o *applyOptions) addFlags(a *frame.App, c *cobra.Command) {
 
 // apply is a planned renaming.
 type apply struct {
-	*applyOptions
+	*runOptions
 	session  *session
 	items    []fleet.Item
 	todo     int
@@ -103,8 +103,8 @@ type apply struct {
 }
 
 // plan plans the names. It prints the plan of a dry run.
-func (o *applyOptions) plan(ctx context.Context, naming fleet.Naming) (frame.Change, error) {
-	p := &apply{applyOptions: o, progress: &progress{console: o.Console, what: "renaming"}}
+func (o *runOptions) plan(ctx context.Context, naming fleet.Naming) (frame.Change, error) {
+	p := &apply{runOptions: o, progress: &progress{console: o.Console, what: "renaming"}}
 	options := o.options(&o.selection)
 	options.Canaries, options.Batch, options.Progress = int(o.canaries), int(o.batch), p.progress.update
 	options.PauseTimeout, options.ProofTimeout = time.Duration(o.pauseTimeout), time.Duration(o.proofTimeout)

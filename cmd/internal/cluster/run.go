@@ -12,18 +12,18 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
-type startOptions struct {
+type runOptions struct {
 	*frame.App
 	selection
 	creation
 	stageTimeout, reconnectTimeout frame.DurationFlag
 }
 
-func startCommand(a *frame.App) *cobra.Command {
-	o := &startOptions{App: a}
+func runCommand(a *frame.App) *cobra.Command {
+	o := &runOptions{App: a}
 	c := &cobra.Command{
-		Use:     "start NAME --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--watch]",
-		Aliases: []string{"run"},
+		Use:     "run NAME --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--watch]",
+		Aliases: []string{"start"},
 		Short:   "Move managed clusters from a hub to another one",
 		Long: "Create the ManagedClusterMigration NAME, which moves managed clusters from a hub to another one. The\n" +
 			"command does the preflight first, refuses what is blocked, and asks.\n\n" +
@@ -33,9 +33,9 @@ func startCommand(a *frame.App) *cobra.Command {
 			"3 refused, or with --watch every cluster is back; 4 with --watch some clusters are back; 2 error; 124\n" +
 			"--timeout; 130 interrupted.",
 		Example: "  # Asks before it writes\n" +
-			"  " + a.Program + " cluster start east --from=hub1 --to=hub2 cluster1 cluster2 --from-context=hub1 --to-context=hub2 --watch\n\n" +
+			"  " + a.Program + " cluster run east --from=hub1 --to=hub2 cluster1 cluster2 --from-context=hub1 --to-context=hub2 --watch\n\n" +
 			"  # In a script\n" +
-			"  " + a.Program + " cluster start east --from=hub1 --to=hub2 --placement=east --from-context=hub1 --yes --watch -o json",
+			"  " + a.Program + " cluster run east --from=hub1 --to=hub2 --placement=east --from-context=hub1 --yes --watch -o json",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.parse(args); err != nil {
@@ -52,7 +52,7 @@ func startCommand(a *frame.App) *cobra.Command {
 	return c
 }
 
-func (o *startOptions) parse(args []string) error {
+func (o *runOptions) parse(args []string) error {
 	if len(args) == 0 {
 		return frame.Usagef("specify the name of the migration, and then the clusters")
 	}
@@ -62,7 +62,7 @@ func (o *startOptions) parse(args []string) error {
 	return o.selection.parse(args[1:])
 }
 
-func (o *startOptions) plan(ctx context.Context, name string) (frame.Change, error) {
+func (o *runOptions) plan(ctx context.Context, name string) (frame.Change, error) {
 	c, err := o.open(ctx, o.App, clusterpermission.Run)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
-type abortOptions struct {
+type rollbackOptions struct {
 	*frame.App
 	hubFlags
 	change frame.ChangeFlags
@@ -23,11 +23,11 @@ type abortOptions struct {
 	output frame.Output
 }
 
-func abortCommand(a *frame.App) *cobra.Command {
-	o := &abortOptions{App: a}
+func rollbackCommand(a *frame.App) *cobra.Command {
+	o := &rollbackOptions{App: a}
 	c := &cobra.Command{
-		Use:     "abort NAME [-n NAMESPACE] [--watch]",
-		Aliases: []string{"rollback"},
+		Use:     "rollback NAME [-n NAMESPACE] [--watch]",
+		Aliases: []string{"abort"},
 		Short:   "Return the clusters of a migration to the source hub",
 		Long: "Ask the manager to roll a migration back: every cluster returns to the source hub, and the target hub\n" +
 			"deletes what the migration has created there. For a migration that has failed, the manager runs the\n" +
@@ -36,7 +36,7 @@ func abortCommand(a *frame.App) *cobra.Command {
 			"another migration then: the command prints it.\n\n" +
 			"Exit codes: 0 the rollback is requested, or with --watch every cluster is back; 3 refused, and nothing\n" +
 			"written; 4 with --watch some clusters have moved; 2 error; 124 --timeout; 130 interrupted.",
-		Example:           "  " + a.Program + " cluster abort east --watch",
+		Example:           "  " + a.Program + " cluster rollback east --watch",
 		Args:              oneName,
 		ValidArgsFunction: completeMigrations(a),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -53,13 +53,13 @@ func abortCommand(a *frame.App) *cobra.Command {
 
 // rollback is the planned rollback of a migration.
 type rollback struct {
-	*abortOptions
+	*rollbackOptions
 	connection *connection
 	migration  migration
 	err        error
 }
 
-func (o *abortOptions) plan(ctx context.Context, name string) (frame.Change, error) {
+func (o *rollbackOptions) plan(ctx context.Context, name string) (frame.Change, error) {
 	c, m, err := o.openMigration(ctx, o.App, clusterpermission.Run, name)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (o *abortOptions) plan(ctx context.Context, name string) (frame.Change, err
 	if err := c.missing(ctx); err != nil {
 		return nil, frame.Refuse(err)
 	}
-	return &rollback{abortOptions: o, connection: c, migration: m}, nil
+	return &rollback{rollbackOptions: o, connection: c, migration: m}, nil
 }
 
 // Question implements frame.Change.
@@ -134,7 +134,7 @@ func whyNotAbortable(a *frame.App, m migration) string {
 				moved = append(moved, one.Name)
 			}
 		}
-		back := a.Hint(fmt.Sprintf("cluster start %s --from=%s --to=%s %s --namespace=%s", nextName(m.Name, "back", nil), m.Spec.To, m.Spec.From, strings.Join(moved, " "), m.Namespace))
+		back := a.Hint(fmt.Sprintf("cluster run %s --from=%s --to=%s %s --namespace=%s", nextName(m.Name, "back", nil), m.Spec.To, m.Spec.From, strings.Join(moved, " "), m.Namespace))
 		return "the source hub deletes in phase " + string(m.state.Phase) + "; move the clusters back: " + back
 	case m.state.Phase == api.PhaseFailed && m.state.RollbackStage == "":
 		return "it has failed before it changed a hub, so that there is nothing to return"

@@ -28,7 +28,7 @@ type reportOptions struct {
 func Command(a *frame.App) *cobra.Command {
 	o := &reportOptions{App: a}
 	c := &cobra.Command{
-		Use:   "report -f DIR [--to=DIR]",
+		Use:   "report -f DIR [--output-dir=DIR]",
 		Short: "Gather the evidence of a migration: a page for each cluster",
 		Long: "Gather the output that commands wrote with -o json into a directory, and write a page for a browser\n" +
 			"and a JSON file for each cluster: what was to do before, what the runs did, what is proven, and what\n" +
@@ -42,7 +42,7 @@ func Command(a *frame.App) *cobra.Command {
 			"without, the report has the time of the file, and says so.\n\n" +
 			"Exit codes: 0 all migrations are complete; 1 some are not; 4 a file could not be read; 2 error.",
 		Example: "  # From the folders canary and east of the directory evidence\n" +
-			"  " + a.Program + " report -f evidence --to=pages",
+			"  " + a.Program + " report -f evidence --output-dir=pages",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.parse(c); err != nil {
@@ -53,8 +53,8 @@ func Command(a *frame.App) *cobra.Command {
 	}
 	flags := c.Flags()
 	frame.AddFilename(c, &o.from, "`DIR` with the output of commands")
-	flags.StringVar(&o.to, "to", "", "`DIR` for the pages, which is created (default: the name of the directory and -report)")
-	for _, flag := range []string{"filename", "to"} {
+	flags.StringVar(&o.to, "output-dir", "", "`DIR` for the pages, which is created (default: the name of the directory and -report)")
+	for _, flag := range []string{"filename", "output-dir"} {
 		_ = c.MarkFlagDirname(flag)
 	}
 	o.output.AddTo(c, evidencereport.List(nil))
@@ -73,7 +73,7 @@ func (o *reportOptions) parse(c *cobra.Command) error {
 		o.to = o.from + "-report"
 	}
 	if o.to = filepath.Clean(o.to); o.to == o.from || strings.HasPrefix(o.to, o.from+string(filepath.Separator)) {
-		return frame.Usagef("--to=%s is within the directory of -f, so that the next report would read the pages: choose another directory", o.to)
+		return frame.Usagef("--output-dir=%s is within the directory of -f, so that the next report would read the pages: choose another directory", o.to)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (o *reportOptions) run() error {
 func (o *reportOptions) write(reports []evidencereport.Report) ([]string, error) {
 	const folder = 0o755
 	if err := os.MkdirAll(o.to, folder); err != nil {
-		return nil, &frame.ActionableError{Message: fmt.Sprintf("--to=%s can't be created: %v", o.to, err), Remedy: "name a directory that you may write to", Cause: err}
+		return nil, &frame.ActionableError{Message: fmt.Sprintf("--output-dir=%s can't be created: %v", o.to, err), Remedy: "name a directory that you may write to", Cause: err}
 	}
 	names := fileNames(reports)
 	pages := make([]string, len(reports))
@@ -119,7 +119,7 @@ func (o *reportOptions) write(reports []evidencereport.Report) ([]string, error)
 		pages[i] = filepath.Join(o.to, names[i]+".html")
 		for path, text := range map[string][]byte{pages[i]: page.Bytes(), filepath.Join(o.to, names[i]+".json"): data.Bytes()} {
 			if err := frame.WriteFile(path, text); err != nil {
-				return nil, &frame.ActionableError{Message: fmt.Sprintf("%s can't be written: %v", path, err), Remedy: "name a directory that you may write to with --to", Cause: err}
+				return nil, &frame.ActionableError{Message: fmt.Sprintf("%s can't be written: %v", path, err), Remedy: "name a directory that you may write to with --output-dir", Cause: err}
 			}
 		}
 	}

@@ -17,16 +17,15 @@ const (
 	maxSame   = 3
 )
 
-// FailureLine is a failure below the name of the CRD or the resource.
-func FailureLine(s Style, f godwit.Failure) string {
+// FailureLine is a failure below the name of the CRD or the resource. A failure of the whole run has the same name, and does not
+// repeat it.
+func FailureLine(s Style, of string, f godwit.Failure) string {
+	if f.Name == of && f.Namespace == "" {
+		message, remedy := CutRemedy(f.Message, f.Fix.String())
+		return s.Marked(MarkBad, f.Reason.String(), message) + s.RemedyLines(remedyIndent, remedy)
+	}
 	message, remedy := CutRemedy(f.String(), f.Fix.String())
 	return s.Marked(MarkBad, ObjectName(f.Namespace, f.Name), message) + s.RemedyLines(remedyIndent, remedy)
-}
-
-// wholeLine is a failure of the whole run, below the name of its CRD or resource.
-func wholeLine(s Style, f godwit.Failure) string {
-	message, remedy := CutRemedy(f.Message, f.Fix.String())
-	return s.Marked(MarkBad, f.Reason.String(), message) + s.RemedyLines(remedyIndent, remedy)
 }
 
 // sameFailure are the objects that failed for the same cause.
@@ -43,11 +42,7 @@ func FailureLines(s Style, of string, failures []godwit.Failure, counts godwit.C
 	named, shown := int64(0), int64(0) // objects; a failure of the whole run has the name of the CRD
 	causes := byCause(failures)
 	for _, c := range causes[:min(len(causes), maxCauses)] {
-		if c.first.Name == of {
-			text.WriteString(wholeLine(s, c.first))
-		} else {
-			text.WriteString(FailureLine(s, c.first))
-		}
+		text.WriteString(FailureLine(s, of, c.first))
 		if c.more > 0 {
 			names := strings.Join(c.names, ", ")
 			if c.more > int64(len(c.names)) {

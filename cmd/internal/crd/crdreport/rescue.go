@@ -96,7 +96,7 @@ func WriteRescue(w io.Writer, s render.Style, r Rescue) error {
 		fmt.Fprintf(&text, "  %s\n", s.Paint(render.Attention, "! another client changed the spec meanwhile; it belongs to "+strings.Join(r.ChangedBy, ", ")))
 	}
 	for _, f := range r.Failures {
-		text.WriteString(render.FailureLine(s, f))
+		text.WriteString(render.FailureLine(s, r.Name, f))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -102,7 +102,7 @@ func (f *fleet) rename(ctx context.Context, batch int) (r renaming, err error) {
 		return r, err
 	}
 	var report report
-	cost, err := f.Run(ctx, frame.ExitDone, &report, "externalname", "apply", "--resource="+provider.Resource.GroupResource().String(),
+	cost, err := f.Run(ctx, frame.ExitDone, &report, "externalname", "run", "--resource="+provider.Resource.GroupResource().String(),
 		"--name=name.lowerAscii()", "--namespace="+f.namespace, "--batch="+strconv.Itoa(batch), "--yes")
 	if err != nil {
 		return r, err

@@ -6,11 +6,17 @@
 //
 //  1. It pauses the managed resource and writes the journal. The provider answers with the condition
 //     Synced=False, ReconcilePaused.
-//  2. It writes the new name and ends the pause in one patch. The condition was ReconcilePaused at this
-//     patch, and the provider writes a status only at the resourceVersion that it has read. A
-//     ReconcileSuccess that follows is therefore about the new name.
-//  3. It compares the identity in status.atProvider with the earlier one, and records the proof. If the
-//     identity differs, or the provider has created a resource, it writes the old name again.
+//  2. It writes the new name and the management policies [Observe], and ends the pause, in one patch. The condition
+//     was ReconcilePaused at this patch, and the provider writes a status only at the resourceVersion that it has read.
+//     What follows is therefore about the new name, and the provider creates, changes and deletes nothing.
+//  3. It compares the identity in status.atProvider with the earlier one. Fields that the spec has, too, are no identity.
+//     It gives the management policies back, and records the proof. If the identity differs, or the provider finds no
+//     external resource, it writes the old name and the policies again.
+//
+// If the kind has no management policies, or a tool applies them from a source, the provider could create a second external
+// resource in step 2: then a renaming needs [Options.AcceptUnsafe]. A provider that has begun to create writes the name of what
+// it creates, also over an undo. The package then pauses the managed resource, waits until the outcome is recorded,
+// writes the old name, and keeps both names in the journal until a user removes it.
 //
 // If the provider answers at once, a renaming takes five requests: the three writes, and a read of the provider's
 // answer to each of the first two. The first write needs no read, because the API server refuses it if the managed
@@ -20,7 +26,7 @@
 // and the write of each step includes it. If a process is killed between two steps, the journal has the remaining
 // steps: the next [Fleet.Apply] resumes them, or [Fleet.Rollback] restores the old name.
 //
-// Apply begins with a few canaries, continues with batches, and stops after a failure. It writes only managed resources
+// Apply begins with a few canaries, continues with batches, and stops after a canary that is not renamed, or a failure. It writes only managed resources
 // that the plan ([PlanFor]) allows. It skips names that a GitOps tool or a Composition owns; the plan has the patch for
 // their source.
 //

@@ -21,6 +21,23 @@ func changeSource(manifest string) godwit.Fix {
 	return godwit.Do("change the name in the source: " + manifest)
 }
 
+// separate is the fix for managed resources with one external name.
+func separate() godwit.Fix {
+	return godwit.Do("if one has a wrong name, correct it").
+		Or(godwit.Do("if all are meant to be one, set spec.managementPolicies of all but one to Observe, and then delete those: the external resource stays"))
+}
+
+func chooseIdentity() godwit.Fix {
+	return godwit.Do("if one of these fields identifies the external resource, choose it: --identity=FIELD").
+		Or(godwit.Do("let the provider write a field to status.atProvider that the external system alone decides, such as an ID"))
+}
+
+// accountFor is the fix for a second external resource.
+func accountFor(o godwit.Object) godwit.Fix {
+	return godwit.Do("look at both in the external system, and delete there the one that nothing needs").
+		Then("remove the journal", kube.RemoveAnnotation(o, AnnotationJournal))
+}
+
 func seeObservation(o godwit.Object) godwit.Fix {
 	return godwit.Do("see why the provider does not observe it", godwit.Show{Object: o, Output: "yaml"})
 }

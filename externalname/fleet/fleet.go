@@ -11,7 +11,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -19,6 +21,11 @@ import (
 type Scope struct {
 	Namespace string
 	Selector  labels.Selector
+}
+
+// has reports whether a managed resource is in scope.
+func (s Scope) has(m managed) bool {
+	return (s.Namespace == "" || s.Namespace == m.GetNamespace()) && (s.Selector == nil || s.Selector.Matches(labels.Set(m.GetLabels())))
 }
 
 // Options tune a [Fleet]. The zero value works.
@@ -37,6 +44,9 @@ type Options struct {
 	ProofTimeout time.Duration
 	// Identity selects the fields of status.atProvider that must not change.
 	Identity Identity
+	// AcceptUnsafe renames also where a second external resource may be the result: see [ReasonMayCreate] and
+	// [ReasonOthersNotRead].
+	AcceptUnsafe bool
 	// SourceManagers are further field managers that apply manifests from a source.
 	SourceManagers []string
 	// Attempts bounds the attempts at a request that the API server does not answer; 0 means walk.DefaultAttempts.
@@ -84,6 +94,7 @@ type Fleet struct {
 // New returns the fleet of a kind. It sends no request.
 func New(cfg *rest.Config, kind Kind, o Options) (*Fleet, error) {
 	o = o.withDefaults()
+	o.Identity.spec = kind.SpecFields
 	client, err := kube.NewClient(cfg, o.Limiter, clock.RealClock{})
 	if err != nil {
 		return nil, err
@@ -91,27 +102,43 @@ func New(cfg *rest.Config, kind Kind, o Options) (*Fleet, error) {
 	return &Fleet{kind: kind, client: client, options: o, clock: clock.RealClock{}}, nil
 }
 
-// Plan reads all managed resources in scope and decides what to do with each. It writes nothing.
-// Duplicates are found within the scope only.
+// Plan reads all managed resources and decides what to do with each in scope. It writes nothing. Those outside the scope count
+// for duplicates, since they share the external system.
 func (f *Fleet) Plan(ctx context.Context, naming Naming) ([]Item, error) {
-	var facts []Fact
+	scan := Scan{Kind: f.kind, AcceptUnsafe: f.options.AcceptUnsafe}
 	same := interner{}
-	err := f.scan(ctx, func(m managed) error {
-		p, err := naming(ctx, m.Unstructured)
+	read := func(m managed) error {
+		fact, err := f.fact(ctx, m, naming)
 		if err != nil {
 			return err
 		}
-		fact := factOf(m.Unstructured, p, f.options.Identity, f.options.SourceManagers)
-		for _, repeated := range []*string{&fact.Namespace, &fact.Owner.Manager, &fact.Owner.Composite, &fact.Account} {
+		for _, repeated := range []*string{&fact.Namespace, &fact.Owner.Manager, &fact.Owner.Composite, &fact.PoliciesOwner.Manager, &fact.Account} {
 			*repeated = same.intern(*repeated)
 		}
-		facts = append(facts, fact)
+		scan.Facts = append(scan.Facts, fact)
 		return nil
-	})
+	}
+	everywhere := f.options.Scope == (Scope{})
+	err := f.scanIn(ctx, Scope{}, read)
+	if !everywhere && apierror.IsForbidden(err) {
+		scan.Facts, scan.Unread = nil, quote.Line(apierror.Message(err))
+		err = f.scanIn(ctx, f.options.Scope, read)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return PlanFor(f.kind, facts), nil
+	return PlanFor(scan), nil
+}
+
+func (f *Fleet) fact(ctx context.Context, m managed, naming Naming) (Fact, error) {
+	if !f.options.Scope.has(m) {
+		return outside(m.Unstructured), nil
+	}
+	p, err := naming(ctx, m.Unstructured)
+	if err != nil {
+		return Fact{}, err
+	}
+	return factOf(m.Unstructured, p, f.options.Identity, f.options.SourceManagers), nil
 }
 
 // interner stores each string once: a large fleet has few namespaces, field managers and accounts.
@@ -132,7 +159,14 @@ func (f *Fleet) Each(ctx context.Context, each func(*unstructured.Unstructured) 
 
 // scan calls each with every managed resource in scope, page by page.
 func (f *Fleet) scan(ctx context.Context, each func(managed) error) error {
-	for page, err := range walk.List(ctx, f.fetch, walk.ListOptions{Attempts: f.options.Attempts}) {
+	return f.scanIn(ctx, f.options.Scope, each)
+}
+
+func (f *Fleet) scanIn(ctx context.Context, s Scope, each func(managed) error) error {
+	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*unstructured.Unstructured], string, error) {
+		return f.client.WholePage(ctx, kube.Scope{Resource: f.kind.Resource, Namespace: s.Namespace, Selector: s.Selector}, limit, token)
+	}
+	for page, err := range walk.List(ctx, fetch, walk.ListOptions{Attempts: f.options.Attempts}) {
 		if err != nil {
 			return err
 		}
@@ -145,11 +179,6 @@ func (f *Fleet) scan(ctx context.Context, each func(managed) error) error {
 	return nil
 }
 
-func (f *Fleet) fetch(ctx context.Context, limit int64, token string) (walk.Page[*unstructured.Unstructured], string, error) {
-	scope := kube.Scope{Resource: f.kind.Resource, Namespace: f.options.Scope.Namespace, Selector: f.options.Scope.Selector}
-	return f.client.WholePage(ctx, scope, limit, token)
-}
-
 func (f *Fleet) get(ctx context.Context, o walk.Object) (*unstructured.Unstructured, error) {
 	text, err := kube.Body(kube.Do(ctx, f.client.Get().AbsPath(kube.ObjectPath(f.kind.Resource, o)...).SetHeader("Accept", runtime.ContentTypeJSON)))
 	if err != nil {
@@ -159,7 +188,7 @@ func (f *Fleet) get(ctx context.Context, o walk.Object) (*unstructured.Unstructu
 }
 
 // patch writes annotations at the resourceVersion that was read.
-func (f *Fleet) patch(ctx context.Context, m managed, c changes) error {
+func (f *Fleet) patch(ctx context.Context, m managed, c *changes) error {
 	body, err := c.patch(m)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func annotated(annotations map[string]string) managed {
 // TestJournalOfOtherReleases: the form of v0.1.0 is read and written, and a newer one is left alone, whatever is asked for.
 func TestJournalOfOtherReleases(t *testing.T) {
 	oldest := formattest.Frozen(t, "renaming.json")
-	want := formattest.Same[storedJournal](t, oldest).journal
+	want := formattest.Same[storedJournal](t, oldest, ".Policies", ".Second").journal
 	got, err := readJournal(annotated(map[string]string{AnnotationJournal: oldest}))
 	if diff := cmp.Diff(&want, got); diff != "" || err != nil {
 		t.Errorf("%v: (-want +got):\n%s", err, diff)
@@ -33,20 +33,20 @@ func TestJournalOfOtherReleases(t *testing.T) {
 		"annotation": {format.Annotation: "2", annotationName: "old "},
 	} {
 		m := annotated(annotations)
-		i := PlanFor(Kind{}, []Fact{factOf(m.Unstructured, Proposal{Name: "old", Form: "space"}, Identity{}, nil)})[0]
+		i := PlanFor(Scan{Facts: []Fact{factOf(m.Unstructured, Proposal{Name: "old", Form: "space"}, Identity{}, nil)}})[0]
 		checkFix(t, i)
 		if i.Action != Skip || i.Reason != ReasonNewerFormat || !strings.Contains(i.Message, "default/one has format") {
 			t.Errorf("%s: plan %s, %s: %s", name, i.Action, i.Reason, i.Message)
 		}
 		j, err := readJournal(m)
 		s := situation{exists: true, journal: j, journalErr: err, name: m.externalName(), current: "old ", proposed: "old", paused: true}
-		for what, decide := range map[string]func() (decision, changes){
-			"apply":    func() (decision, changes) { return decideStep(s), nil },
-			"rollback": func() (decision, changes) { return decideRollback(s) },
-			"restore":  func() (decision, changes) { return decideRestore(s, RestoreOptions{Overwrite: true, Unpause: true}) },
+		for what, decide := range map[string]func() (decision, *changes){
+			"apply":    func() (decision, *changes) { return decideStep(s), nil },
+			"rollback": func() (decision, *changes) { return decideRollback(s) },
+			"restore":  func() (decision, *changes) { return decideRestore(s, RestoreOptions{Overwrite: true, Unpause: true}) },
 		} {
 			d, c := decide()
-			if d.reason != ReasonNewerFormat || d.step != stepEnd || len(c) > 0 {
+			if d.reason != ReasonNewerFormat || d.step != stepEnd || !c.isEmpty() {
 				t.Errorf("%s: %s decides on %+v and writes %v", name, what, d, c)
 			}
 		}

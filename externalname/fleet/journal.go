@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/godwit-dev/godwit/internal/format"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 // AnnotationJournal is the journal of a renaming, on the managed resource itself. It is kept after the renaming, for a
@@ -19,8 +21,15 @@ type phase string
 const (
 	// phasePausing means that the pause is written, and the name is still the old one.
 	phasePausing phase = "Pausing"
-	// phaseRenaming means that the new name is written, and not proven yet.
+	// phaseObserving means that the new name is written, and that the management policies allow Observe alone.
+	phaseObserving phase = "Observing"
+	// phaseRenaming means that the new name is written, and not proven yet, and that the provider may write.
 	phaseRenaming phase = "Renaming"
+	// phaseCreated means that the provider has begun to create an external resource under the new name, and that the managed
+	// resource is paused until the outcome is recorded.
+	phaseCreated phase = "Created"
+	// phaseDoubled means that the old name is restored, and that a second external resource exists.
+	phaseDoubled phase = "Doubled"
 	// phaseRenamed means that the external resource is proven to be the same under the new name.
 	phaseRenamed phase = "Renamed"
 )
@@ -34,6 +43,10 @@ type journal struct {
 	// Identity and Creations are the values when the new name was written.
 	Identity  map[string]string `json:"identity,omitempty"`
 	Creations string            `json:"creations,omitempty"`
+	// Policies are the management policies before phaseObserving.
+	Policies []string `json:"policies,omitempty"`
+	// Second is the external name of the second resource, in phaseDoubled.
+	Second string `json:"second,omitempty"`
 	// Earlier is the journal of the previous renaming, which is restored if this one is undone.
 	Earlier string `json:"earlier,omitempty"`
 }
@@ -60,7 +73,7 @@ func readJournal(m managed) (*journal, error) {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}
 	switch j.Phase {
-	case phasePausing, phaseRenaming, phaseRenamed:
+	case phasePausing, phaseObserving, phaseRenaming, phaseCreated, phaseDoubled, phaseRenamed:
 		if j.To != "" {
 			return j, nil
 		}
@@ -79,27 +92,53 @@ func checkFormat(m managed) error {
 
 // unfinished returns the new name of a renaming that has not ended, or empty.
 func (j *journal) unfinished() string {
-	if j == nil || j.Phase == phaseRenamed {
+	if j == nil || j.ended() {
 		return ""
 	}
 	return j.To
 }
 
-// changes are annotations to write; nil removes one.
-type changes map[string]*string
+// from is the name before the renaming; empty if there was none.
+func (j *journal) from() string {
+	if j.From == nil {
+		return ""
+	}
+	return *j.From
+}
 
-func (c changes) set(key, value string) changes {
-	c[key] = &value
+// nameBytes bounds a name in a message.
+const nameBytes = 64
+
+// doubled names both external resources.
+func (j *journal) doubled() string {
+	return fmt.Sprintf("Its external resources are %q, which it had before, and %q", quote.Clip(j.from(), nameBytes), quote.Clip(j.Second, nameBytes))
+}
+
+// ended reports whether a renaming has no further step.
+func (j *journal) ended() bool { return j.Phase == phaseRenamed || j.Phase == phaseDoubled }
+
+// changes are annotations to write, nil removes one, and management policies.
+type changes struct {
+	annotations map[string]*string
+	policies    []string // nil changes nothing
+}
+
+func (c *changes) isEmpty() bool { return c == nil || len(c.annotations) == 0 && c.policies == nil }
+
+func (c *changes) annotate(key string, value *string) *changes {
+	if c.annotations == nil {
+		c.annotations = map[string]*string{}
+	}
+	c.annotations[key] = value
 	return c
 }
 
-func (c changes) remove(key string) changes {
-	c[key] = nil
-	return c
-}
+func (c *changes) set(key, value string) *changes { return c.annotate(key, &value) }
+
+func (c *changes) remove(key string) *changes { return c.annotate(key, nil) }
 
 // write adds a journal to the changes.
-func (c changes) write(j journal) (changes, error) {
+func (c *changes) write(j journal) (*changes, error) {
 	text, err := json.Marshal(storedJournal{Format: format.Current, journal: j})
 	if err != nil {
 		return nil, fmt.Errorf("write the journal: %w", err)
@@ -108,7 +147,7 @@ func (c changes) write(j journal) (changes, error) {
 }
 
 // restore adds the journal of the previous renaming to the changes, for a renaming that is undone.
-func (c changes) restore(j journal) changes {
+func (c *changes) restore(j journal) *changes {
 	if j.Earlier == "" {
 		return c.remove(AnnotationJournal)
 	}
@@ -116,15 +155,32 @@ func (c changes) restore(j journal) changes {
 }
 
 // name sets the external name, or removes the annotation if the name is nil.
-func (c changes) name(name *string) changes {
-	c[annotationName] = name
+func (c *changes) name(name *string) *changes { return c.annotate(annotationName, name) }
+
+// removePause ends the pause of a phase that has one. In the others it is a user's.
+func (c *changes) removePause(j journal) {
+	if j.Phase == phasePausing || j.Phase == phaseCreated {
+		c.remove(annotationPaused)
+	}
+}
+
+// endTrial gives the provider the management policies back that it had before the trial.
+// Policies that another client has written stay.
+func (c *changes) endTrial(j journal, policies []string) *changes {
+	if j.Policies != nil && slices.Equal(policies, observeOnly) {
+		c.policies = j.Policies
+	}
 	return c
 }
 
 // patch is a merge patch at the resourceVersion that was read: the API server answers with a conflict
 // if the object has changed since.
-func (c changes) patch(m managed) ([]byte, error) {
-	return json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": m.GetResourceVersion(), "uid": m.GetUID(), "annotations": c,
-	}})
+func (c *changes) patch(m managed) ([]byte, error) {
+	patch := map[string]any{"metadata": map[string]any{
+		"resourceVersion": m.GetResourceVersion(), "uid": m.GetUID(), "annotations": c.annotations,
+	}}
+	if c.policies != nil {
+		patch["spec"] = map[string]any{"managementPolicies": c.policies}
+	}
+	return json.Marshal(patch)
 }

@@ -10,6 +10,9 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // ManagedCRD reports whether the objects of a CRD are managed resources: they have spec.forProvider, or the CRD has the
@@ -18,14 +21,38 @@ func ManagedCRD(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	if slices.Contains(crd.Spec.Names.Categories, "managed") {
 		return true
 	}
-	for _, v := range crd.Spec.Versions {
-		if !v.Storage || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
-			continue
+	_, has := storageSchema(crd).Properties["spec"].Properties["forProvider"]
+	return has
+}
+
+// Kind is the kind of the managed resources.
+type Kind struct {
+	Resource schema.GroupVersionResource
+	Kind     string
+	// SpecFields are the fields of spec.forProvider and spec.initProvider.
+	SpecFields []string
+}
+
+// KindOf returns the kind of a CRD.
+func KindOf(crd *apiextensionsv1.CustomResourceDefinition) Kind {
+	k := Kind{Resource: kube.ResourceOf(crd), Kind: crd.Spec.Names.Kind}
+	root := storageSchema(crd)
+	for _, part := range []string{"forProvider", "initProvider"} {
+		for field := range root.Properties["spec"].Properties[part].Properties {
+			k.SpecFields = append(k.SpecFields, field)
 		}
-		_, has := v.Schema.OpenAPIV3Schema.Properties["spec"].Properties["forProvider"]
-		return has
 	}
-	return false
+	slices.Sort(k.SpecFields)
+	k.SpecFields = slices.Compact(k.SpecFields)
+	return k
+}
+
+// storageSchema returns the schema of a CRD's storage version; without one, it is empty.
+func storageSchema(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.JSONSchemaProps {
+	if s := kube.SchemaOf(crd, kube.StorageVersion(crd)); s != nil {
+		return s
+	}
+	return &apiextensionsv1.JSONSchemaProps{}
 }
 
 // Annotations of crossplane-runtime, which this package does not import.
@@ -47,7 +74,15 @@ const (
 const (
 	reconcilePaused  = "ReconcilePaused"
 	reconcileSuccess = "ReconcileSuccess"
+	reconcileError   = "ReconcileError"
 )
+
+// doesNotExist is part of the messages of crossplane-runtime and of package crossplane for an external resource that does not
+// exist, under policies that allow Observe alone.
+const doesNotExist = "does not exist"
+
+// observeOnly are the management policies under which a provider reads, and never creates, updates or deletes.
+var observeOnly = []string{"Observe"}
 
 // managed reads a managed resource.
 type managed struct{ *unstructured.Unstructured }
@@ -116,6 +151,13 @@ func (m managed) creationUnknown() bool {
 	return pending.After(parseTime(annotations[annotationCreateSucceeded])) && pending.After(parseTime(annotations[annotationCreateFailed]))
 }
 
+// creationFailed reports whether the last creation has failed.
+func (m managed) creationFailed() bool {
+	a := m.GetAnnotations()
+	failed := parseTime(a[annotationCreateFailed])
+	return !failed.IsZero() && !failed.Before(parseTime(a[annotationCreatePending])) && failed.After(parseTime(a[annotationCreateSucceeded]))
+}
+
 func parseTime(text string) time.Time {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -130,14 +172,20 @@ func (m managed) creations() string {
 	return strings.Join([]string{a[annotationCreatePending], a[annotationCreateSucceeded], a[annotationCreateFailed]}, ",")
 }
 
+// policies returns spec.managementPolicies. It is nil for a kind without the field: CRDs that have it have a default.
+func (m managed) policies() []string {
+	policies, _, _ := unstructured.NestedStringSlice(m.Object, "spec", "managementPolicies")
+	return policies
+}
+
 // hidesAbsence reports whether crossplane-runtime v2.4.0 reports success for an external resource that does not exist:
 // under policies without Create that allow more than Observe.
 func (m managed) hidesAbsence() bool {
-	policies, _, _ := unstructured.NestedStringSlice(m.Object, "spec", "managementPolicies")
+	policies := m.policies()
 	if len(policies) == 0 || slices.Contains(policies, "*") || slices.Contains(policies, "Create") {
 		return false
 	}
-	return !slices.Equal(policies, []string{"Observe"})
+	return !slices.Equal(policies, observeOnly)
 }
 
 // account returns the provider's configuration: the same name in different accounts names different external resources.
@@ -159,19 +207,23 @@ var DefaultVolatile = []string{
 
 // Identity selects the fields of status.atProvider that identify the external resource.
 type Identity struct {
-	// Fields are top-level fields of status.atProvider. None means all fields that are not volatile.
+	// Fields are top-level fields of status.atProvider. None means all fields that are not volatile, and that the spec does not
+	// have: a provider writes the values of the spec to whatever resource the name identifies, so that they prove nothing.
 	Fields []string
 	// Volatile fields are ignored, beside [DefaultVolatile].
 	Volatile []string
+
+	// spec are the fields of the spec, by the CRD.
+	spec []string
 }
 
 // hashes returns the hash of each field of status.atProvider that identifies the external resource. It is empty for an
 // object that was not observed.
 func (i Identity) hashes(m managed) map[string]string {
 	observed, _, _ := unstructured.NestedMap(m.Object, "status", "atProvider")
-	identity := map[string]string{}
+	identity, mirrored := map[string]string{}, i.mirrored(m)
 	for field, value := range observed {
-		if !i.includes(field) {
+		if !i.includes(field) || slices.Contains(mirrored, field) {
 			continue
 		}
 		text, err := json.Marshal(value) // sorts the keys of maps
@@ -182,6 +234,23 @@ func (i Identity) hashes(m managed) map[string]string {
 		identity[field] = hex.EncodeToString(sum[:hashBytes])
 	}
 	return identity
+}
+
+// mirrored returns the fields of status.atProvider that the spec has, unless the user has chosen the fields.
+func (i Identity) mirrored(m managed) []string {
+	if len(i.Fields) > 0 {
+		return nil
+	}
+	observed, _, _ := unstructured.NestedMap(m.Object, "status", "atProvider")
+	var fields []string
+	for field := range observed {
+		_, has, _ := unstructured.NestedFieldNoCopy(m.Object, "spec", "forProvider", field)
+		if has || slices.Contains(i.spec, field) {
+			fields = append(fields, field)
+		}
+	}
+	slices.Sort(fields)
+	return fields
 }
 
 // hashBytes is the length of a hash: the probability that two values match by accident is 2⁻⁶⁴.

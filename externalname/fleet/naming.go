@@ -16,6 +16,8 @@ type Proposal struct {
 	Name string
 	// Form is the form of the current name, if it differs from Name.
 	Form string
+	// Spelling means that Name is another spelling of the current name: both identify the same external resource.
+	Spelling bool
 	// Err is why the current name is invalid, or why no name can be proposed. An [externalname.InvalidError] has the
 	// reason.
 	Err error
@@ -48,6 +50,7 @@ func FromScheme[K any](scheme externalname.Scheme[K], lookup Lookup[K]) Naming {
 		if reading.Class == externalname.Lenient {
 			p.Form = formLenient
 		}
+		p.Spelling = reading.HasKey()
 		if reading.HasKey() || reading.Class == externalname.Empty || lookup == nil {
 			return p, nil
 		}

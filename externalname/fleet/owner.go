@@ -34,9 +34,18 @@ const composing = "apiextensions.crossplane.io/compos"
 // ownerOf returns the owner of the name. If several managers own the annotation, a source takes precedence. sources are
 // further field managers that apply manifests.
 func ownerOf(o *unstructured.Unstructured, sources []string) Owner {
+	return owner(o, sources, ownsName)
+}
+
+// policiesOwner returns the owner of spec.managementPolicies.
+func policiesOwner(o *unstructured.Unstructured, sources []string) Owner {
+	return owner(o, sources, ownsPolicies)
+}
+
+func owner(o *unstructured.Unstructured, sources []string, owns func(metav1.ManagedFieldsEntry) bool) Owner {
 	var found []Owner
 	for _, entry := range o.GetManagedFields() {
-		if entry.Subresource != "" || !ownsName(entry) {
+		if entry.Subresource != "" || !owns(entry) {
 			continue
 		}
 		found = append(found, ownerBy(o, entry, sources))
@@ -66,19 +75,28 @@ func ownerBy(o *unstructured.Unstructured, entry metav1.ManagedFieldsEntry, sour
 	return owner
 }
 
+// owned are the fields of an entry that this package asks for.
+type owned struct {
+	Metadata struct {
+		Annotations map[string]json.RawMessage `json:"f:annotations"`
+	} `json:"f:metadata"`
+	Spec map[string]json.RawMessage `json:"f:spec"`
+}
+
 // ownsName reports whether an entry has the annotation of the external name.
 func ownsName(entry metav1.ManagedFieldsEntry) bool {
-	if entry.FieldsV1 == nil {
-		return false
-	}
-	var fields struct {
-		Metadata struct {
-			Annotations map[string]json.RawMessage `json:"f:annotations"`
-		} `json:"f:metadata"`
-	}
-	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
-		return false
-	}
-	_, owns := fields.Metadata.Annotations["f:"+annotationName]
+	_, owns := ownedBy(entry).Metadata.Annotations["f:"+annotationName]
 	return owns
+}
+
+func ownsPolicies(entry metav1.ManagedFieldsEntry) bool {
+	_, owns := ownedBy(entry).Spec["f:managementPolicies"]
+	return owns
+}
+
+func ownedBy(entry metav1.ManagedFieldsEntry) (fields owned) {
+	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+		return owned{}
+	}
+	return fields
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
@@ -94,7 +93,12 @@ var (
 	ReasonDuplicate = Reasons.Declare(godwit.Reason{
 		Name: "Duplicate", UserAction: true,
 		Meaning: "Several managed resources have the name, or would have it, so that all of them write one external resource.",
-		Fix:     godwit.Do("delete all but one, or correct the names. Set spec.managementPolicies to Observe first, so that the external resource stays"),
+		Fix:     separate(),
+	})
+	ReasonNotDistinct = Reasons.Declare(godwit.Reason{
+		Name: "NotDistinct", UserAction: true,
+		Meaning: "The expression gives several managed resources one name, or the name of another one. Their external resources are different ones now.",
+		Fix:     godwit.Do("correct the expression, so that it gives each managed resource a name of its own"),
 	})
 	ReasonSourceOwned = Reasons.Declare(godwit.Reason{
 		Name: "SourceOwned", UserAction: true,
@@ -110,6 +114,28 @@ var (
 		Name: "NotObserved", UserAction: true,
 		Meaning: "status.atProvider has no field that identifies the external resource, so that nothing would prove that it is the same.",
 		Fix:     seeObservation(placeholder.Object()),
+	})
+	ReasonNoIdentity = Reasons.Declare(godwit.Reason{
+		Name: "NoIdentity", UserAction: true,
+		Meaning: "Each field of status.atProvider is also a field of the spec. The provider writes the spec to whatever resource a name identifies, so that such a field does not prove that it is the same one.",
+		Fix:     chooseIdentity(),
+	})
+	ReasonMayCreate = Reasons.Declare(godwit.Reason{
+		Name: "MayCreate", UserAction: true,
+		Meaning: "Nothing keeps the provider from creating a second external resource if it finds none under the new name: the kind has no spec.managementPolicies, or another manager applies the field.",
+		Fix: godwit.Do("if the kind has spec.managementPolicies, let its owner leave the field out for the time of the renaming").
+			Or(godwit.Do("accept that: --accept-unsafe. The first managed resource that the provider creates for stops the run")),
+	})
+	ReasonOthersNotRead = Reasons.Declare(godwit.Reason{
+		Name: "OthersNotRead", UserAction: true,
+		Meaning: "Managed resources outside the scope share the external system, and can't be read. One of them may have the new name.",
+		Fix: godwit.Do("with the permission to list the managed resources in all namespaces, plan again").
+			Or(godwit.Do("accept that: --accept-unsafe")),
+	})
+	ReasonSecondResource = Reasons.Declare(godwit.Reason{
+		Name: "SecondResource", UserAction: true,
+		Meaning: "At an earlier renaming the provider created a second external resource. The managed resource has its old name again.",
+		Fix:     accountFor(placeholder.Object()),
 	})
 	ReasonStaleStatus = Reasons.Declare(godwit.Reason{
 		Name: "StaleStatus", UserAction: true,
@@ -130,12 +156,6 @@ var (
 		"The managed resource is left alone.", format.UseNewerRelease())
 )
 
-// Kind is the kind of the managed resources.
-type Kind struct {
-	Resource schema.GroupVersionResource
-	Kind     string
-}
-
 // Fact has the facts of one managed resource. [PlanFor] uses nothing else.
 type Fact struct {
 	Namespace, Name string
@@ -152,6 +172,15 @@ type Fact struct {
 	Observed bool
 	// Stale means that the condition Synced has the reason ReconcilePaused although the object is not paused.
 	Stale bool
+	// Mirrored are the fields of status.atProvider that the spec has too.
+	Mirrored []string
+	// Policies are spec.managementPolicies; nil if the kind has none. PoliciesOwner is who has written them.
+	Policies      []string
+	PoliciesOwner Owner
+	// Outside means that the managed resource is not in scope. It counts for duplicates alone.
+	Outside bool
+	// Second has both external names after a creation at an earlier renaming.
+	Second string
 	// HidesAbsence means that the provider reports success even if the external resource does not exist.
 	HidesAbsence bool
 	// RenamingTo is the new name in the journal of a renaming that has not ended.
@@ -174,6 +203,8 @@ type Item struct {
 	// Owner is the field manager of the current name.
 	Owner  Owner
 	Action Action
+	// trial means that the provider may observe the new name before it may write.
+	trial bool
 	// Finding says why the managed resource is not renamed. It is empty for one that is.
 	godwit.Finding
 	// SourcePatch is the patch for the source of a name that a GitOps tool or a Composition owns: a
@@ -194,17 +225,27 @@ func (i Item) GetName() string { return i.Name }
 func factOf(o *unstructured.Unstructured, p Proposal, identity Identity, sources []string) Fact {
 	m := managed{o}
 	j, err := readJournal(m)
-	resourceVersion := o.GetResourceVersion()
-	if _, has := o.GetAnnotations()[AnnotationJournal]; has {
-		resourceVersion = ""
-	}
-	return Fact{
+	f := Fact{
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ExternalName: m.externalName(), Proposal: p,
-		Owner: ownerOf(o, sources), Account: m.account(),
+		Owner: ownerOf(o, sources), Account: m.account(), Policies: m.policies(), PoliciesOwner: policiesOwner(o, sources),
 		Managed: m.isManaged(), Upjet: m.upjet(), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: m.creationUnknown(),
-		Paused: m.paused(), Observed: len(identity.hashes(m)) > 0, Stale: !m.paused() && m.synced().reason == reconcilePaused,
-		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: resourceVersion,
+		Paused: m.paused(), Observed: len(identity.hashes(m)) > 0, Mirrored: identity.mirrored(m),
+		Stale:        !m.paused() && m.synced().reason == reconcilePaused,
+		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: o.GetResourceVersion(),
 	}
+	if _, has := o.GetAnnotations()[AnnotationJournal]; has {
+		f.resourceVersion = ""
+	}
+	if j != nil && j.Phase == phaseDoubled {
+		f.Second = j.doubled()
+	}
+	return f
+}
+
+// outside reads a managed resource that is not in scope.
+func outside(o *unstructured.Unstructured) Fact {
+	m := managed{o}
+	return Fact{Namespace: o.GetNamespace(), Name: o.GetName(), ExternalName: m.externalName(), Account: m.account(), Managed: m.isManaged(), Outside: true}
 }
 
 func (f Fact) current() string {
@@ -214,16 +255,29 @@ func (f Fact) current() string {
 	return *f.ExternalName
 }
 
-// PlanFor decides what to do with each managed resource. It is pure. Items are sorted by namespace and name.
-func PlanFor(kind Kind, facts []Fact) []Item {
+// Scan is what a plan is made of.
+type Scan struct {
+	Kind  Kind
+	Facts []Fact
+	// Unread is why managed resources outside the scope could not be read; empty if they were.
+	Unread string
+	// AcceptUnsafe is as in [Options].
+	AcceptUnsafe bool
+}
+
+// PlanFor decides what to do with each managed resource in scope. It is pure. Items are sorted by namespace and name.
+func PlanFor(s Scan) []Item {
+	facts := s.Facts
 	order := func(a, b Fact) int { return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) }
 	if !slices.IsSortedFunc(facts, order) { // the API server lists a namespace in this order
 		facts = slices.SortedFunc(slices.Values(facts), order)
 	}
 	u := usersOf(facts)
-	items := make([]Item, len(facts))
-	for i, f := range facts {
-		items[i] = plan(kind, f, u)
+	items := make([]Item, 0, len(facts))
+	for _, f := range facts {
+		if !f.Outside {
+			items = append(items, s.plan(f, u))
+		}
 	}
 	return items
 }
@@ -267,6 +321,17 @@ func (u users) add(c claim, i int) {
 	}
 }
 
+// shared reports whether several managed resources have a name now, in any spelling.
+func (u users) shared(c claim) bool {
+	n := 0
+	for _, i := range u.all[c] {
+		if f := u.facts[i]; f.current() == c.name || f.Proposal.Spelling && f.Proposal.Name == c.name {
+			n++
+		}
+	}
+	return n > 1
+}
+
 // share returns the users of a name if it has several.
 func (u users) share(c claim) []string {
 	var objects []string
@@ -283,10 +348,10 @@ func key(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-func plan(kind Kind, f Fact, u users) Item {
+func (s Scan) plan(f Fact, u users) Item {
 	i := Item{
 		Namespace: f.Namespace, Name: f.Name, UID: f.UID, Current: f.current(), Proposed: f.Proposal.Name, Owner: f.Owner,
-		Class: Canonical, Action: None, resourceVersion: f.resourceVersion,
+		Class: Canonical, Action: None, resourceVersion: f.resourceVersion, trial: f.Policies != nil && !f.PoliciesOwner.Source,
 	}
 	classify(&i, f, u)
 	switch {
@@ -295,6 +360,8 @@ func plan(kind Kind, f Fact, u users) Item {
 	case f.JournalErr != nil:
 		i.Action = Skip
 		i.Reason, i.Message = unreadable(f.JournalErr)
+	case f.Second != "":
+		i.Action, i.Reason, i.Message = Skip, ReasonSecondResource, f.Second
 	case f.RenamingTo != "":
 		i.Action, i.Reason, i.Message, i.Proposed = Resume, nil, "an earlier renaming was interrupted", f.RenamingTo
 	case i.Class == NotOurs:
@@ -302,10 +369,13 @@ func plan(kind Kind, f Fact, u users) Item {
 	case i.Action == None && i.Proposed != i.Current && i.Proposed != "" && (i.Class == Legacy || i.Class == Empty):
 		i.Action = Rename
 		unprovable(&i, f)
+		if i.Action == Rename && !s.AcceptUnsafe {
+			s.unsafe(&i, f)
+		}
 	}
-	i.Fix = fixOf(kind, i)
+	i.Fix = fixOf(s.Kind, i)
 	if i.Reason == ReasonSourceOwned {
-		i.SourcePatch = sourcePatch(kind, i)
+		i.SourcePatch = sourcePatch(s.Kind, i)
 	}
 	return i
 }
@@ -324,10 +394,7 @@ func classify(i *Item, f Fact, u users) {
 	set := func(c Class, a Action, reason *godwit.Reason, format string, args ...any) {
 		i.Class, i.Action, i.Reason, i.Message = c, a, reason, fmt.Sprintf(format, args...)
 	}
-	duplicate := func(name string) {
-		objects := listed(u.share(claim{f.Account, name}))
-		set(Duplicate, Skip, ReasonDuplicate, "%s have the external name %q, or would have it", objects, quote.Clip(name, nameBytes))
-	}
+	sharing := func(name string) string { return listed(u.share(claim{f.Account, name})) }
 	switch {
 	case !f.Managed:
 		set(NotOurs, None, ReasonNotManaged, "the object has no spec.forProvider")
@@ -341,10 +408,14 @@ func classify(i *Item, f Fact, u users) {
 		set(Invalid, Skip, invalid.Reason, "%s", quote.Line(invalid.Error()))
 	case f.Proposal.Err != nil:
 		set(Invalid, Skip, ReasonNoProposal, "%s", quote.Line(f.Proposal.Err.Error()))
+	case u.shared(claim{f.Account, i.Current}):
+		set(Duplicate, Skip, ReasonDuplicate, "%s have the external name %q", sharing(i.Current), quote.Clip(i.Current, nameBytes))
+	case u.shared(claim{f.Account, i.Proposed}):
+		set(Duplicate, Skip, ReasonDuplicate, "%s have the external name %q, in different spellings", sharing(i.Proposed), quote.Clip(i.Proposed, nameBytes))
 	case u.all[claim{f.Account, i.Current}] != nil:
-		duplicate(i.Current)
+		set(Duplicate, Skip, ReasonNotDistinct, "%s would have the external name %q, and one has it", sharing(i.Current), quote.Clip(i.Current, nameBytes))
 	case u.all[claim{f.Account, i.Proposed}] != nil:
-		duplicate(i.Proposed)
+		set(Duplicate, Skip, ReasonNotDistinct, "%s would have the external name %q", sharing(i.Proposed), quote.Clip(i.Proposed, nameBytes))
 	case i.Current == "" && i.Proposed == "":
 		set(Empty, None, ReasonNoName, "the managed resource has no external name, and none is proposed")
 	case i.Current == "":
@@ -356,9 +427,6 @@ func classify(i *Item, f Fact, u users) {
 		i.Class, i.Form = Legacy, f.Proposal.Form
 	}
 }
-
-// nameBytes bounds a name in a message.
-const nameBytes = 64
 
 // listed returns the names of at most three objects.
 func listed(objects []string) string {
@@ -379,12 +447,29 @@ func unprovable(i *Item, f Fact) {
 		i.Reason, i.Message = ReasonSourceOwned, f.Owner.Manager+" applies the external name from a source, and would restore the old one"
 	case f.Paused:
 		i.Reason, i.Message = ReasonPaused, "the managed resource is paused, so that the provider would not prove the name"
+	case !f.Observed && len(f.Mirrored) > 0:
+		i.Reason, i.Message = ReasonNoIdentity, fmt.Sprintf("status.atProvider has no field that the spec lacks: %s", strings.Join(f.Mirrored, ", "))
 	case !f.Observed:
 		i.Reason, i.Message = ReasonNotObserved, "status.atProvider has no identity that the renaming could compare"
 	case f.Stale:
 		i.Reason, i.Message = ReasonStaleStatus, "the provider has not reconciled the managed resource since it was paused"
-	case f.HidesAbsence:
+	case f.HidesAbsence && !i.trial:
 		i.Reason, i.Message = ReasonAbsenceHidden, "under its management policies crossplane-runtime reports success for an external resource that does not exist"
+	default:
+		return
+	}
+	i.Action = Skip
+}
+
+// unsafe skips items whose renaming may make a second external resource.
+func (s Scan) unsafe(i *Item, f Fact) {
+	switch {
+	case f.Policies == nil:
+		i.Reason, i.Message = ReasonMayCreate, fmt.Sprintf("%s has no spec.managementPolicies: if the provider finds no external resource under the new name, it creates a second one", s.Kind.Kind)
+	case f.PoliciesOwner.Source:
+		i.Reason, i.Message = ReasonMayCreate, fmt.Sprintf("%s applies spec.managementPolicies, and may set them back before the new name is proven", f.PoliciesOwner.Manager)
+	case s.Unread != "":
+		i.Reason, i.Message = ReasonOthersNotRead, "managed resources outside the scope can't be read, and one may have the new name: "+s.Unread
 	default:
 		return
 	}
@@ -405,6 +490,8 @@ func fixOf(kind Kind, i Item) godwit.Fix {
 		return removeJournal(object)
 	case ReasonNotObserved, ReasonStaleStatus:
 		return seeObservation(object)
+	case ReasonSecondResource:
+		return accountFor(object)
 	}
 	return nil
 }

@@ -2,9 +2,13 @@ package fleet
 
 import (
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
@@ -17,7 +21,7 @@ var testKind = Kind{Resource: schema.GroupVersionResource{Group: "example.org", 
 // fact is a managed resource that can be renamed from a to b.
 func fact(change func(*Fact)) Fact {
 	name := "a"
-	f := Fact{Namespace: "ns", Name: "one", ExternalName: &name, Proposal: Proposal{Name: "b", Form: "Old"}, Managed: true, Observed: true}
+	f := Fact{Namespace: "ns", Name: "one", ExternalName: &name, Proposal: Proposal{Name: "b", Form: "Old"}, Managed: true, Observed: true, Policies: []string{"*"}}
 	if change != nil {
 		change(&f)
 	}
@@ -48,14 +52,18 @@ func TestPlanFor(t *testing.T) {
 		"GitOps":                        {fact(func(f *Fact) { f.Owner = Owner{Manager: "argocd-controller", Source: true} }), Legacy, Skip, ReasonSourceOwned},
 		"paused":                        {fact(func(f *Fact) { f.Paused = true }), Legacy, Skip, ReasonPaused},
 		"not observed":                  {fact(func(f *Fact) { f.Observed = false }), Legacy, Skip, ReasonNotObserved},
+		"only mirrors the spec":         {fact(func(f *Fact) { f.Observed, f.Mirrored = false, []string{"mail", "name"} }), Legacy, Skip, ReasonNoIdentity},
+		"without policies":              {fact(func(f *Fact) { f.Policies = nil }), Legacy, Skip, ReasonMayCreate},
+		"policies from a source":        {fact(func(f *Fact) { f.PoliciesOwner = Owner{Manager: "flux", Source: true} }), Legacy, Skip, ReasonMayCreate},
+		"doubled":                       {fact(func(f *Fact) { f.Second = "two" }), Legacy, Skip, ReasonSecondResource},
 		"stale":                         {fact(func(f *Fact) { f.Stale = true }), Legacy, Skip, ReasonStaleStatus},
-		"hides absence":                 {fact(func(f *Fact) { f.HidesAbsence = true }), Legacy, Skip, ReasonAbsenceHidden},
+		"hides absence":                 {fact(func(f *Fact) { f.HidesAbsence = true }), Legacy, Rename, nil},
 		"journal":                       {fact(func(f *Fact) { f.JournalErr = errors.New("no") }), Legacy, Skip, ReasonJournalUnreadable},
 		"interrupted":                   {fact(func(f *Fact) { f.RenamingTo, f.Paused = "b", true }), Legacy, Resume, nil},
 		"interrupted, and then deleted": {fact(func(f *Fact) { f.RenamingTo, f.Deleting = "b", true }), Deleting, Resume, nil},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			i := PlanFor(testKind, []Fact{test.fact})[0]
+			i := PlanFor(Scan{Kind: testKind, Facts: []Fact{test.fact}})[0]
 			if i.Class != test.class || i.Action != test.action || i.Reason != test.want {
 				t.Errorf("it is %s, %s, %q; want %s, %s, %q", i.Class, i.Action, i.Reason, test.class, test.action, test.want)
 			}
@@ -81,6 +89,60 @@ func checkFix(t *testing.T, i Item) {
 	}
 }
 
+func spelled(f Fact) Fact {
+	f.Proposal.Spelling = true
+	return f
+}
+
+func elsewhere(f Fact) Fact {
+	f.Outside = true
+	return f
+}
+
+// TestUnsafeRenamingsNeedConsent: without it the plan skips what may make a second external resource.
+func TestUnsafeRenamingsNeedConsent(t *testing.T) {
+	for name, s := range map[string]Scan{
+		"without policies":       {Facts: []Fact{fact(func(f *Fact) { f.Policies = nil })}},
+		"policies from a source": {Facts: []Fact{fact(func(f *Fact) { f.PoliciesOwner = Owner{Manager: "flux", Source: true} })}},
+		"others are not read":    {Facts: []Fact{fact(nil)}, Unread: "forbidden"},
+	} {
+		if i := PlanFor(s)[0]; i.Action != Skip || i.Reason == nil {
+			t.Errorf("%s: %s, %s", name, i.Action, i.Reason)
+		}
+		s.AcceptUnsafe = true
+		if i := PlanFor(s)[0]; i.Action != Rename {
+			t.Errorf("%s, accepted: %s, %s: %s", name, i.Action, i.Reason, i.Message)
+		}
+	}
+	hidden := fact(func(f *Fact) { f.HidesAbsence, f.Policies = true, nil })
+	if i := PlanFor(Scan{Facts: []Fact{hidden}, AcceptUnsafe: true})[0]; i.Reason != ReasonAbsenceHidden {
+		t.Errorf("without a trial: %s, %s", i.Action, i.Reason)
+	}
+}
+
+// TestIdentityIsOutsideTheSpec: the provider writes the fields of the spec to whatever resource a name identifies.
+func TestIdentityIsOutsideTheSpec(t *testing.T) {
+	m := managed{&unstructured.Unstructured{Object: map[string]any{
+		"spec":   map[string]any{"forProvider": map[string]any{"name": "bob"}},
+		"status": map[string]any{"atProvider": map[string]any{"name": "bob", "mail": "b@example.org", "id": "7"}},
+	}}}
+	for name, test := range map[string]struct {
+		identity Identity
+		want     []string
+		mirrored []string
+	}{
+		"by the CRD and the object": {Identity{spec: []string{"mail"}}, []string{"id"}, []string{"mail", "name"}},
+		"chosen by the user":        {Identity{Fields: []string{"name"}, spec: []string{"mail"}}, []string{"name"}, nil},
+	} {
+		if diff := cmp.Diff(test.want, slices.Sorted(maps.Keys(test.identity.hashes(m)))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if diff := cmp.Diff(test.mirrored, test.identity.mirrored(m)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 // Names are duplicates within an account: now, after the renaming, and when one takes another's.
 func TestDuplicates(t *testing.T) {
 	named := func(name, current, proposed, account string) Fact {
@@ -88,18 +150,20 @@ func TestDuplicates(t *testing.T) {
 	}
 	for reason, test := range map[string]struct {
 		facts []Fact
-		want  map[string]Class
+		want  map[string]string
 	}{
-		"same name now":       {[]Fact{named("one", "a", "a", ""), named("two", "a", "a", "")}, map[string]Class{"one": Duplicate, "two": Duplicate}},
-		"same name then":      {[]Fact{named("one", "a", "c", ""), named("two", "b", "c", "")}, map[string]Class{"one": Duplicate, "two": Duplicate}},
-		"takes another's":     {[]Fact{named("one", "a", "b", ""), named("two", "b", "b", "")}, map[string]Class{"one": Duplicate, "two": Duplicate}},
-		"in another account":  {[]Fact{named("one", "a", "b", "x"), named("two", "b", "b", "y")}, map[string]Class{"one": Legacy, "two": Canonical}},
-		"different all along": {[]Fact{named("one", "a", "b", ""), named("two", "c", "d", "")}, map[string]Class{"one": Legacy, "two": Legacy}},
+		"same name now":       {[]Fact{named("one", "a", "a", ""), named("two", "a", "a", "")}, map[string]string{"one": "Duplicate Duplicate", "two": "Duplicate Duplicate"}},
+		"same name then":      {[]Fact{named("one", "a", "c", ""), named("two", "b", "c", "")}, map[string]string{"one": "Duplicate NotDistinct", "two": "Duplicate NotDistinct"}},
+		"same spelled":        {[]Fact{spelled(named("one", "A", "a", "")), spelled(named("two", "a ", "a", ""))}, map[string]string{"one": "Duplicate Duplicate", "two": "Duplicate Duplicate"}},
+		"takes another's":     {[]Fact{named("one", "a", "b", ""), named("two", "b", "b", "")}, map[string]string{"one": "Duplicate NotDistinct", "two": "Duplicate NotDistinct"}},
+		"of another scope":    {[]Fact{named("one", "a", "b", ""), elsewhere(named("two", "b", "", ""))}, map[string]string{"one": "Duplicate NotDistinct"}},
+		"in another account":  {[]Fact{named("one", "a", "b", "x"), named("two", "b", "b", "y")}, map[string]string{"one": "Legacy", "two": "Canonical"}},
+		"different all along": {[]Fact{named("one", "a", "b", ""), named("two", "c", "d", "")}, map[string]string{"one": "Legacy", "two": "Legacy"}},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			got := map[string]Class{}
-			for _, i := range PlanFor(testKind, test.facts) {
-				got[i.Name] = i.Class
+			got := map[string]string{}
+			for _, i := range PlanFor(Scan{Kind: testKind, Facts: test.facts}) {
+				got[i.Name] = strings.TrimSpace(string(i.Class) + " " + i.Reason.String())
 				checkFix(t, i)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -110,7 +174,7 @@ func TestDuplicates(t *testing.T) {
 }
 
 func TestSourcePatch(t *testing.T) {
-	i := PlanFor(testKind, []Fact{fact(func(f *Fact) { f.Owner = Owner{Manager: "flux", Source: true} })})[0]
+	i := PlanFor(Scan{Kind: testKind, Facts: []Fact{fact(func(f *Fact) { f.Owner = Owner{Manager: "flux", Source: true} })}})[0]
 	const want = `{"apiVersion":"example.org/v1","kind":"Person","metadata":{"name":"one","namespace":"ns","annotations":{"crossplane.io/external-name":"b"}}}`
 	if i.SourcePatch != want {
 		t.Errorf("patch is %s, want %s", i.SourcePatch, want)

@@ -1,8 +1,10 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,10 +23,14 @@ type task struct {
 	err error
 	// begun means that the journal was written.
 	begun bool
+	// canary is a task whose skip also ends the run.
+	canary bool
 	// ending is the last decision that was sent, if it ends the renaming: its answer may be lost.
 	ending decision
 	// conflicts counts the conflicts with other clients.
 	conflicts int
+	// created is set, for all tasks of a run, when a provider has begun to create an external resource.
+	created *atomic.Bool
 }
 
 func (t *task) isDone() bool { return t.Phase != "" }
@@ -38,6 +44,8 @@ func (t *task) stopsRun() bool {
 	switch t.Phase {
 	case PhaseUndone, PhaseFailed, PhaseDeferred, PhaseInterrupted, "":
 		return true
+	case PhaseSkipped:
+		return t.canary
 	}
 	return false
 }
@@ -69,8 +77,11 @@ func (f *Fleet) advance(ctx, stop context.Context, t *task, goal phase) (godwit.
 		}
 		s.expired = f.clock.Since(began) >= f.timeout(s)
 		d := decideStep(s)
-		if t.ending.phase != "" && s.exists && s.journalErr == nil && (s.journal == nil || s.journal.Phase == phaseRenamed) {
+		if t.ending.phase != "" && s.exists && s.journalErr == nil && (s.journal == nil || s.journal.ended()) {
 			d = t.ending.written()
+		}
+		if d.step == stepRename && t.created.Load() {
+			d = endWith(stepAbandon, PhaseSkipped, ReasonStopped, "the provider has created an external resource for another managed resource; the pause is removed, and the name is as before")
 		}
 		switch d.step {
 		case stepEnd:
@@ -101,12 +112,18 @@ func (s situation) reached(goal phase) bool {
 	if s.journal == nil || s.journalErr != nil {
 		return false
 	}
-	return goal == phasePausing && s.journal.Phase == phasePausing || goal != "" && s.journal.Phase == phaseRenaming
+	switch s.journal.Phase {
+	case phasePausing:
+		return goal == phasePausing
+	case phaseObserving, phaseRenaming, phaseCreated:
+		return goal != ""
+	}
+	return false
 }
 
 // reaches reports whether the write of a step brings the journal to a phase, so that no further read is needed.
 func (m renameStep) reaches(goal phase) bool {
-	return m == stepPause && goal == phasePausing || m == stepRename && goal == phaseRenaming
+	return m == stepPause && goal == phasePausing || (m == stepTry || m == stepRename) && goal == phaseRenaming
 }
 
 // written returns the form of a decision whose write succeeded.
@@ -127,7 +144,7 @@ func (f *Fleet) execute(ctx context.Context, t *task, m managed, d decision) (wr
 			t.setResult(endWith(stepEnd, PhaseFailed, ReasonConflict, "other clients changed the managed resource between each read and write; run again"))
 		}
 		return false, nil
-	case err != nil && d.step == stepRename && apierror.IsRefusal(err):
+	case err != nil && (d.step == stepTry || d.step == stepRename) && apierror.IsRefusal(err):
 		return true, f.endPauseAfterRefusal(ctx, t, m, err)
 	case err != nil:
 		_, err = f.endIfFinal(t, err)
@@ -136,6 +153,9 @@ func (f *Fleet) execute(ctx context.Context, t *task, m managed, d decision) (wr
 		t.setResult(d)
 	default:
 		t.begun = true
+	}
+	if d.step == stepHold {
+		t.created.Store(true)
 	}
 	return true, nil
 }
@@ -188,10 +208,10 @@ func outcomeOf(p Phase) godwit.Outcome {
 
 // timeout returns how long the provider may take for its next answer.
 func (f *Fleet) timeout(s situation) time.Duration {
-	if s.journal != nil && s.journal.Phase == phaseRenaming {
-		return f.options.ProofTimeout
+	if s.journal == nil || s.journal.ended() || s.journal.Phase == phasePausing {
+		return f.options.PauseTimeout
 	}
-	return f.options.PauseTimeout
+	return f.options.ProofTimeout
 }
 
 // waitEither waits until the time has passed or either context ends.
@@ -208,7 +228,8 @@ func (f *Fleet) situation(m managed, i Item) situation {
 	}
 	s := situation{
 		exists: true, deleting: m.GetDeletionTimestamp() != nil, paused: m.paused(), name: m.externalName(), synced: m.synced(),
-		identity: f.options.Identity.hashes(m), creations: m.creations(), current: i.Current, proposed: i.Proposed,
+		identity: f.options.Identity.hashes(m), creations: m.creations(), creationUnknown: m.creationUnknown(), creationFailed: m.creationFailed(),
+		policies: m.policies(), trial: i.trial, current: i.Current, proposed: i.Proposed,
 	}
 	s.journal, s.journalErr = readJournal(m)
 	return s
@@ -226,8 +247,8 @@ func (f *Fleet) write(ctx context.Context, m managed, i Item, step renameStep) e
 	return nil
 }
 
-func (f *Fleet) changesFor(m managed, i Item, step renameStep) (changes, error) {
-	c := changes{}
+func (f *Fleet) changesFor(m managed, i Item, step renameStep) (*changes, error) {
+	c := &changes{}
 	if step == stepPause {
 		return c.set(annotationPaused, "true").write(journal{
 			Phase: phasePausing, From: m.externalName(), To: i.Proposed, Earlier: m.GetAnnotations()[AnnotationJournal],
@@ -237,19 +258,29 @@ func (f *Fleet) changesFor(m managed, i Item, step renameStep) (changes, error) 
 	if err != nil {
 		return nil, err
 	}
+	next := *j
 	switch step {
-	case stepRename:
-		written := journal{Phase: phaseRenaming, From: j.From, To: j.To, Identity: f.options.Identity.hashes(m), Creations: m.creations(), Earlier: j.Earlier}
-		return c.name(&j.To).remove(annotationPaused).write(written)
-	case stepProve:
-		return c.write(journal{Phase: phaseRenamed, From: j.From, To: j.To})
-	case stepUndo:
-		return c.name(j.From).restore(*j), nil
-	case stepAbandon:
-		if j.Phase == phasePausing {
-			c.remove(annotationPaused)
+	case stepTry, stepRename:
+		next.Phase, next.Identity, next.Creations = phaseRenaming, f.options.Identity.hashes(m), m.creations()
+		if step == stepTry {
+			next.Phase, next.Policies, c.policies = phaseObserving, m.policies(), observeOnly
 		}
-		return c.restore(*j), nil
+		return c.name(&j.To).remove(annotationPaused).write(next)
+	case stepProve:
+		return c.endTrial(*j, m.policies()).write(journal{Phase: phaseRenamed, From: j.From, To: j.To})
+	case stepUndo:
+		c.removePause(*j)
+		return c.endTrial(*j, m.policies()).name(j.From).restore(*j), nil
+	case stepHold:
+		next.Phase = phaseCreated
+		return c.set(annotationPaused, "true").write(next)
+	case stepAccount:
+		second := journal{Phase: phaseDoubled, From: j.From, To: j.To, Second: *cmp.Or(m.externalName(), new(string))}
+		c.removePause(*j)
+		return c.endTrial(*j, m.policies()).name(j.From).write(second)
+	case stepAbandon:
+		c.removePause(*j)
+		return c.endTrial(*j, m.policies()).restore(*j), nil
 	}
 	return nil, fmt.Errorf("step %s writes nothing; this is an error of Godwit", step)
 }

@@ -54,8 +54,13 @@ var (
 	})
 	ReasonCreated = Reasons.Declare(godwit.Reason{
 		Name: "Created", UserAction: true,
-		Meaning: "The provider found no external resource under the new name, and began to create one. The old name is restored.",
-		Fix:     godwit.Do("correct the expression, and delete the external resource that was created"),
+		Meaning: "The provider found no external resource under the new name, and began to create one. The old name is restored once the outcome is recorded.",
+		Fix:     godwit.Do("look at both external resources, which the message names, and delete the one in the external system that nothing needs. Then correct the expression"),
+	})
+	ReasonNoExternalResource = Reasons.Declare(godwit.Reason{
+		Name: "NoExternalResource", UserAction: true,
+		Meaning: "The provider found no external resource under the new name, while it could only observe. The old name is restored, and nothing is created.",
+		Fix:     godwit.Do("correct the expression"),
 	})
 	ReasonChanged = Reasons.Declare(godwit.Reason{
 		Name: "Changed", UserAction: true,

@@ -22,7 +22,7 @@ func (f *Fleet) Rollback(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return r, f.writeEach(ctx, r.Results, func(_ *Result, s situation) (decision, changes) { return decideRollback(s) })
+	return r, f.writeEach(ctx, r.Results, func(_ *Result, s situation) (decision, *changes) { return decideRollback(s) })
 }
 
 // itemOf returns the item of a managed resource, with the name before its last renaming as the proposed one.
@@ -38,10 +38,10 @@ func itemOf(m managed) Item {
 }
 
 // writeEach decides on each managed resource, and writes the changes.
-func (f *Fleet) writeEach(ctx context.Context, results []Result, decide func(*Result, situation) (decision, changes)) error {
+func (f *Fleet) writeEach(ctx context.Context, results []Result, decide func(*Result, situation) (decision, *changes)) error {
 	tasks := tasksOf(results)
 	err := f.each(ctx, tasks, func(ctx context.Context, t *task) (godwit.Outcome, error) {
-		return f.writeOnce(ctx, t, func(s situation) (decision, changes) { return decide(t.Result, s) })
+		return f.writeOnce(ctx, t, func(s situation) (decision, *changes) { return decide(t.Result, s) })
 	})
 	for _, t := range tasks {
 		if !t.isDone() {
@@ -53,14 +53,14 @@ func (f *Fleet) writeEach(ctx context.Context, results []Result, decide func(*Re
 
 // writeOnce decides on a managed resource and writes the changes. After a conflict it decides again. A decision without
 // changes only ends the task.
-func (f *Fleet) writeOnce(ctx context.Context, t *task, decide func(situation) (decision, changes)) (godwit.Outcome, error) {
+func (f *Fleet) writeOnce(ctx context.Context, t *task, decide func(situation) (decision, *changes)) (godwit.Outcome, error) {
 	for {
 		m, err := f.read(ctx, t.Item)
 		if err != nil {
 			return f.endIfFinal(t, err)
 		}
 		d, c := decide(f.situation(m, t.Item))
-		if len(c) == 0 {
+		if c.isEmpty() {
 			t.setResult(d)
 			return outcomeOf(t.Phase), nil
 		}
@@ -76,7 +76,7 @@ func (f *Fleet) writeOnce(ctx context.Context, t *task, decide func(situation) (
 }
 
 // decideRollback decides what a rollback writes. It is pure.
-func decideRollback(s situation) (decision, changes) {
+func decideRollback(s situation) (decision, *changes) {
 	switch {
 	case !s.exists:
 		return endWith(stepEnd, PhaseGone, nil, "the managed resource is deleted"), nil
@@ -85,10 +85,19 @@ func decideRollback(s situation) (decision, changes) {
 		return endWith(stepEnd, PhaseFailed, reason, "%s", message), nil
 	case s.journal == nil:
 		return endWith(stepEnd, PhaseRolledBack, nil, ""), nil // the answer to the write was lost
-	case s.journal.Phase == phasePausing:
-		return endWith(stepAbandon, PhaseRolledBack, nil, ""), changes{}.remove(annotationPaused).remove(AnnotationJournal)
-	case s.nameText() != s.journal.To:
+	}
+	c := (&changes{}).endTrial(*s.journal, s.policies).remove(AnnotationJournal)
+	switch j := s.journal; {
+	case j.Phase == phasePausing:
+		return endWith(stepAbandon, PhaseRolledBack, nil, ""), c.remove(annotationPaused)
+	case j.Phase == phaseDoubled:
+		return endWith(stepEnd, PhaseSkipped, ReasonSecondResource, "%s", j.doubled()), nil
+	case j.Phase == phaseCreated, !j.ended() && s.creations != j.Creations:
+		return endWith(stepEnd, PhaseSkipped, ReasonCreated, "the provider has begun to create an external resource. Run the renaming again: it waits for the outcome, and then restores the name %q", quote.Clip(j.from(), nameBytes)), nil
+	case s.nameText() != j.To && j.Phase == phaseObserving:
+		return endWith(stepAbandon, PhaseSkipped, ReasonChanged, "another client has changed the external name to %q since the renaming; the management policies are restored", quote.Clip(s.nameText(), nameBytes)), c
+	case s.nameText() != j.To:
 		return endWith(stepEnd, PhaseSkipped, ReasonChanged, "another client has changed the external name to %q since the renaming", quote.Clip(s.nameText(), nameBytes)), nil
 	}
-	return endWith(stepUndo, PhaseRolledBack, nil, ""), changes{}.name(s.journal.From).remove(AnnotationJournal)
+	return endWith(stepUndo, PhaseRolledBack, nil, ""), c.name(s.journal.From)
 }

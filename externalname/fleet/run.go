@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/internal/apierror"
@@ -30,15 +31,20 @@ func (r Report) Count(p Phase) int64 {
 }
 
 // Apply renames the items whose action is Rename, after it has resumed those whose action is Resume. It returns an
-// error if the context ended; the report has the state of each item. After a failed canary, or a failure in a batch, it
-// does not start the rest.
+// error if the context ended; the report has the state of each item. After a canary that is not renamed, or a failure in a batch, it
+// does not start the rest. Once a provider has begun to create an external resource, Apply writes no further name that the
+// provider may act on unproven.
 func (f *Fleet) Apply(ctx context.Context, items []Item) (Report, error) {
 	report := Report{Results: chosen(items)}
 	var err error
 	rest := report.Results
-	for size := f.options.Canaries; len(rest) > 0 && err == nil && !report.Stopped; size = f.options.Batch {
+	created := &atomic.Bool{}
+	for size, canary := f.options.Canaries, true; len(rest) > 0 && err == nil && !report.Stopped; size, canary = f.options.Batch, false {
 		n := min(size, len(rest))
 		batch := tasksOf(rest[:n])
+		for _, t := range batch {
+			t.canary, t.created = canary, created
+		}
 		rest = rest[n:]
 		err = f.rename(ctx, batch)
 		report.Stopped = err == nil && slices.ContainsFunc(batch, (*task).stopsRun)
@@ -83,7 +89,7 @@ func stop(tasks []*task) {
 		switch {
 		case t.isDone():
 		case t.begun:
-			t.setResult(endWith(stepEnd, PhaseInterrupted, ReasonStopped, "the run stopped during the renaming; the next one continues it"))
+			t.setResult(endWith(stepEnd, PhaseInterrupted, ReasonStopped, "the run stopped during the renaming: the managed resource is paused, or its provider only observes it, until the next run continues or a rollback restores the old name"))
 		default:
 			t.setResult(endWith(stepEnd, PhaseSkipped, ReasonStopped, "the run stopped before this managed resource"))
 		}

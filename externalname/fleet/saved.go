@@ -107,7 +107,7 @@ func (f *Fleet) Restore(ctx context.Context, names []Name, how RestoreOptions) (
 		}
 		r.Results = append(r.Results, Result{Item: Item{Namespace: n.Namespace, Name: n.Name, Proposed: n.ExternalName}})
 	}
-	return r, f.writeEach(ctx, r.Results, func(result *Result, s situation) (decision, changes) {
+	return r, f.writeEach(ctx, r.Results, func(result *Result, s situation) (decision, *changes) {
 		result.Current = s.nameText()
 		d, c := decideRestore(s, how)
 		if how.DryRun {
@@ -118,7 +118,7 @@ func (f *Fleet) Restore(ctx context.Context, names []Name, how RestoreOptions) (
 }
 
 // decideRestore decides what to write for a saved name. It is pure.
-func decideRestore(s situation, how RestoreOptions) (decision, changes) {
+func decideRestore(s situation, how RestoreOptions) (decision, *changes) {
 	switch name := s.nameText(); {
 	case !s.exists:
 		return endWith(stepEnd, PhaseGone, nil, "the cluster has no such managed resource"), nil
@@ -132,7 +132,7 @@ func decideRestore(s situation, how RestoreOptions) (decision, changes) {
 	case name != "" && name != s.proposed && !how.Overwrite:
 		return endWith(stepEnd, PhaseSkipped, ReasonNameDiffers, "the managed resource has the external name %q, and the saved one is %q", quote.Clip(name, nameBytes), quote.Clip(s.proposed, nameBytes)), nil
 	}
-	c := changes{}.set(annotationName, s.proposed)
+	c := (&changes{}).set(annotationName, s.proposed)
 	if how.Unpause {
 		c.remove(annotationPaused)
 	}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/godwit-dev/godwit"
@@ -16,13 +17,19 @@ const (
 	stepWait renameStep = "Wait"
 	// stepPause writes the journal and the pause.
 	stepPause renameStep = "Pause"
+	// stepTry writes the new name, allows the provider to observe alone, and ends the pause.
+	stepTry renameStep = "Try"
 	// stepRename writes the new name and ends the pause.
 	stepRename renameStep = "Rename"
-	// stepProve records that the external resource is the same.
+	// stepHold pauses the managed resource, for which the provider has begun to create an external resource.
+	stepHold renameStep = "Hold"
+	// stepAccount writes the old name, and the name of the second external resource to the journal.
+	stepAccount renameStep = "Account"
+	// stepProve records that the external resource is the same, and gives the provider its management policies back.
 	stepProve renameStep = "Prove"
 	// stepUndo writes the old name and removes the journal.
 	stepUndo renameStep = "Undo"
-	// stepAbandon removes the journal and Godwit's pause, and keeps the name.
+	// stepAbandon removes the journal, and Godwit's pause and management policies, and keeps the name.
 	stepAbandon renameStep = "Abandon"
 	// stepEnd writes nothing.
 	stepEnd renameStep = "End"
@@ -50,6 +57,11 @@ type situation struct {
 	synced                   condition
 	identity                 map[string]string
 	creations                string
+	// creationUnknown means that a creation has begun and its outcome is not recorded.
+	creationUnknown, creationFailed bool
+	policies                        []string
+	// trial means that the provider may observe the new name before it may write.
+	trial bool
 	// current and proposed are the names in the plan.
 	current, proposed string
 	// expired means that the time of the provider to answer is over.
@@ -80,8 +92,14 @@ func decideStep(s situation) decision {
 		return endWith(stepEnd, PhaseFailed, reason, "%s", message)
 	case s.journal == nil, s.journal.Phase == phaseRenamed:
 		return decideBegin(s)
-	case s.journal.Phase == phasePausing:
+	}
+	switch s.journal.Phase {
+	case phaseDoubled:
+		return endWith(stepEnd, PhaseSkipped, ReasonSecondResource, "%s", s.journal.doubled())
+	case phasePausing:
 		return decidePaused(s)
+	case phaseCreated:
+		return decideCreated(s)
 	}
 	return decideRenamed(s)
 }
@@ -110,6 +128,8 @@ func decidePaused(s situation) decision {
 		return endWith(stepAbandon, PhaseSkipped, ReasonChanged, "another client has changed the external name to %q during the pause", quote.Clip(s.nameText(), nameBytes))
 	case !s.paused:
 		return endWith(stepAbandon, PhaseSkipped, ReasonChanged, "another client has ended the pause")
+	case s.synced.reason == reconcilePaused && s.trial:
+		return decision{step: stepTry}
 	case s.synced.reason == reconcilePaused:
 		return decision{step: stepRename}
 	case s.expired:
@@ -120,20 +140,56 @@ func decidePaused(s situation) decision {
 
 // decideRenamed decides for an object with the new name that waits for the proof.
 func decideRenamed(s situation) decision {
+	undo := func(reason *godwit.Reason, format string, args ...any) decision {
+		return endWith(stepUndo, PhaseUndone, reason, "%s; the old name is restored%s", fmt.Sprintf(format, args...), s.written())
+	}
+	trial := s.journal.Phase == phaseObserving
 	switch {
+	case s.creations != s.journal.Creations: // first: the provider also writes the name of what it creates
+		return decision{step: stepHold}
 	case s.nameText() != s.journal.To:
 		return endWith(stepAbandon, PhaseSkipped, ReasonChanged, "the external name is %q now: another client, or the provider, has changed it after the renaming", quote.Clip(s.nameText(), nameBytes))
-	case s.creations != s.journal.Creations:
-		return endWith(stepUndo, PhaseUndone, ReasonCreated, "the provider found no external resource %q, and began to create one; the old name is restored", quote.Clip(s.journal.To, nameBytes))
+	case s.deleting: // the provider deletes what the name identifies, which is not proven
+		return endWith(stepUndo, PhaseSkipped, ReasonTerminating, "the managed resource is being deleted; the old name is restored")
+	case trial && !slices.Equal(s.policies, observeOnly):
+		return undo(ReasonChanged, "another client has changed spec.managementPolicies to %s before the new name was proven", strings.Join(s.policies, ","))
 	case s.synced.status == "True" && s.synced.reason == reconcileSuccess:
 		if fields := differing(s.journal.Identity, s.identity); len(fields) > 0 {
-			return endWith(stepUndo, PhaseUndone, ReasonIdentityChanged, "status.atProvider differs in %s; the old name is restored", strings.Join(fields, ", "))
+			return undo(ReasonIdentityChanged, "status.atProvider differs in %s", strings.Join(fields, ", "))
 		}
 		return decision{step: stepProve, phase: PhaseRenamed}
-	case s.deleting:
-		return endWith(stepAbandon, PhaseSkipped, ReasonTerminating, "the managed resource is being deleted")
+	case trial && s.synced.reason == reconcileError && strings.Contains(s.synced.message, doesNotExist):
+		return undo(ReasonNoExternalResource, "the provider finds no external resource %q: %s", quote.Clip(s.journal.To, nameBytes), syncedMessage(s.synced))
+	}
+	if s.expired {
+		return undo(ReasonNotReconciled, "the provider did not report ReconcileSuccess in time: %s", syncedMessage(s.synced))
+	}
+	return decision{step: stepWait}
+}
+
+// written is the part of a message that says which external resource the provider may have written.
+func (s situation) written() string {
+	if s.journal.Phase == phaseObserving {
+		return ""
+	}
+	return fmt.Sprintf("; until then the provider may have written the external resource %q", quote.Clip(s.journal.To, nameBytes))
+}
+
+// decideCreated decides for an object that is paused since its provider has begun to create an external resource. The provider
+// writes the name of what it has created, and writes again what it has read before, until the outcome of the creation is recorded:
+// an earlier undo would not last.
+func decideCreated(s situation) decision {
+	switch {
+	case !s.creationUnknown && s.synced.reason == reconcilePaused && s.creationFailed && s.nameText() == s.journal.To:
+		return endWith(stepUndo, PhaseUndone, ReasonCreated, "the provider found no external resource %q, and failed to create one; the old name is restored", quote.Clip(s.journal.To, nameBytes))
+	case !s.creationUnknown && s.synced.reason == reconcilePaused:
+		second := *s.journal
+		second.Second = s.nameText()
+		return endWith(stepAccount, PhaseUndone, ReasonCreated, "the provider found no external resource %q, and created another one. %s; the old name is restored",
+			quote.Clip(s.journal.To, nameBytes), second.doubled())
 	case s.expired:
-		return endWith(stepUndo, PhaseUndone, ReasonNotReconciled, "the provider did not report ReconcileSuccess in time: %s; the old name is restored", syncedMessage(s.synced))
+		return endWith(stepEnd, PhaseFailed, ReasonCreated, "the provider found no external resource %q, and began to create one, whose outcome is not recorded. The managed resource is paused, and its old name is %q: run again when the provider runs",
+			quote.Clip(s.journal.To, nameBytes), quote.Clip(s.journal.from(), nameBytes))
 	}
 	return decision{step: stepWait}
 }

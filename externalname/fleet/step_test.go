@@ -16,13 +16,21 @@ func managedWith(annotations map[string]string) managed {
 
 // at is a managed resource whose renaming from a to b has got to a phase.
 func at(p phase, change func(*situation)) situation {
-	s := situation{exists: true, name: new("a"), current: "a", proposed: "b", identity: map[string]string{"id": "1"}}
+	s := situation{exists: true, name: new("a"), current: "a", proposed: "b", identity: map[string]string{"id": "1"}, policies: []string{"*"}, trial: true}
 	switch p {
 	case phasePausing:
 		s.journal, s.paused = &journal{Phase: p, From: new("a"), To: "b"}, true
-	case phaseRenaming:
+	case phaseObserving, phaseRenaming, phaseCreated:
 		s.journal, s.name = &journal{Phase: p, From: new("a"), To: "b", Identity: map[string]string{"id": "1"}}, new("b")
 		s.synced = condition{"False", reconcilePaused, ""}
+		switch p {
+		case phaseObserving:
+			s.journal.Policies, s.policies = s.policies, observeOnly
+		case phaseCreated:
+			s.paused, s.creations, s.creationUnknown = true, "now", true
+		}
+	case phaseDoubled:
+		s.journal = &journal{Phase: p, From: new("a"), To: "b", Second: "c"}
 	case phaseRenamed:
 		s.journal, s.name = &journal{Phase: p, From: new("a"), To: "b"}, new("b")
 	}
@@ -48,8 +56,9 @@ func TestNext(t *testing.T) {
 		"bad journal":               {at("", func(s *situation) { s.journalErr = errJournal }), stepEnd, PhaseFailed, ReasonJournalUnreadable},
 		"pause not reported":        {at(phasePausing, nil), stepWait, "", nil},
 		"pause not reported, late":  {at(phasePausing, func(s *situation) { s.expired = true }), stepAbandon, PhaseDeferred, ReasonNotPaused},
-		"pause reported":            {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused }), stepRename, "", nil},
-		"pause reported, late":      {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused; s.expired = true }), stepRename, "", nil},
+		"pause reported":            {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused }), stepTry, "", nil},
+		"pause reported, late":      {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused; s.expired = true }), stepTry, "", nil},
+		"pause, without a trial":    {at(phasePausing, func(s *situation) { s.synced.reason, s.trial = reconcilePaused, false }), stepRename, "", nil},
 		"unpaused by another":       {at(phasePausing, func(s *situation) { s.paused = false }), stepAbandon, PhaseSkipped, ReasonChanged},
 		"renamed in the pause":      {at(phasePausing, func(s *situation) { s.name = new("x") }), stepAbandon, PhaseSkipped, ReasonChanged},
 		"name removed in the pause": {at(phasePausing, func(s *situation) { s.name = nil }), stepAbandon, PhaseSkipped, ReasonChanged},
@@ -61,11 +70,26 @@ func TestNext(t *testing.T) {
 		"proof, late":               {at(phaseRenaming, func(s *situation) { s.synced = success; s.expired = true }), stepProve, PhaseRenamed, nil},
 		"another resource": {at(phaseRenaming, func(s *situation) { s.synced, s.identity = success, map[string]string{"id": "2"} }),
 			stepUndo, PhaseUndone, ReasonIdentityChanged},
-		"a field is gone":   {at(phaseRenaming, func(s *situation) { s.synced, s.identity = success, nil }), stepUndo, PhaseUndone, ReasonIdentityChanged},
-		"created":           {at(phaseRenaming, func(s *situation) { s.synced, s.creations = success, "now" }), stepUndo, PhaseUndone, ReasonCreated},
-		"renamed again":     {at(phaseRenaming, func(s *situation) { s.name = new("x") }), stepAbandon, PhaseSkipped, ReasonChanged},
-		"answer lost":       {at(phaseRenamed, nil), stepEnd, PhaseRenamed, nil},
-		"a second renaming": {at(phaseRenamed, func(s *situation) { s.current, s.proposed = "b", "c" }), stepPause, "", nil},
+		"a field is gone":                  {at(phaseRenaming, func(s *situation) { s.synced, s.identity = success, nil }), stepUndo, PhaseUndone, ReasonIdentityChanged},
+		"created":                          {at(phaseRenaming, func(s *situation) { s.synced, s.creations = success, "now" }), stepHold, "", nil},
+		"created and named":                {at(phaseRenaming, func(s *situation) { s.name, s.creations = new("c"), "now" }), stepHold, "", nil},
+		"created in a trial":               {at(phaseObserving, func(s *situation) { s.creations = "now" }), stepHold, "", nil},
+		"creation under way":               {at(phaseCreated, nil), stepWait, "", nil},
+		"creation under way, late":         {at(phaseCreated, func(s *situation) { s.expired = true }), stepEnd, PhaseFailed, ReasonCreated},
+		"creation ended":                   {at(phaseCreated, func(s *situation) { s.creationUnknown, s.name = false, new("c") }), stepAccount, PhaseUndone, ReasonCreated},
+		"creation ended, provider at work": {at(phaseCreated, func(s *situation) { s.creationUnknown, s.synced = false, success }), stepWait, "", nil},
+		"creation failed":                  {at(phaseCreated, func(s *situation) { s.creationUnknown, s.creationFailed = false, true }), stepUndo, PhaseUndone, ReasonCreated},
+		"doubled":                          {at(phaseDoubled, nil), stepEnd, PhaseSkipped, ReasonSecondResource},
+		"observed":                         {at(phaseObserving, func(s *situation) { s.synced = success }), stepProve, PhaseRenamed, nil},
+		"not found": {at(phaseObserving, func(s *situation) {
+			s.synced = condition{"False", reconcileError, "observe failed: external resource does not exist"}
+		}), stepUndo, PhaseUndone, ReasonNoExternalResource},
+		"observes another":   {at(phaseObserving, func(s *situation) { s.synced, s.identity = success, map[string]string{"id": "2"} }), stepUndo, PhaseUndone, ReasonIdentityChanged},
+		"policies set back":  {at(phaseObserving, func(s *situation) { s.synced, s.policies = success, []string{"*"} }), stepUndo, PhaseUndone, ReasonChanged},
+		"deleted in a trial": {at(phaseObserving, func(s *situation) { s.deleting = true }), stepUndo, PhaseSkipped, ReasonTerminating},
+		"renamed again":      {at(phaseRenaming, func(s *situation) { s.name = new("x") }), stepAbandon, PhaseSkipped, ReasonChanged},
+		"answer lost":        {at(phaseRenamed, nil), stepEnd, PhaseRenamed, nil},
+		"a second renaming":  {at(phaseRenamed, func(s *situation) { s.current, s.proposed = "b", "c" }), stepPause, "", nil},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			d := decideStep(test.in)
@@ -92,10 +116,20 @@ func TestBack(t *testing.T) {
 		"pausing":         {at(phasePausing, nil), nil, false},
 		"another's name":  {at(phaseRenamed, func(s *situation) { s.name = new("x") }), nil, false},
 		"rolled back now": {at("", nil), nil, false},
+		"observing":       {at(phaseObserving, nil), new("a"), true},
+		"creating":        {at(phaseCreated, nil), nil, false},
+		"created":         {at(phaseRenaming, func(s *situation) { s.creations = "now" }), nil, false},
+		"doubled":         {at(phaseDoubled, nil), nil, false},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			_, c := decideRollback(test.in)
-			name, names := c[annotationName]
+			if c == nil {
+				c = &changes{}
+			}
+			if restores := test.in.journal != nil && test.in.journal.Policies != nil; restores != (c.policies != nil) {
+				t.Errorf("the policies in the patch are %v", c.policies)
+			}
+			name, names := c.annotations[annotationName]
 			if names != test.names || (name == nil) != (test.name == nil) || name != nil && *name != *test.name {
 				t.Errorf("the patch is %v", c)
 			}

@@ -51,6 +51,8 @@ type memory struct {
 	mu      sync.Mutex
 	entries map[string]entry
 	made    int
+	// twins allows entries with equal names.
+	twins bool
 	// slow entries are Deleting after Remove, until finish removes them.
 	slow bool
 }
@@ -66,7 +68,7 @@ func (m *memory) Add(_ context.Context, e entry) (entry, error) {
 		}
 	}
 	for _, other := range m.entries {
-		if other.Parent == e.Parent && strings.EqualFold(other.Name, e.Name) {
+		if !m.twins && other.Parent == e.Parent && strings.EqualFold(other.Name, e.Name) {
 			return entry{}, fmt.Errorf("entry %s: %w", e.Name, crossplane.ErrAlreadyExists)
 		}
 	}

@@ -11,8 +11,14 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname"
@@ -24,10 +30,14 @@ import (
 // personKind is what a fleet of persons is made of.
 var personKind = fleet.Kind{Resource: groupVersion.WithResource("persons"), Kind: "Person"}
 
-// fleetOf returns the persons of the world, as a command whose requests pass a transport sees them.
+// fleetOf returns the persons of the world, as a command whose requests pass a transport sees them. The directory has one person of
+// a name, so that the name identifies it although the spec has it, too.
 func (w *world) fleetOf(wire *fault.Transport, o fleet.Options) *fleet.Fleet {
 	w.t.Helper()
 	o.Scope.Namespace = w.namespace
+	if len(o.Identity.Fields) == 0 {
+		o.Identity.Fields = []string{"name"}
+	}
 	f, err := fleet.New(wire.Config(shared.Config()), personKind, o)
 	if err != nil {
 		w.t.Fatal(err)
@@ -275,7 +285,7 @@ func TestFleetReadsOnce(t *testing.T) {
 	rename := func(to func(string) string) {
 		t.Helper()
 		first.Clear()
-		f, err := fleet.New(cfg, personKind, fleet.Options{Scope: fleet.Scope{Namespace: w.namespace}})
+		f, err := fleet.New(cfg, personKind, fleet.Options{Scope: fleet.Scope{Namespace: w.namespace}, Identity: fleet.Identity{Fields: []string{"name"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,8 +384,8 @@ func TestFleetRollbackAfterKill(t *testing.T) {
 	}
 }
 
-// A wrong name is undone: that of another external resource, and one that none has. The others are not
-// begun.
+// A wrong name is undone: that of another external resource, and one that none has, while the provider can only observe. The others
+// are not begun.
 func TestFleetCanary(t *testing.T) {
 	for reason, test := range map[string]struct {
 		name   func(w *world) string
@@ -383,16 +393,13 @@ func TestFleetCanary(t *testing.T) {
 		reason *godwit.Reason
 	}{
 		"another external resource": {func(w *world) string { return w.add(entry{Name: "other"}).ID }, awaitLimit, fleet.ReasonIdentityChanged},
-		"no external resource":      {func(*world) string { return unknownID }, 3 * time.Second, fleet.ReasonNotReconciled},
+		"no external resource":      {func(*world) string { return unknownID }, awaitLimit, fleet.ReasonNoExternalResource},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t)
 			kind := persons(w.wire)
 			run(w, kind, options{})
 			all := w.legacyPersons(3)
-			for _, p := range all {
-				w.patch(p, `{"spec":{"managementPolicies":["Observe"]}}`)
-			}
 			wrong := test.name(w)
 			f := w.fleetOf(&fault.Transport{}, fleet.Options{ProofTimeout: test.proof})
 			items := w.plan(f, func(ctx context.Context, o *unstructured.Unstructured) (fleet.Proposal, error) {
@@ -414,9 +421,12 @@ func TestFleetCanary(t *testing.T) {
 				if name := meta.GetExternalName(get(w, p)); !strings.HasSuffix(name, " ") || p.Annotations[fleet.AnnotationJournal] != "" {
 					t.Errorf("%s: external name is %q, annotations %v", p.Name, name, p.Annotations)
 				}
+				if got := p.Spec.ManagementPolicies; len(got) != 1 || got[0] != "*" {
+					t.Errorf("%s: the management policies are %v", p.Name, got)
+				}
 			}
-			if n := w.wire.count("Add"); n != 0 {
-				t.Errorf("%d creations", n)
+			if n := w.wire.count("Add", "Write"); n != 0 {
+				t.Errorf("%d writes to the directory", n)
 			}
 		})
 	}
@@ -449,21 +459,173 @@ func TestFleetUndoKeepsTheJournal(t *testing.T) {
 	w.checkRollsBack(f, all)
 }
 
-// A provider that creates under a wrong name is found out, although crossplane-runtime reports success.
-func TestFleetCreation(t *testing.T) {
+// slowly is a directory that takes its time to create.
+type slowly struct {
+	directory
+	add time.Duration
+}
+
+func (s slowly) Add(ctx context.Context, e entry) (entry, error) {
+	time.Sleep(s.add)
+	return s.directory.Add(ctx, e)
+}
+
+// plainPersons are persons of a provider without package crossplane, whose external system makes the IDs and allows equal names.
+func (w *world) plainPersons(n int, add time.Duration) []*person {
+	w.t.Helper()
+	w.memory.twins = true
+	w.manage(options{}, func(m manager.Manager) ([]managed.ReconcilerOption, error) {
+		c := plainPerson(slowly{w.wire, add})
+		c.kube = m.GetClient()
+		c.looksUp = func(resource.Managed) bool { return false }
+		c.id = func(name string) (string, error) { return name, nil }
+		return []managed.ReconcilerOption{
+			managed.WithManagementPolicies(),
+			managed.WithExternalConnector(managed.ExternalConnectorFn(func(context.Context, resource.Managed) (managed.ExternalClient, error) { return c, nil })),
+			managed.WithInitializers(),
+		}, nil
+	}, groupVersion.WithKind("Person"))
+	all := make([]*person, n)
+	for i := range all {
+		all[i] = w.person(fmt.Sprintf("plain-%d", i), nil)
+	}
+	for _, p := range all {
+		w.awaitPerson(p, "created", func(p *person) bool {
+			return ready(p) && meta.GetExternalName(p) != "" && p.Status.AtProvider.Name == p.Name
+		})
+	}
+	return all
+}
+
+// inVersionTwo gives each person a name that its provider does not know.
+func inVersionTwo(_ context.Context, o *unstructured.Unstructured) (fleet.Proposal, error) {
+	return fleet.Proposal{Name: "v2-" + meta.GetExternalName(o), Form: "Old"}, nil
+}
+
+// TestProviderThatDoesNotKnowTheNewForm finds no external resource and creates none, however fast its external system is, because it
+// may only observe. The run ends at the canary.
+func TestProviderThatDoesNotKnowTheNewForm(t *testing.T) {
+	for reason, add := range map[string]time.Duration{"fast": 0, "slow": 1500 * time.Millisecond} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t)
+			all := w.plainPersons(5, add)
+			before := map[string]string{}
+			for _, p := range all {
+				before[p.Name] = meta.GetExternalName(get(w, p))
+			}
+			f := w.fleetOf(&fault.Transport{}, fleet.Options{})
+			r := w.apply(f, w.plan(f, inVersionTwo))
+			if got := r.Results[0]; got.Phase != fleet.PhaseUndone || got.Reason != fleet.ReasonNoExternalResource || !r.Stopped {
+				t.Errorf("the canary is %s, %s: %s", got.Phase, got.Reason, got.Message)
+			}
+			w.passes(3)
+			if n := len(w.memory.all()); n != len(all) {
+				t.Errorf("%d external resources, want %d", n, len(all))
+			}
+			for _, p := range all {
+				if name := meta.GetExternalName(get(w, p)); name != before[p.Name] || meta.IsPaused(p) || p.Annotations[fleet.AnnotationJournal] != "" {
+					t.Errorf("%s: external name is %q, want %q; annotations %v", p.Name, name, before[p.Name], p.Annotations)
+				}
+			}
+		})
+	}
+}
+
+// TestCreationStopsTheRun: where a provider may write under the new name, because the user accepts it, the first creation ends the
+// run. Both external resources are named, until the user has accounted for them. The provider writes the name of what it creates,
+// also over an undo, until it has recorded the outcome.
+func TestCreationStopsTheRun(t *testing.T) {
+	for reason, add := range map[string]time.Duration{"fast": 0, "slow": 1500 * time.Millisecond} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t)
+			all := w.plainPersons(3, add)
+			for _, p := range all {
+				o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"managementPolicies": []any{"*"}}}}
+				o.SetGroupVersionKind(groupVersion.WithKind("Person"))
+				o.SetNamespace(w.namespace)
+				o.SetName(p.Name)
+				w.applyAs(o, "kustomize-controller")
+			}
+			time.Sleep(time.Second) // crossplane-runtime notes the time of a creation in seconds
+			before := meta.GetExternalName(get(w, all[0]))
+			f := w.fleetOf(&fault.Transport{}, fleet.Options{})
+			if i := w.plan(f, inVersionTwo)[0]; i.Action != fleet.Skip || i.Reason != fleet.ReasonMayCreate {
+				t.Fatalf("without consent it is %s, %s: %s", i.Action, i.Reason, i.Message)
+			}
+			f = w.fleetOf(&fault.Transport{}, fleet.Options{AcceptUnsafe: true})
+			r := w.apply(f, w.plan(f, inVersionTwo))
+			got := r.Results[0]
+			if got.Phase != fleet.PhaseUndone || got.Reason != fleet.ReasonCreated || !r.Stopped {
+				t.Fatalf("it is %s, %s: %s", got.Phase, got.Reason, got.Message)
+			}
+			second := ""
+			for _, e := range w.memory.all() {
+				if e.Name == all[0].Name && e.ID != before {
+					second = e.ID
+				}
+			}
+			for _, name := range []string{before, second} {
+				if name == "" || !strings.Contains(got.Message, name) {
+					t.Errorf("the message does not name %q: %s", name, got.Message)
+				}
+			}
+			w.passes(3)
+			if p := get(w, all[0]); meta.GetExternalName(p) != before || meta.IsPaused(p) {
+				t.Errorf("the annotations are %v, want the name %q", p.Annotations, before)
+			}
+			if n := len(w.memory.all()); n != len(all)+1 {
+				t.Errorf("%d external resources, want one more than %d", n, len(all))
+			}
+			if i := itemOf(t, w.plan(f, inVersionTwo), all[0].Name); i.Reason != fleet.ReasonSecondResource || !strings.Contains(i.Message, second) {
+				t.Errorf("the next plan says %s: %s", i.Reason, i.Message)
+			}
+			back, err := f.Rollback(t.Context())
+			if err != nil || len(back.Results) != 1 || back.Results[0].Reason != fleet.ReasonSecondResource {
+				t.Errorf("a rollback says %+v, %v", back.Results, err)
+			}
+		})
+	}
+}
+
+// TestForeignResourceIsNotWritten: the new name is that of another person's external resource. Under a provider that may only
+// observe, the difference is seen before anything is written to it.
+func TestForeignResourceIsNotWritten(t *testing.T) {
 	w := newWorld(t)
-	run(w, persons(w.wire), options{})
-	p := w.legacyPersons(1)[0]
-	// Without the bound name, as with a provider that does not use package crossplane, drift is created.
-	f := w.fleetOf(&fault.Transport{Before: func(n int) {
-		if n == 1 {
-			w.memory.change(strings.TrimSpace(meta.GetExternalName(get(w, p))), func(*entry) bool { return false })
-		}
-	}}, fleet.Options{})
-	r := w.apply(f, w.plan(f, fleet.FromScheme(scheme, nil)))
-	// The provider may have written the new resource's name already: then that name stays.
-	if got := r.Results[0]; got.Reason != fleet.ReasonCreated && got.Reason != fleet.ReasonChanged {
+	bob := w.plainPersons(1, 0)[0]
+	foreign := w.add(entry{Name: "alice", Mail: "alice@example.org"})
+	f := w.fleetOf(&fault.Transport{}, fleet.Options{})
+	r := w.apply(f, w.plan(f, func(context.Context, *unstructured.Unstructured) (fleet.Proposal, error) {
+		return fleet.Proposal{Name: foreign.ID, Form: "Old"}, nil
+	}))
+	if got := r.Results[0]; got.Phase != fleet.PhaseUndone || got.Reason != fleet.ReasonIdentityChanged {
 		t.Errorf("it is %s, %s: %s", got.Phase, got.Reason, got.Message)
+	}
+	w.passes(3)
+	if now, err := w.memory.Read(t.Context(), foreign.ID); err != nil || now.Name != "alice" || now.Mail != "alice@example.org" {
+		t.Errorf("the foreign resource is %+v, %v", now, err)
+	}
+	if get(w, bob); meta.GetExternalName(bob) == foreign.ID {
+		t.Errorf("%s has the name of the foreign resource", bob.Name)
+	}
+}
+
+// TestNameOfAnotherNamespaceIsNotDistinct: managed resources of all namespaces share the external system.
+func TestNameOfAnotherNamespaceIsNotDistinct(t *testing.T) {
+	w := newWorld(t)
+	shared := func(p *person) {
+		p.Spec.ProviderConfigReference = &xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: w.namespace}
+	}
+	mine := w.person("mine", func(p *person) { shared(p); meta.SetExternalName(p, "old") })
+	other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "names-other-"}}
+	w.create(other)
+	theirs := &person{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Namespace: other.Name}}
+	theirs.Spec.ForProvider.Name = "theirs"
+	shared(theirs)
+	meta.SetExternalName(theirs, "v2-old")
+	w.create(theirs)
+	i := itemOf(t, w.plan(w.fleetOf(&fault.Transport{}, fleet.Options{}), inVersionTwo), mine.Name)
+	if i.Reason != fleet.ReasonNotDistinct || !strings.Contains(i.Message, other.Name+"/theirs") {
+		t.Errorf("it is %s, %s: %s", i.Action, i.Reason, i.Message)
 	}
 }
 

@@ -225,7 +225,7 @@ func (w *world) start(o options, setup func(manager.Manager) error) *process {
 func (w *world) person(name string, change func(*person)) *person {
 	w.t.Helper()
 	p := &person{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace}}
-	p.Spec.ForProvider = personParameters{Name: name}
+	p.Spec.ManagedResourceSpec, p.Spec.ForProvider = spec(), personParameters{Name: name}
 	if change != nil {
 		change(p)
 	}

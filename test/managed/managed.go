@@ -25,6 +25,9 @@ const (
 	Paused       = "crossplane.io/paused"
 )
 
+// Unanswered is the beginning of names for which the external system does not answer.
+const Unanswered = "unanswered-"
+
 // pollEvery is the time between two passes of the provider over all managed resources.
 const pollEvery = 50 * time.Millisecond
 
@@ -47,6 +50,12 @@ func New(cfg *rest.Config, group string) (Kind, error) {
 func (k Kind) CRD() *apiextensionsv1.CustomResourceDefinition {
 	open := true
 	anything := apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &open}
+	spec, root := *anything.DeepCopy(), *anything.DeepCopy()
+	spec.Properties = map[string]apiextensionsv1.JSONSchemaProps{"managementPolicies": {
+		Type: "array", Default: &apiextensionsv1.JSON{Raw: []byte(`["*"]`)},
+		Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "string"}},
+	}}
+	root.Properties = map[string]apiextensionsv1.JSONSchemaProps{"spec": spec}
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "members." + k.group, Labels: map[string]string{"script": k.group}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
@@ -55,7 +64,7 @@ func (k Kind) CRD() *apiextensionsv1.CustomResourceDefinition {
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
-				Schema:       &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &anything},
+				Schema:       &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &root},
 			}},
 		},
 	}
@@ -149,7 +158,8 @@ func (k Kind) observe(ctx context.Context, existing []string) {
 
 // reconcile writes the status in memory, and returns false if it stays as it is.
 func reconcile(o *unstructured.Unstructured, existing []string) bool {
-	status, reason := "False", "ReconcileError"
+	status, reason, message := "False", "ReconcileError", "as the external system says"
+	policies, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "managementPolicies")
 	id := strings.ToLower(o.GetAnnotations()[ExternalName])
 	switch {
 	case o.GetAnnotations()[Paused] == "true":
@@ -157,14 +167,18 @@ func reconcile(o *unstructured.Unstructured, existing []string) bool {
 	case slices.Contains(existing, id):
 		status, reason = "True", "ReconcileSuccess"
 		_ = unstructured.SetNestedField(o.Object, id, "status", "atProvider", "id") // the status is an object
+	case strings.HasPrefix(id, Unanswered):
+		message = "the external system does not answer"
+	case slices.Equal(policies, []string{"Observe"}):
+		message = "observe failed: external resource does not exist"
 	}
 	if now, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions"); len(now) == 1 {
-		if c, ok := now[0].(map[string]any); ok && c["reason"] == reason {
+		if c, ok := now[0].(map[string]any); ok && c["reason"] == reason && c["message"] == message {
 			return false
 		}
 	}
 	_ = unstructured.SetNestedSlice(o.Object, []any{map[string]any{
-		"type": "Synced", "status": status, "reason": reason, "message": "as the external system says", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+		"type": "Synced", "status": status, "reason": reason, "message": message, "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
 	}}, "status", "conditions")
 	return true
 }

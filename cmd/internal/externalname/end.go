@@ -2,6 +2,7 @@ package externalname
 
 import (
 	"context"
+	"strings"
 
 	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -29,10 +30,26 @@ func endRun(ctx context.Context, a *frame.App, e ending) error {
 	if e.report.Stopped {
 		a.Console.Printf("stopped: a managed resource failed; the rest were not started\n")
 	}
-	if e.rollback && e.report.Count(fleet.PhaseRenamed) > 0 {
-		a.Console.Printf("to roll back: %s\n", a.Hint("externalname rollback --resource="+s.resource+scopeFlag(s.namespace)))
+	back := a.Hint("externalname rollback --resource=" + s.resource + scopeFlag(s.namespace))
+	if held := heldBy(e.report); e.rollback && len(held) == 1 {
+		a.Console.Printf("1 managed resource is paused, or its provider only observes it: %s; to restore the old name: %s\n", held[0], back)
+	} else if e.rollback && len(held) > 1 {
+		a.Console.Printf("%d managed resources are paused, or their provider only observes them: %s; to restore the old names: %s\n", len(held), strings.Join(held, ", "), back)
+	} else if e.rollback && e.report.Count(fleet.PhaseRenamed) > 0 {
+		a.Console.Printf("to roll back: %s\n", back)
 	}
 	return exitAfterRun(ctx, a, e)
+}
+
+// heldBy names the managed resources that an interrupted run has begun. Its batch bounds them.
+func heldBy(r fleet.Report) []string {
+	var names []string
+	for _, one := range r.Results {
+		if one.Phase == fleet.PhaseInterrupted {
+			names = append(names, render.ObjectName(one.Namespace, one.Name))
+		}
+	}
+	return names
 }
 
 func printRun(a *frame.App, f frame.Output, list render.List[externalnamereport.Run]) error {

@@ -42,16 +42,18 @@ func runCommand(a *frame.App) *cobra.Command {
 		Use:     "run --resource=CRD --name=CEL {-n NAMESPACE | -A} [-l SELECTOR]",
 		Aliases: []string{"apply"},
 		Short:   "Rename managed resources, with a proof that each still has the same external resource",
-		Long: "Rename the managed resources for which a plan says Rename or Resume. For each one: pause it, wait\n" +
-			"until the provider reports the pause, write the new name and end the pause in one patch, wait until\n" +
-			"the provider reports success, and compare status.atProvider with that from before. A name that is\n" +
-			"not proven is undone at once.\n\n" + nameHelp +
+		Long: "Rename the managed resources for which a plan says Rename or Resume. For each one: pause it, and wait\n" +
+			"until the provider reports the pause. Write the new name and spec.managementPolicies [Observe], and end\n" +
+			"the pause, in one patch: the provider can create, change and delete nothing. Wait until it reports\n" +
+			"success, and compare the fields of status.atProvider that the spec lacks with those from before. Then\n" +
+			"give the management policies back. A name that is not proven is undone at once.\n\n" + nameHelp +
 			"The command renames the canaries first, and then batches. It stops after a bad canary, and after a\n" +
 			"batch with a bad managed resource. `" + a.Program + " externalname rollback` restores the old names, as\n" +
 			"long as the annotation godwit.dev/renaming exists. Run the same command to resume an interrupted\n" +
 			"run.\n\n" +
-			"Until the proof, the provider acts on the resource that the new name identifies. If you don't trust\n" +
-			"the expression, set spec.managementPolicies of a canary to Observe before.\n\n" +
+			"A kind without spec.managementPolicies needs --accept-unsafe: its provider creates a second external\n" +
+			"resource if it finds none under the new name. The run then stops, restores the old name, and names\n" +
+			"both.\n\n" +
 			"Exit codes: 0 all are renamed or nothing to do; 1 some are deferred, skipped or left to another client, or a\n" +
 			"dry run found work; 3 refused or undone, and nothing renamed; 4 some are undone or failed; 2 error;\n" +
 			"124 --timeout; 130 interrupted.",

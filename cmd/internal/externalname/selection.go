@@ -69,13 +69,15 @@ type identityFlags struct {
 	fields   []string
 	volatile []string
 	sources  []string
+	unsafe   bool
 }
 
 func (o *identityFlags) addTo(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringArrayVar(&o.fields, "identity", nil, "`FIELD` of status.atProvider that must not change; repeat the flag for several (default: all but volatile ones)")
+	flags.StringArrayVar(&o.fields, "identity", nil, "`FIELD` of status.atProvider that must not change; repeat the flag for several (default: all that the spec lacks, but volatile ones)")
 	flags.StringArrayVar(&o.volatile, "volatile", nil, "`FIELD` of status.atProvider that may change; repeat the flag for several")
 	flags.StringArrayVar(&o.sources, "source-manager", nil, "field `MANAGER` that applies names from a source, beside those of GitOps tools and Compositions; repeat the flag for several")
+	flags.BoolVar(&o.unsafe, "accept-unsafe", false, "rename also where a second external resource may be the result: with the reasons MayCreate and OthersNotRead")
 	for _, flag := range []string{"identity", "volatile", "source-manager"} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}
@@ -83,7 +85,7 @@ func (o *identityFlags) addTo(c *cobra.Command) {
 
 // options are those of the library.
 func (o *identityFlags) options(s *selection) fleet.Options {
-	return fleet.Options{Scope: s.scope(), Identity: fleet.Identity{Fields: o.fields, Volatile: o.volatile}, SourceManagers: o.sources}
+	return fleet.Options{Scope: s.scope(), Identity: fleet.Identity{Fields: o.fields, Volatile: o.volatile}, SourceManagers: o.sources, AcceptUnsafe: o.unsafe}
 }
 
 // connect returns an error if the CRD is not of managed resources.

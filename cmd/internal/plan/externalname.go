@@ -13,7 +13,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
 	"github.com/godwit-dev/godwit/externalname/fleet"
-	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // annotationName is crossplane-runtime's annotation of the external name.
@@ -71,7 +70,7 @@ func firstOf(errs []error) error {
 }
 
 func (s *scanner) planKind(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (planreport.NamesOfKind, error) {
-	kind := fleet.Kind{Resource: kube.ResourceOf(crd), Kind: crd.Spec.Names.Kind}
+	kind := fleet.KindOf(crd)
 	all := planreport.NamesOfKind{CRD: crd.Name}
 	f, err := fleet.New(s.config, kind, fleet.Options{Limiter: s.limiter})
 	if err != nil {

@@ -44,18 +44,37 @@ func WritePlan(w io.Writer, s render.Style, items []Plan) error {
 	})
 	var text strings.Builder
 	text.WriteString(planTable.Text(s, shown))
-	for _, p := range shown {
-		if p.Reason == "" || p.Action == fleet.None {
-			continue
-		}
-		text.WriteString(render.Below(render.ObjectName(p.Namespace, p.Name), p.Lines(s, render.MarkBad)))
-	}
+	text.WriteString(skippedText(s, shown))
 	if len(shown) > 0 {
 		text.WriteString("\n")
 	}
 	fmt.Fprintf(&text, "%s\n", planSum(items))
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// skippedText says a cause once, with the managed resources that have it.
+func skippedText(s render.Style, shown []Plan) string {
+	var causes []render.Problem
+	objects := map[render.Problem][]string{}
+	for _, p := range shown {
+		if p.Reason == "" || p.Action == fleet.None {
+			continue
+		}
+		if objects[p.Problem] == nil {
+			causes = append(causes, p.Problem)
+		}
+		objects[p.Problem] = append(objects[p.Problem], render.ObjectName(p.Namespace, p.Name))
+	}
+	var text strings.Builder
+	for _, cause := range causes {
+		about := objects[cause][0]
+		if more := len(objects[cause]) - 1; more > 0 {
+			about += fmt.Sprintf(" and %s", render.Count(int64(more), "more managed resource", "more managed resources"))
+		}
+		text.WriteString(render.Below(about, cause.Lines(s, render.MarkBad)))
+	}
+	return text.String()
 }
 
 func classCell(p Plan) render.Cell {

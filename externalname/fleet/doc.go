@@ -26,9 +26,9 @@
 // and the write of each step includes it. If a process is killed between two steps, the journal has the remaining
 // steps: the next [Fleet.Apply] resumes them, or [Fleet.Rollback] restores the old name.
 //
-// Apply begins with a few canaries, continues with batches, and stops after a canary that is not renamed, or a failure. It writes only managed resources
-// that the plan ([PlanFor]) allows. It skips names that a GitOps tool or a Composition owns; the plan has the patch for
-// their source.
+// Apply begins with a few canaries, continues with batches, and stops after a canary that is not renamed, or a failure.
+// It writes only managed resources that the plan ([PlanFor]) allows. It skips names that a GitOps tool or a Composition owns;
+// the plan has the patch for their source.
 //
 // The package does not call an external system, and does not import crossplane-runtime. A provider that embeds it
 // passes a [Naming] of its scheme ([FromScheme]); the command line passes an expression.
@@ -36,7 +36,8 @@
 // # Reading order
 //
 // managed.go reads a managed resource, and journal.go its journal. fix.go has what a user can do. naming.go proposes names,
-// owner.go finds the owner of a name, and plan.go decides what to do with each managed resource. result.go has the phases and
+// owner.go finds the owner of a name. fact.go has the facts of a plan, users.go the users of each name, and plan.go decides what to do
+// with each managed resource. result.go has the phases and
 // reasons of a result, and fleet.go the options and the requests. step.go decides the next step of a renaming, rename.go executes
 // steps, and run.go has canaries and batches. rollback.go and saved.go restore names, and store.go stores saved names in
 // ConfigMaps. A file uses only files before it.

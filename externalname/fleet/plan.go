@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit"
@@ -156,41 +155,6 @@ var (
 		"The managed resource is left alone.", format.UseNewerRelease())
 )
 
-// Fact has the facts of one managed resource. [PlanFor] uses nothing else.
-type Fact struct {
-	Namespace, Name string
-	UID             types.UID
-	// ExternalName is nil without the annotation.
-	ExternalName *string
-	Proposal     Proposal
-	Owner        Owner
-	// Account is the provider's configuration.
-	Account string
-
-	Managed, Upjet, Deleting, CreateIncomplete, Paused bool
-	// Observed means that status.atProvider has fields that identify the external resource.
-	Observed bool
-	// Stale means that the condition Synced has the reason ReconcilePaused although the object is not paused.
-	Stale bool
-	// Mirrored are the fields of status.atProvider that the spec has too.
-	Mirrored []string
-	// Policies are spec.managementPolicies; nil if the kind has none. PoliciesOwner is who has written them.
-	Policies      []string
-	PoliciesOwner Owner
-	// Outside means that the managed resource is not in scope. It counts for duplicates alone.
-	Outside bool
-	// Second has both external names after a creation at an earlier renaming.
-	Second string
-	// HidesAbsence means that the provider reports success even if the external resource does not exist.
-	HidesAbsence bool
-	// RenamingTo is the new name in the journal of a renaming that has not ended.
-	RenamingTo string
-	// JournalErr is set if the journal can't be read.
-	JournalErr error
-
-	resourceVersion string // empty with a journal
-}
-
 // Item is the plan for one managed resource.
 type Item struct {
 	Namespace, Name string
@@ -221,40 +185,6 @@ func (i Item) GetNamespace() string { return i.Namespace }
 // GetName makes an Item an object of package walk.
 func (i Item) GetName() string { return i.Name }
 
-// factOf reads a managed resource.
-func factOf(o *unstructured.Unstructured, p Proposal, identity Identity, sources []string) Fact {
-	m := managed{o}
-	j, err := readJournal(m)
-	f := Fact{
-		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ExternalName: m.externalName(), Proposal: p,
-		Owner: ownerOf(o, sources), Account: m.account(), Policies: m.policies(), PoliciesOwner: policiesOwner(o, sources),
-		Managed: m.isManaged(), Upjet: m.upjet(), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: m.creationUnknown(),
-		Paused: m.paused(), Observed: len(identity.hashes(m)) > 0, Mirrored: identity.mirrored(m),
-		Stale:        !m.paused() && m.synced().reason == reconcilePaused,
-		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: o.GetResourceVersion(),
-	}
-	if _, has := o.GetAnnotations()[AnnotationJournal]; has {
-		f.resourceVersion = ""
-	}
-	if j != nil && j.Phase == phaseDoubled {
-		f.Second = j.doubled()
-	}
-	return f
-}
-
-// outside reads a managed resource that is not in scope.
-func outside(o *unstructured.Unstructured) Fact {
-	m := managed{o}
-	return Fact{Namespace: o.GetNamespace(), Name: o.GetName(), ExternalName: m.externalName(), Account: m.account(), Managed: m.isManaged(), Outside: true}
-}
-
-func (f Fact) current() string {
-	if f.ExternalName == nil {
-		return ""
-	}
-	return *f.ExternalName
-}
-
 // Scan is what a plan is made of.
 type Scan struct {
 	Kind  Kind
@@ -282,76 +212,10 @@ func PlanFor(s Scan) []Item {
 	return items
 }
 
-// claim is a name in an account.
-type claim struct{ account, name string }
-
-// users has, for each name, the managed resources that have it now or would have it. Nearly every name has one user,
-// which needs no list.
-type users struct {
-	facts []Fact
-	first map[claim]int // index of a fact
-	all   map[claim][]int
-}
-
-func usersOf(facts []Fact) users {
-	u := users{facts: facts, first: make(map[claim]int, len(facts)), all: map[claim][]int{}}
-	for i, f := range facts {
-		if !f.Managed {
-			continue
-		}
-		for _, name := range []string{f.current(), f.Proposal.Name} {
-			if name != "" {
-				u.add(claim{f.Account, name}, i)
-			}
-		}
-	}
-	return u
-}
-
-func (u users) add(c claim, i int) {
-	first, has := u.first[c]
-	switch {
-	case !has:
-		u.first[c] = i
-	case first == i: // both its names are the same
-	case u.all[c] == nil:
-		u.all[c] = []int{first, i}
-	case u.all[c][len(u.all[c])-1] != i:
-		u.all[c] = append(u.all[c], i)
-	}
-}
-
-// shared reports whether several managed resources have a name now, in any spelling.
-func (u users) shared(c claim) bool {
-	n := 0
-	for _, i := range u.all[c] {
-		if f := u.facts[i]; f.current() == c.name || f.Proposal.Spelling && f.Proposal.Name == c.name {
-			n++
-		}
-	}
-	return n > 1
-}
-
-// share returns the users of a name if it has several.
-func (u users) share(c claim) []string {
-	var objects []string
-	for _, i := range u.all[c] {
-		objects = append(objects, key(u.facts[i].Namespace, u.facts[i].Name))
-	}
-	return objects
-}
-
-func key(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
-}
-
 func (s Scan) plan(f Fact, u users) Item {
 	i := Item{
 		Namespace: f.Namespace, Name: f.Name, UID: f.UID, Current: f.current(), Proposed: f.Proposal.Name, Owner: f.Owner,
-		Class: Canonical, Action: None, resourceVersion: f.resourceVersion, trial: f.Policies != nil && !f.PoliciesOwner.Source,
+		Class: Canonical, Action: None, resourceVersion: f.resourceVersion, trial: f.HasPolicies && !f.PoliciesOwner.Source,
 	}
 	classify(&i, f, u)
 	switch {
@@ -464,7 +328,7 @@ func unprovable(i *Item, f Fact) {
 // unsafe skips items whose renaming may make a second external resource.
 func (s Scan) unsafe(i *Item, f Fact) {
 	switch {
-	case f.Policies == nil:
+	case !f.HasPolicies:
 		i.Reason, i.Message = ReasonMayCreate, fmt.Sprintf("%s has no spec.managementPolicies: if the provider finds no external resource under the new name, it creates a second one", s.Kind.Kind)
 	case f.PoliciesOwner.Source:
 		i.Reason, i.Message = ReasonMayCreate, fmt.Sprintf("%s applies spec.managementPolicies, and may set them back before the new name is proven", f.PoliciesOwner.Manager)

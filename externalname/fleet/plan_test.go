@@ -21,7 +21,7 @@ var testKind = Kind{Resource: schema.GroupVersionResource{Group: "example.org", 
 // fact is a managed resource that can be renamed from a to b.
 func fact(change func(*Fact)) Fact {
 	name := "a"
-	f := Fact{Namespace: "ns", Name: "one", ExternalName: &name, Proposal: Proposal{Name: "b", Form: "Old"}, Managed: true, Observed: true, Policies: []string{"*"}}
+	f := Fact{Namespace: "ns", Name: "one", ExternalName: &name, Proposal: Proposal{Name: "b", Form: "Old"}, Managed: true, Observed: true, HasPolicies: true}
 	if change != nil {
 		change(&f)
 	}
@@ -53,7 +53,7 @@ func TestPlanFor(t *testing.T) {
 		"paused":                        {fact(func(f *Fact) { f.Paused = true }), Legacy, Skip, ReasonPaused},
 		"not observed":                  {fact(func(f *Fact) { f.Observed = false }), Legacy, Skip, ReasonNotObserved},
 		"only mirrors the spec":         {fact(func(f *Fact) { f.Observed, f.Mirrored = false, []string{"mail", "name"} }), Legacy, Skip, ReasonNoIdentity},
-		"without policies":              {fact(func(f *Fact) { f.Policies = nil }), Legacy, Skip, ReasonMayCreate},
+		"without policies":              {fact(func(f *Fact) { f.HasPolicies = false }), Legacy, Skip, ReasonMayCreate},
 		"policies from a source":        {fact(func(f *Fact) { f.PoliciesOwner = Owner{Manager: "flux", Source: true} }), Legacy, Skip, ReasonMayCreate},
 		"doubled":                       {fact(func(f *Fact) { f.Second = "two" }), Legacy, Skip, ReasonSecondResource},
 		"stale":                         {fact(func(f *Fact) { f.Stale = true }), Legacy, Skip, ReasonStaleStatus},
@@ -102,7 +102,7 @@ func elsewhere(f Fact) Fact {
 // TestUnsafeRenamingsNeedConsent: without it the plan skips what may make a second external resource.
 func TestUnsafeRenamingsNeedConsent(t *testing.T) {
 	for name, s := range map[string]Scan{
-		"without policies":       {Facts: []Fact{fact(func(f *Fact) { f.Policies = nil })}},
+		"without policies":       {Facts: []Fact{fact(func(f *Fact) { f.HasPolicies = false })}},
 		"policies from a source": {Facts: []Fact{fact(func(f *Fact) { f.PoliciesOwner = Owner{Manager: "flux", Source: true} })}},
 		"others are not read":    {Facts: []Fact{fact(nil)}, Unread: "forbidden"},
 	} {
@@ -114,7 +114,7 @@ func TestUnsafeRenamingsNeedConsent(t *testing.T) {
 			t.Errorf("%s, accepted: %s, %s: %s", name, i.Action, i.Reason, i.Message)
 		}
 	}
-	hidden := fact(func(f *Fact) { f.HidesAbsence, f.Policies = true, nil })
+	hidden := fact(func(f *Fact) { f.HidesAbsence, f.HasPolicies = true, false })
 	if i := PlanFor(Scan{Facts: []Fact{hidden}, AcceptUnsafe: true})[0]; i.Reason != ReasonAbsenceHidden {
 		t.Errorf("without a trial: %s, %s", i.Action, i.Reason)
 	}

@@ -28,7 +28,7 @@ func endRun(ctx context.Context, a *frame.App, e ending) error {
 		return err
 	}
 	if e.report.Stopped {
-		a.Console.Printf("stopped: a managed resource failed; the rest were not started\n")
+		a.Console.Printf("stopped: a managed resource was not renamed; the rest were not started\n")
 	}
 	back := a.Hint("externalname rollback --resource=" + s.resource + scopeFlag(s.namespace))
 	if held := heldBy(e.report); e.rollback && len(held) == 1 {

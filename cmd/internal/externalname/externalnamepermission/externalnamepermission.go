@@ -19,7 +19,7 @@ func forPlan(s permission.Scope) []permission.Permission {
 	return all
 }
 
-// forApply writes annotations.
+// forApply writes annotations and management policies.
 func forApply(s permission.Scope) []permission.Permission {
 	all := forPlan(s)
 	for _, r := range s.Objects() {

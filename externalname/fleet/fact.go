@@ -1,0 +1,78 @@
+package fleet
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Fact has the facts of one managed resource. [PlanFor] uses nothing else.
+type Fact struct {
+	Namespace, Name string
+	UID             types.UID
+	// ExternalName is nil without the annotation.
+	ExternalName *string
+	Proposal     Proposal
+	Owner        Owner
+	// Account is the provider's configuration.
+	Account string
+
+	Managed, Upjet, Deleting, CreateIncomplete, Paused bool
+	// Observed means that status.atProvider has fields that identify the external resource.
+	Observed bool
+	// Stale means that the condition Synced has the reason ReconcilePaused although the object is not paused.
+	Stale bool
+	// Mirrored are the fields of status.atProvider that the spec has, too, if there are no others.
+	Mirrored []string
+	// HasPolicies means that the kind has spec.managementPolicies. PoliciesOwner is who has written them.
+	HasPolicies   bool
+	PoliciesOwner Owner
+	// Outside means that the managed resource is not in scope. It counts for duplicates alone.
+	Outside bool
+	// Second has both external names after a creation at an earlier renaming.
+	Second string
+	// HidesAbsence means that the provider reports success even if the external resource does not exist.
+	HidesAbsence bool
+	// RenamingTo is the new name in the journal of a renaming that has not ended.
+	RenamingTo string
+	// JournalErr is set if the journal can't be read.
+	JournalErr error
+
+	resourceVersion string // empty with a journal
+}
+
+// factOf reads a managed resource.
+func factOf(o *unstructured.Unstructured, p Proposal, identity Identity, sources []string) Fact {
+	m := managed{o}
+	j, err := readJournal(m)
+	f := Fact{
+		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ExternalName: m.externalName(), Proposal: p,
+		Owner: ownerOf(o, sources), Account: m.account(), HasPolicies: m.policies() != nil, PoliciesOwner: policiesOwner(o, sources),
+		Managed: m.isManaged(), Upjet: m.upjet(), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: m.creationUnknown(),
+		Paused: m.paused(), Observed: len(identity.hashes(m)) > 0,
+		Stale:        !m.paused() && m.synced().reason == reconcilePaused,
+		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: o.GetResourceVersion(),
+	}
+	if _, has := o.GetAnnotations()[AnnotationJournal]; has {
+		f.resourceVersion = ""
+	}
+	if !f.Observed {
+		f.Mirrored = identity.mirrored(m)
+	}
+	if j != nil && j.Phase == phaseDoubled {
+		f.Second = j.doubled()
+	}
+	return f
+}
+
+// outside reads a managed resource that is not in scope.
+func outside(o *unstructured.Unstructured) Fact {
+	m := managed{o}
+	return Fact{Namespace: o.GetNamespace(), Name: o.GetName(), ExternalName: m.externalName(), Account: m.account(), Managed: m.isManaged(), Outside: true}
+}
+
+func (f Fact) current() string {
+	if f.ExternalName == nil {
+		return ""
+	}
+	return *f.ExternalName
+}

@@ -74,8 +74,8 @@ func (f Fix) Text(word func(FixStep) string) string {
 }
 
 // Action is an action that a program can execute or print for a user: [RunMigration], [PlanMigration],
-// [VerifyMigration], [RescueObjects], [GrantPermission], [Patch], [Edit], [Delete], [Show], [Request], [WaitFor],
-// [TryFile] or [CheckRelease], and of stored revisions [UpgradeRevisions], [PlanRevisions], [RollBackRevision] or [FixRevision].
+// [VerifyMigration], [RescueObjects], [GrantPermission], [Patch], [Annotate], [Edit], [Delete], [Show], [Request],
+// [WaitFor], [TryFile] or [CheckRelease], and of stored revisions [UpgradeRevisions], [PlanRevisions], [RollBackRevision] or [FixRevision].
 type Action interface{ action() }
 
 // RunMigration migrates the objects of a CRD.
@@ -149,6 +149,12 @@ type Patch struct {
 	Owner string
 }
 
+// Annotate sets an annotation of an object, also if it has another value.
+type Annotate struct {
+	Object     Object
+	Key, Value string
+}
+
 // Edit opens an object for the user to change.
 type Edit struct{ Object Object }
 
@@ -220,6 +226,7 @@ func (VerifyMigration) action() {}
 func (RescueObjects) action()   {}
 func (GrantPermission) action() {}
 func (Patch) action()           {}
+func (Annotate) action()        {}
 func (Edit) action()            {}
 func (Delete) action()          {}
 func (Show) action()            {}

@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/externalname/internal/evidence"
 )
 
 // ManagedCRD reports whether the objects of a CRD are managed resources: they have spec.forProvider, or the CRD has the
@@ -30,13 +31,11 @@ func ManagedCRD(crd *apiextensionsv1.CustomResourceDefinition) bool {
 
 // Annotations of crossplane-runtime, which this package does not import.
 const (
-	annotationName            = "crossplane.io/external-name"
-	annotationPaused          = "crossplane.io/paused"
-	annotationCreatePending   = "crossplane.io/external-create-pending"
-	annotationCreateSucceeded = "crossplane.io/external-create-succeeded"
-	annotationCreateFailed    = "crossplane.io/external-create-failed"
-	// annotationToken exists during a creation whose outcome is not known: see package crossplane.
-	annotationToken = "godwit.dev/creation-token" //nolint:gosec // It is the name of an annotation.
+	annotationName            = evidence.AnnotationName
+	annotationPaused          = evidence.AnnotationPaused
+	annotationCreatePending   = evidence.AnnotationPending
+	annotationCreateSucceeded = evidence.AnnotationSucceeded
+	annotationCreateFailed    = evidence.AnnotationFailed
 	// annotationUpjet is on each managed resource that a provider of Upjet has reconciled.
 	annotationUpjet = "upjet.crossplane.io/provider-meta"
 	// labelComposite is on each resource that a Composition composes.
@@ -101,28 +100,6 @@ func (m managed) condition(kind string) condition {
 }
 
 func (m managed) synced() condition { return m.condition("Synced") }
-
-// creationUnknown reports whether a creation has begun and its outcome is not recorded, by the rules of
-// crossplane-runtime and of package crossplane.
-func (m managed) creationUnknown() bool {
-	annotations := m.GetAnnotations()
-	pending := parseTime(annotations[annotationCreatePending])
-	if pending.IsZero() {
-		return false
-	}
-	if annotations[annotationToken] != "" {
-		return true
-	}
-	return pending.After(parseTime(annotations[annotationCreateSucceeded])) && pending.After(parseTime(annotations[annotationCreateFailed]))
-}
-
-func parseTime(text string) time.Time {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Time{}
-	}
-	return t
-}
 
 // creations returns a text that changes whenever the provider begins or ends a creation.
 func (m managed) creations() string {

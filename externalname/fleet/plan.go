@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname"
+	"github.com/godwit-dev/godwit/externalname/internal/evidence"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/quote"
@@ -37,6 +38,8 @@ const (
 	CreateIncomplete Class = "CreateIncomplete"
 	// Deleting means that the managed resource is being deleted.
 	Deleting Class = "Deleting"
+	// Lost means that an external resource was created or observed, and that the object has no external name.
+	Lost Class = "Lost"
 	// NotOurs means that the object is not a managed resource, or that Upjet determines its name.
 	NotOurs Class = "NotOurs"
 )
@@ -81,10 +84,15 @@ var (
 		Meaning: "A creation was begun, and its outcome is not recorded: the external resource may exist under a name that is not known.",
 		Fix:     godwit.Do("see in the external system whether the resource exists. If it does, write its external name, and remove the annotation crossplane.io/external-create-pending"),
 	})
+	ReasonNameLost = Reasons.Declare(godwit.Reason{
+		Name: "NameLost", UserAction: true,
+		Meaning: "An external resource was created or observed, and the managed resource has no external name any more. The provider would create another one, unless it finds external resources by spec.forProvider.",
+		Fix:     evidence.WriteName(placeholder.Object(), "", false),
+	})
 	ReasonNoName = Reasons.Declare(godwit.Reason{
 		Name:    "NoName",
 		Meaning: "The managed resource has no external name, and none is proposed.",
-		Fix:     godwit.Do("nothing is left to do: the provider writes the name when it has created the external resource"),
+		Fix:     godwit.Do("nothing is left to do: nothing was created yet, and the provider writes the name when it has created the external resource"),
 	})
 	ReasonNoProposal = Reasons.Declare(godwit.Reason{
 		Name: "NoProposal", UserAction: true,
@@ -148,6 +156,10 @@ type Fact struct {
 	Account string
 
 	Managed, Upjet, Deleting, CreateIncomplete, Paused bool
+	// NameLost means that an external resource was created or observed, and that the name is missing.
+	NameLost bool
+	// Bound is the name under which package crossplane has last seen the external resource.
+	Bound string
 	// Observed means that status.atProvider has fields that identify the external resource.
 	Observed bool
 	// Stale means that the condition Synced has the reason ReconcilePaused although the object is not paused.
@@ -194,6 +206,7 @@ func (i Item) GetName() string { return i.Name }
 func factOf(o *unstructured.Unstructured, p Proposal, identity Identity, sources []string) Fact {
 	m := managed{o}
 	j, err := readJournal(m)
+	creation := evidence.CreationOf(o)
 	resourceVersion := o.GetResourceVersion()
 	if _, has := o.GetAnnotations()[AnnotationJournal]; has {
 		resourceVersion = ""
@@ -201,9 +214,10 @@ func factOf(o *unstructured.Unstructured, p Proposal, identity Identity, sources
 	return Fact{
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ExternalName: m.externalName(), Proposal: p,
 		Owner: ownerOf(o, sources), Account: m.account(),
-		Managed: m.isManaged(), Upjet: m.upjet(), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: m.creationUnknown(),
+		Managed: m.isManaged(), Upjet: m.upjet(), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: creation.Incomplete,
 		Paused: m.paused(), Observed: len(identity.hashes(m)) > 0, Stale: !m.paused() && m.synced().reason == reconcilePaused,
 		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: resourceVersion,
+		NameLost: creation.NameLost(o.GetAnnotations()[annotationName]), Bound: creation.Bound,
 	}
 }
 
@@ -242,7 +256,7 @@ type users struct {
 func usersOf(facts []Fact) users {
 	u := users{facts: facts, first: make(map[claim]int, len(facts)), all: map[claim][]int{}}
 	for i, f := range facts {
-		if !f.Managed {
+		if !f.Managed || f.NameLost { // what an expression makes of a lost name is no name
 			continue
 		}
 		for _, name := range []string{f.current(), f.Proposal.Name} {
@@ -303,7 +317,7 @@ func plan(kind Kind, f Fact, u users) Item {
 		i.Action = Rename
 		unprovable(&i, f)
 	}
-	i.Fix = fixOf(kind, i)
+	i.Fix = fixOf(kind, i, f)
 	if i.Reason == ReasonSourceOwned {
 		i.SourcePatch = sourcePatch(kind, i)
 	}
@@ -331,6 +345,8 @@ func classify(i *Item, f Fact, u users) {
 	switch {
 	case !f.Managed:
 		set(NotOurs, None, ReasonNotManaged, "the object has no spec.forProvider")
+	case f.NameLost && !f.Deleting && !f.CreateIncomplete && f.RenamingTo == "":
+		set(Lost, Skip, ReasonNameLost, "%s", lostMessage(f.Bound))
 	case f.Upjet:
 		set(NotOurs, None, ReasonUpjet, "a provider of Upjet decides about the name")
 	case f.Deleting:
@@ -355,6 +371,14 @@ func classify(i *Item, f Fact, u users) {
 	case i.Current != i.Proposed:
 		i.Class, i.Form = Legacy, f.Proposal.Form
 	}
+}
+
+// lostMessage says what is known about an external resource whose name is lost.
+func lostMessage(bound string) string {
+	if bound != "" {
+		return fmt.Sprintf("the external resource %q was observed, and the managed resource has no external name any more", quote.Clip(bound, nameBytes))
+	}
+	return "an external resource was created, and the managed resource has no external name"
 }
 
 // nameBytes bounds a name in a message.
@@ -392,11 +416,13 @@ func unprovable(i *Item, f Fact) {
 }
 
 // fixOf returns the fix of a skipped item.
-func fixOf(kind Kind, i Item) godwit.Fix {
+func fixOf(kind Kind, i Item, f Fact) godwit.Fix {
 	object := godwit.Object{Resource: kind.Resource.GroupResource().String(), Namespace: i.Namespace, Name: i.Name}
 	switch i.Reason {
 	case ReasonPaused:
 		return endPause(object)
+	case ReasonNameLost:
+		return evidence.WriteName(object, f.Bound, f.Paused)
 	case ReasonSourceOwned:
 		return changeSource(sourcePatch(kind, i))
 	case ReasonNewerFormat:

@@ -57,6 +57,10 @@ func TestText(t *testing.T) {
 			"its next apply conflicts", godwit.Do("a", godwit.Patch{Object: crd, Type: godwit.PatchMerge, Body: `{}`, Owner: "flux"}),
 			`a (the next server-side apply by flux then conflicts, unless it has --force-conflicts): kubectl patch crd widgets.example.com --type=merge -p '{}' --context=prod`,
 		},
+		"annotate": {
+			"the value is one word to the shell", godwit.Do("a", godwit.Annotate{Object: godwit.Object{Resource: "widgets.example.com", Namespace: "prod", Name: "w"}, Key: "example.com/name", Value: "a b"}),
+			"a: kubectl annotate --overwrite widgets.example.com -n prod w 'example.com/name=a b' --context=prod",
+		},
 		"edit": {
 			"an object of a namespace", godwit.Do("a", godwit.Edit{Object: godwit.Object{Resource: "widgets.example.com", Namespace: "prod", Name: "w"}}),
 			"a: kubectl edit widgets.example.com -n prod w --context=prod",

@@ -102,7 +102,7 @@ var (
 	ReasonDuplicate = Reasons.Declare(godwit.Reason{
 		Name: "Duplicate", UserAction: true,
 		Meaning: "Several managed resources have the name, or would have it, so that all of them write one external resource.",
-		Fix:     godwit.Do("delete all but one, or correct the names. Set spec.managementPolicies to Observe first, so that the external resource stays"),
+		Fix:     evidence.StopSharing(placeholder.Object()),
 	})
 	ReasonSourceOwned = Reasons.Declare(godwit.Reason{
 		Name: "SourceOwned", UserAction: true,
@@ -171,6 +171,7 @@ type Fact struct {
 	// JournalErr is set if the journal can't be read.
 	JournalErr error
 
+	subject         evidence.Subject
 	resourceVersion string // empty with a journal
 }
 
@@ -218,6 +219,7 @@ func factOf(o *unstructured.Unstructured, p Proposal, identity Identity, sources
 		Paused: m.paused(), Observed: len(identity.hashes(m)) > 0, Stale: !m.paused() && m.synced().reason == reconcilePaused,
 		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: resourceVersion,
 		NameLost: creation.NameLost(o.GetAnnotations()[annotationName]), Bound: creation.Bound,
+		subject: evidence.SubjectOf(o),
 	}
 }
 
@@ -251,10 +253,12 @@ type users struct {
 	facts []Fact
 	first map[claim]int // index of a fact
 	all   map[claim][]int
+	// shared has, for the key of each managed resource whose external resource others have under another spelling, their keys.
+	shared map[string][]string
 }
 
 func usersOf(facts []Fact) users {
-	u := users{facts: facts, first: make(map[claim]int, len(facts)), all: map[claim][]int{}}
+	u := users{facts: facts, first: make(map[claim]int, len(facts)), all: map[claim][]int{}, shared: sharedBy(facts)}
 	for i, f := range facts {
 		if !f.Managed || f.NameLost { // what an expression makes of a lost name is no name
 			continue
@@ -266,6 +270,30 @@ func usersOf(facts []Fact) users {
 		}
 	}
 	return u
+}
+
+// sharedBy finds managed resources that certainly have one external resource.
+func sharedBy(facts []Fact) map[string][]string {
+	subjects := make([]evidence.Subject, len(facts))
+	for i, f := range facts {
+		if f.Managed && !f.NameLost {
+			subjects[i] = f.subject
+		}
+	}
+	shared := map[string][]string{}
+	for _, g := range evidence.Share(subjects) {
+		if g.Sameness != evidence.Certain {
+			continue
+		}
+		var keys []string
+		for _, i := range g.Members {
+			keys = append(keys, key(facts[i].Namespace, facts[i].Name))
+		}
+		for _, one := range keys {
+			shared[one] = keys
+		}
+	}
+	return shared
 }
 
 func (u users) add(c claim, i int) {
@@ -361,6 +389,8 @@ func classify(i *Item, f Fact, u users) {
 		duplicate(i.Current)
 	case u.all[claim{f.Account, i.Proposed}] != nil:
 		duplicate(i.Proposed)
+	case u.shared[key(f.Namespace, f.Name)] != nil:
+		set(Duplicate, Skip, ReasonDuplicate, "%s have one external resource, by their names in other spellings or by status.atProvider", listed(u.shared[key(f.Namespace, f.Name)]))
 	case i.Current == "" && i.Proposed == "":
 		set(Empty, None, ReasonNoName, "the managed resource has no external name, and none is proposed")
 	case i.Current == "":
@@ -421,6 +451,8 @@ func fixOf(kind Kind, i Item, f Fact) godwit.Fix {
 	switch i.Reason {
 	case ReasonPaused:
 		return endPause(object)
+	case ReasonDuplicate:
+		return evidence.StopSharing(object)
 	case ReasonNameLost:
 		return evidence.WriteName(object, f.Bound, f.Paused)
 	case ReasonSourceOwned:

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit"
@@ -108,6 +109,37 @@ func TestDuplicates(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Two managed resources of one external resource are duplicates, whatever their names are.
+func TestDuplicatesInOtherSpellings(t *testing.T) {
+	observed := func(name, external, id string) Fact {
+		o := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.org/v1", "kind": "Person",
+			"spec": map[string]any{"forProvider": map[string]any{}}, "status": map[string]any{"atProvider": map[string]any{"id": id}},
+		}}
+		o.SetName(name)
+		o.SetAnnotations(map[string]string{annotationName: external})
+		return factOf(o, Proposal{Name: external}, Identity{}, nil)
+	}
+	for reason, test := range map[string]struct {
+		facts []Fact
+		want  []Class
+	}{
+		"ARM ids in two cases":     {[]Fact{observed("one", "/subscriptions/A/x", ""), observed("two", "/subscriptions/a/X", "")}, []Class{Duplicate, Duplicate}},
+		"one id under two names":   {[]Fact{observed("one", "ACME/anna", "acme/anna"), observed("two", "acme/anna", "acme/anna")}, []Class{Duplicate, Duplicate}},
+		"two ids under two names":  {[]Fact{observed("one", "a", "1"), observed("two", "b", "2")}, []Class{Canonical, Canonical}},
+		"names of different cases": {[]Fact{observed("one", "a", ""), observed("two", "A", "")}, []Class{Canonical, Canonical}},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			for k, i := range PlanFor(testKind, test.facts) {
+				if i.Class != test.want[k] {
+					t.Errorf("%s is %s, want %s", i.Name, i.Class, test.want[k])
+				}
+				checkFix(t, i)
 			}
 		})
 	}

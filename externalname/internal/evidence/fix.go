@@ -22,3 +22,12 @@ func WriteName(o godwit.Object, name string, paused bool) godwit.Fix {
 		godwit.FixStep{Do: "end the pause", Actions: []godwit.Action{kube.RemoveAnnotation(o, AnnotationPaused)}},
 	)}
 }
+
+// StopSharing is the fix of a managed resource whose external resource another one has as well. It deletes nothing: the deletion of
+// a managed resource deletes its external resource, which the other one keeps.
+func StopSharing(o godwit.Object) godwit.Fix {
+	observe := godwit.Patch{Object: o, Type: godwit.PatchMerge, Body: `{"spec":{"managementPolicies":["Observe"]}}`}
+	return godwit.Do("compare them. If another one is to manage the external resource, let this one only observe it", observe).
+		Or(godwit.Do("correct the name of the one that is to have another external resource, where its manifest is")).
+		Or(godwit.Do("leave them as they are, if the provider says that several managed resources of the kind may share an external resource"))
+}

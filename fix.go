@@ -74,8 +74,8 @@ func (f Fix) Text(word func(FixStep) string) string {
 }
 
 // Action is an action that a program can execute or print for a user: [RunMigration], [PlanMigration],
-// [VerifyMigration], [RescueObjects], [GrantPermission], [Patch], [Edit], [Delete], [Show], [Request], [WaitFor],
-// [TryFile] or [CheckRelease], and of stored revisions [UpgradeRevisions], [PlanRevisions], [RollBackRevision] or [FixRevision].
+// [VerifyMigration], [RescueObjects], [GrantPermission], [Patch], [Annotate], [Edit], [Delete], [Show], [Request],
+// [WaitFor], [TryFile] or [CheckRelease], and of stored revisions [UpgradeRevisions], [PlanRevisions], [RollBackRevision] or [FixRevision].
 type Action interface{ action() }
 
 // RunMigration migrates the objects of a CRD.
@@ -156,6 +156,12 @@ type Owner struct {
 	ServerSide bool
 }
 
+// Annotate sets an annotation of an object, also if it has another value.
+type Annotate struct {
+	Object     Object
+	Key, Value string
+}
+
 // Edit opens an object for the user to change.
 type Edit struct{ Object Object }
 
@@ -227,6 +233,7 @@ func (VerifyMigration) action() {}
 func (RescueObjects) action()   {}
 func (GrantPermission) action() {}
 func (Patch) action()           {}
+func (Annotate) action()        {}
 func (Edit) action()            {}
 func (Delete) action()          {}
 func (Show) action()            {}

@@ -25,7 +25,7 @@ var (
 	ReasonShared = ConditionReasons.Declare(godwit.Reason{
 		Name: "Shared", UserAction: true,
 		Meaning: "Another managed resource has the same external name, so that both write one external resource.",
-		Fix:     godwit.Do("delete one of the two, or correct its external name. Set its spec.managementPolicies to Observe first, so that the external resource stays"),
+		Fix:     godwit.Do("set spec.managementPolicies of one of the two to Observe, or correct its external name"),
 	})
 	ReasonUnique = ConditionReasons.Declare(godwit.Reason{
 		Name:    "Unique",

@@ -3,6 +3,8 @@ package fleet
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/godwit-dev/godwit/externalname/internal/evidence"
 )
 
 // Fact has the facts of one managed resource. [PlanFor] uses nothing else.
@@ -17,6 +19,10 @@ type Fact struct {
 	Account string
 
 	Managed, Upjet, Deleting, CreateIncomplete, Paused bool
+	// NameLost means that an external resource was created or observed, and that the name is missing.
+	NameLost bool
+	// Bound is the name under which package crossplane has last seen the external resource.
+	Bound string
 	// Observed means that status.atProvider has fields that identify the external resource.
 	Observed bool
 	// Stale means that the condition Synced has the reason ReconcilePaused although the object is not paused.
@@ -37,6 +43,7 @@ type Fact struct {
 	// JournalErr is set if the journal can't be read.
 	JournalErr error
 
+	subject         evidence.Subject
 	resourceVersion string // empty with a journal
 }
 
@@ -44,13 +51,15 @@ type Fact struct {
 func factOf(o *unstructured.Unstructured, p Proposal, identity Identity, sources []string) Fact {
 	m := managed{o}
 	j, err := readJournal(m)
+	creation := evidence.CreationOf(o)
 	f := Fact{
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ExternalName: m.externalName(), Proposal: p,
 		Owner: ownerOf(o, sources), Account: m.account(), HasPolicies: m.policies() != nil, PoliciesOwner: policiesOwner(o, sources),
-		Managed: m.isManaged(), Upjet: m.upjet(), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: m.creationUnknown(),
+		Managed: m.isManaged(), Upjet: m.upjet(), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: creation.Incomplete,
 		Paused: m.paused(), Observed: len(identity.hashes(m)) > 0,
 		Stale:        !m.paused() && m.synced().reason == reconcilePaused,
 		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: o.GetResourceVersion(),
+		NameLost: creation.NameLost(o.GetAnnotations()[annotationName]), Bound: creation.Bound, subject: evidence.SubjectOf(o),
 	}
 	if _, has := o.GetAnnotations()[AnnotationJournal]; has {
 		f.resourceVersion = ""
@@ -67,7 +76,10 @@ func factOf(o *unstructured.Unstructured, p Proposal, identity Identity, sources
 // outside reads a managed resource that is not in scope.
 func outside(o *unstructured.Unstructured) Fact {
 	m := managed{o}
-	return Fact{Namespace: o.GetNamespace(), Name: o.GetName(), ExternalName: m.externalName(), Account: m.account(), Managed: m.isManaged(), Outside: true}
+	return Fact{
+		Namespace: o.GetNamespace(), Name: o.GetName(), ExternalName: m.externalName(), Account: m.account(), Managed: m.isManaged(), Outside: true,
+		NameLost: evidence.CreationOf(o).NameLost(o.GetAnnotations()[annotationName]), subject: evidence.SubjectOf(o),
+	}
 }
 
 func (f Fact) current() string {

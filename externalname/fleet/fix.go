@@ -21,12 +21,6 @@ func changeSource(manifest string) godwit.Fix {
 	return godwit.Do("change the name in the source: " + manifest)
 }
 
-// separate is the fix for managed resources with one external name.
-func separate() godwit.Fix {
-	return godwit.Do("if one has a wrong name, correct it").
-		Or(godwit.Do("if all are meant to be one, set spec.managementPolicies of all but one to Observe, and then delete those: the external resource stays"))
-}
-
 func chooseIdentity() godwit.Fix {
 	return godwit.Do("if one of these fields identifies the external resource, choose it: --identity=FIELD").
 		Or(godwit.Do("let the provider write a field to status.atProvider that the external system alone decides, such as an ID"))

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/externalname/internal/evidence"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
@@ -57,13 +57,11 @@ func storageSchema(crd *apiextensionsv1.CustomResourceDefinition) *apiextensions
 
 // Annotations of crossplane-runtime, which this package does not import.
 const (
-	annotationName            = "crossplane.io/external-name"
-	annotationPaused          = "crossplane.io/paused"
-	annotationCreatePending   = "crossplane.io/external-create-pending"
-	annotationCreateSucceeded = "crossplane.io/external-create-succeeded"
-	annotationCreateFailed    = "crossplane.io/external-create-failed"
-	// annotationToken exists during a creation whose outcome is not known: see package crossplane.
-	annotationToken = "godwit.dev/creation-token" //nolint:gosec // It is the name of an annotation.
+	annotationName            = evidence.AnnotationName
+	annotationPaused          = evidence.AnnotationPaused
+	annotationCreatePending   = evidence.AnnotationPending
+	annotationCreateSucceeded = evidence.AnnotationSucceeded
+	annotationCreateFailed    = evidence.AnnotationFailed
 	// annotationUpjet is on each managed resource that a provider of Upjet has reconciled.
 	annotationUpjet = "upjet.crossplane.io/provider-meta"
 	// labelComposite is on each resource that a Composition composes.
@@ -137,33 +135,13 @@ func (m managed) condition(kind string) condition {
 
 func (m managed) synced() condition { return m.condition("Synced") }
 
-// creationUnknown reports whether a creation has begun and its outcome is not recorded, by the rules of
-// crossplane-runtime and of package crossplane.
-func (m managed) creationUnknown() bool {
-	annotations := m.GetAnnotations()
-	pending := parseTime(annotations[annotationCreatePending])
-	if pending.IsZero() {
-		return false
-	}
-	if annotations[annotationToken] != "" {
-		return true
-	}
-	return pending.After(parseTime(annotations[annotationCreateSucceeded])) && pending.After(parseTime(annotations[annotationCreateFailed]))
-}
+// creationUnknown reports whether a creation has begun and its outcome is not recorded.
+func (m managed) creationUnknown() bool { return evidence.CreationOf(m.Unstructured).Incomplete }
 
 // creationFailed reports whether the last creation has failed.
 func (m managed) creationFailed() bool {
-	a := m.GetAnnotations()
-	failed := parseTime(a[annotationCreateFailed])
-	return !failed.IsZero() && !failed.Before(parseTime(a[annotationCreatePending])) && failed.After(parseTime(a[annotationCreateSucceeded]))
-}
-
-func parseTime(text string) time.Time {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Time{}
-	}
-	return t
+	c := evidence.CreationOf(m.Unstructured)
+	return !c.Failed.IsZero() && !c.Failed.Before(c.Pending) && c.Failed.After(c.Succeeded)
 }
 
 // creations returns a text that changes whenever the provider begins or ends a creation.

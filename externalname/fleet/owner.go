@@ -1,15 +1,17 @@
 package fleet
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/externalname/internal/evidence"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
-// Owner is the field manager that has written the external name, according to metadata.managedFields.
+// Owner is the field manager that writes the external name, according to metadata.managedFields and the manifest of the last
+// client-side apply.
 type Owner struct {
 	// Manager is empty if no entry has the annotation.
 	Manager string
@@ -31,72 +33,56 @@ var kubectlApply = []string{"kubectl", "kubectl-client-side-apply", "kubectl-las
 // composing is the prefix of the field managers of Compositions.
 const composing = "apiextensions.crossplane.io/compos"
 
-// ownerOf returns the owner of the name. If several managers own the annotation, a source takes precedence. sources are
-// further field managers that apply manifests.
+// OwnerOf returns the owner of the external name of a managed resource, and where several have written it, the one that would write
+// it again.
+func OwnerOf(o *unstructured.Unstructured) Owner { return ownerOf(o, nil) }
+
+// ownerOf returns the owner of the name. sources are further field managers that apply manifests. A source takes precedence over the
+// provider, also where the provider has written the name last: the source writes it again.
 func ownerOf(o *unstructured.Unstructured, sources []string) Owner {
-	return owner(o, sources, ownsName)
-}
-
-// policiesOwner returns the owner of spec.managementPolicies.
-func policiesOwner(o *unstructured.Unstructured, sources []string) Owner {
-	return owner(o, sources, ownsPolicies)
-}
-
-func owner(o *unstructured.Unstructured, sources []string, owns func(metav1.ManagedFieldsEntry) bool) Owner {
-	var found []Owner
-	for _, entry := range o.GetManagedFields() {
-		if entry.Subresource != "" || !owns(entry) {
+	writers := evidence.WritersOf(o)
+	var owner Owner
+	var last evidence.Writer
+	for _, w := range writers {
+		if !w.Name {
 			continue
 		}
-		found = append(found, ownerBy(o, entry, sources))
+		owner, last = ownerBy(o, w, sources), w
+		if owner.Source {
+			return owner
+		}
 	}
-	if at := slices.IndexFunc(found, func(one Owner) bool { return one.Source }); at >= 0 {
-		return found[at]
-	}
-	if len(found) == 0 {
-		return Owner{}
-	}
-	return found[len(found)-1]
-}
-
-func ownerBy(o *unstructured.Unstructured, entry metav1.ManagedFieldsEntry, sources []string) Owner {
-	manager := entry.Manager
-	owner := Owner{Manager: manager}
-	composite := o.GetLabels()[labelComposite]
-	named := func(prefix string) bool { return strings.HasPrefix(strings.ToLower(manager), prefix) }
-	switch {
-	case named(composing), composite != "" && named("crossplane"):
-		owner.Source, owner.Composite = true, composite
-	case slices.ContainsFunc(gitOps, named), slices.Contains(sources, manager):
-		owner.Source = true
-	case entry.Operation == metav1.ManagedFieldsOperationApply:
-		owner.Source = !slices.Contains(kubectlApply, manager) && !named("godwit")
+	applies := evidence.AppliedName(o) != ""
+	for _, w := range writers {
+		restores := applies && w.Applied || last.Name && last.Manager != kube.FieldManager && evidence.InTurns(o.GetCreationTimestamp().Time, w, last)
+		if by := ownerBy(o, w, sources); by.Source && !w.Name && restores {
+			return by
+		}
 	}
 	return owner
 }
 
-// owned are the fields of an entry that this package asks for.
-type owned struct {
-	Metadata struct {
-		Annotations map[string]json.RawMessage `json:"f:annotations"`
-	} `json:"f:metadata"`
-	Spec map[string]json.RawMessage `json:"f:spec"`
-}
-
-// ownsName reports whether an entry has the annotation of the external name.
-func ownsName(entry metav1.ManagedFieldsEntry) bool {
-	_, owns := ownedBy(entry).Metadata.Annotations["f:"+annotationName]
-	return owns
-}
-
-func ownsPolicies(entry metav1.ManagedFieldsEntry) bool {
-	_, owns := ownedBy(entry).Spec["f:managementPolicies"]
-	return owns
-}
-
-func ownedBy(entry metav1.ManagedFieldsEntry) (fields owned) {
-	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
-		return owned{}
+func ownerBy(o *unstructured.Unstructured, w evidence.Writer, sources []string) Owner {
+	owner := Owner{Manager: w.Manager}
+	composite := o.GetLabels()[labelComposite]
+	named := func(prefix string) bool { return strings.HasPrefix(strings.ToLower(w.Manager), prefix) }
+	switch {
+	case named(composing), composite != "" && named("crossplane") && !strings.Contains(w.Manager, "provider"):
+		owner.Source, owner.Composite = true, composite
+	case slices.ContainsFunc(gitOps, named), slices.Contains(sources, w.Manager):
+		owner.Source = true
+	case w.Apply:
+		owner.Source = !slices.Contains(kubectlApply, w.Manager) && !named("godwit")
 	}
-	return fields
+	return owner
+}
+
+// policiesOwner returns the source that applies spec.managementPolicies; none has no manager.
+func policiesOwner(o *unstructured.Unstructured, sources []string) Owner {
+	for _, w := range evidence.WritersOf(o) {
+		if by := ownerBy(o, w, sources); w.Policies && by.Source {
+			return by
+		}
+	}
+	return Owner{}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname"
+	"github.com/godwit-dev/godwit/externalname/internal/evidence"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/quote"
@@ -35,6 +36,8 @@ const (
 	CreateIncomplete Class = "CreateIncomplete"
 	// Deleting means that the managed resource is being deleted.
 	Deleting Class = "Deleting"
+	// Lost means that an external resource was created or observed, and that the object has no external name.
+	Lost Class = "Lost"
 	// NotOurs means that the object is not a managed resource, or that Upjet determines its name.
 	NotOurs Class = "NotOurs"
 )
@@ -79,10 +82,15 @@ var (
 		Meaning: "A creation was begun, and its outcome is not recorded: the external resource may exist under a name that is not known.",
 		Fix:     godwit.Do("see in the external system whether the resource exists. If it does, write its external name, and remove the annotation crossplane.io/external-create-pending"),
 	})
+	ReasonNameLost = Reasons.Declare(godwit.Reason{
+		Name: "NameLost", UserAction: true,
+		Meaning: "An external resource was created or observed, and the managed resource has no external name any more. The provider would create another one, unless it finds external resources by spec.forProvider.",
+		Fix:     evidence.WriteName(placeholder.Object(), "", false),
+	})
 	ReasonNoName = Reasons.Declare(godwit.Reason{
 		Name:    "NoName",
 		Meaning: "The managed resource has no external name, and none is proposed.",
-		Fix:     godwit.Do("nothing is left to do: the provider writes the name when it has created the external resource"),
+		Fix:     godwit.Do("nothing is left to do: nothing was created yet, and the provider writes the name when it has created the external resource"),
 	})
 	ReasonNoProposal = Reasons.Declare(godwit.Reason{
 		Name: "NoProposal", UserAction: true,
@@ -92,7 +100,7 @@ var (
 	ReasonDuplicate = Reasons.Declare(godwit.Reason{
 		Name: "Duplicate", UserAction: true,
 		Meaning: "Several managed resources have the name, or would have it, so that all of them write one external resource.",
-		Fix:     separate(),
+		Fix:     evidence.StopSharing(placeholder.Object()),
 	})
 	ReasonNotDistinct = Reasons.Declare(godwit.Reason{
 		Name: "NotDistinct", UserAction: true,
@@ -237,7 +245,7 @@ func (s Scan) plan(f Fact, u users) Item {
 			s.unsafe(&i, f)
 		}
 	}
-	i.Fix = fixOf(s.Kind, i)
+	i.Fix = fixOf(s.Kind, i, f)
 	if i.Reason == ReasonSourceOwned {
 		i.SourcePatch = sourcePatch(s.Kind, i)
 	}
@@ -262,6 +270,8 @@ func classify(i *Item, f Fact, u users) {
 	switch {
 	case !f.Managed:
 		set(NotOurs, None, ReasonNotManaged, "the object has no spec.forProvider")
+	case f.NameLost && !f.Deleting && !f.CreateIncomplete && f.RenamingTo == "":
+		set(Lost, Skip, ReasonNameLost, "%s", lostMessage(f.Bound))
 	case f.Upjet:
 		set(NotOurs, None, ReasonUpjet, "a provider of Upjet decides about the name")
 	case f.Deleting:
@@ -280,6 +290,8 @@ func classify(i *Item, f Fact, u users) {
 		set(Duplicate, Skip, ReasonNotDistinct, "%s would have the external name %q, and one has it", sharing(i.Current), quote.Clip(i.Current, nameBytes))
 	case u.all[claim{f.Account, i.Proposed}] != nil:
 		set(Duplicate, Skip, ReasonNotDistinct, "%s would have the external name %q", sharing(i.Proposed), quote.Clip(i.Proposed, nameBytes))
+	case u.others[key(f.Namespace, f.Name)] != nil:
+		set(Duplicate, Skip, ReasonDuplicate, "%s have one external resource, by their names in other spellings or by status.atProvider", listed(u.others[key(f.Namespace, f.Name)]))
 	case i.Current == "" && i.Proposed == "":
 		set(Empty, None, ReasonNoName, "the managed resource has no external name, and none is proposed")
 	case i.Current == "":
@@ -290,6 +302,14 @@ func classify(i *Item, f Fact, u users) {
 	case i.Current != i.Proposed:
 		i.Class, i.Form = Legacy, f.Proposal.Form
 	}
+}
+
+// lostMessage says what is known about an external resource whose name is lost.
+func lostMessage(bound string) string {
+	if bound != "" {
+		return fmt.Sprintf("the external resource %q was observed, and the managed resource has no external name any more", quote.Clip(bound, nameBytes))
+	}
+	return "an external resource was created, and the managed resource has no external name"
 }
 
 // listed returns the names of at most three objects.
@@ -341,11 +361,15 @@ func (s Scan) unsafe(i *Item, f Fact) {
 }
 
 // fixOf returns the fix of a skipped item.
-func fixOf(kind Kind, i Item) godwit.Fix {
+func fixOf(kind Kind, i Item, f Fact) godwit.Fix {
 	object := godwit.Object{Resource: kind.Resource.GroupResource().String(), Namespace: i.Namespace, Name: i.Name}
 	switch i.Reason {
 	case ReasonPaused:
 		return endPause(object)
+	case ReasonDuplicate:
+		return evidence.StopSharing(object)
+	case ReasonNameLost:
+		return evidence.WriteName(object, f.Bound, f.Paused)
 	case ReasonSourceOwned:
 		return changeSource(sourcePatch(kind, i))
 	case ReasonNewerFormat:

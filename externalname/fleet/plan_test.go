@@ -48,6 +48,10 @@ func TestPlanFor(t *testing.T) {
 		"no key":                        {fact(func(f *Fact) { f.Proposal = Proposal{Err: ErrNoKey} }), Invalid, Skip, ReasonNoProposal},
 		"no proposal":                   {fact(func(f *Fact) { f.Proposal = Proposal{Form: "Hint"} }), Legacy, Skip, ReasonNoProposal},
 		"without name":                  {fact(func(f *Fact) { f.ExternalName, f.Proposal = nil, Proposal{} }), Empty, None, ReasonNoName},
+		"created, and the name is lost": {fact(func(f *Fact) { f.ExternalName, f.NameLost = nil, true }), Lost, Skip, ReasonNameLost},
+		"lost, with a recorded name":    {fact(func(f *Fact) { f.ExternalName, f.NameLost, f.Bound, f.Paused = nil, true, "a", true }), Lost, Skip, ReasonNameLost},
+		"lost, of Upjet":                {fact(func(f *Fact) { f.ExternalName, f.NameLost, f.Upjet = nil, true, true }), Lost, Skip, ReasonNameLost},
+		"lost, and creating again":      {fact(func(f *Fact) { f.ExternalName, f.NameLost, f.CreateIncomplete = nil, true, true }), CreateIncomplete, Skip, ReasonCreateIncomplete},
 		"gets a name":                   {fact(func(f *Fact) { f.ExternalName = nil }), Empty, Rename, nil},
 		"GitOps":                        {fact(func(f *Fact) { f.Owner = Owner{Manager: "argocd-controller", Source: true} }), Legacy, Skip, ReasonSourceOwned},
 		"paused":                        {fact(func(f *Fact) { f.Paused = true }), Legacy, Skip, ReasonPaused},
@@ -168,6 +172,37 @@ func TestDuplicates(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Two managed resources of one external resource are duplicates, whatever their names are.
+func TestDuplicatesInOtherSpellings(t *testing.T) {
+	observed := func(name, external, id string) Fact {
+		o := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.org/v1", "kind": "Person",
+			"spec": map[string]any{"forProvider": map[string]any{}}, "status": map[string]any{"atProvider": map[string]any{"id": id}},
+		}}
+		o.SetName(name)
+		o.SetAnnotations(map[string]string{annotationName: external})
+		return factOf(o, Proposal{Name: external}, Identity{}, nil)
+	}
+	for reason, test := range map[string]struct {
+		facts []Fact
+		want  []Class
+	}{
+		"ARM ids in two cases":     {[]Fact{observed("one", "/subscriptions/A/x", ""), observed("two", "/subscriptions/a/X", "")}, []Class{Duplicate, Duplicate}},
+		"one id under two names":   {[]Fact{observed("one", "ACME/anna", "acme/anna"), observed("two", "acme/anna", "acme/anna")}, []Class{Duplicate, Duplicate}},
+		"two ids under two names":  {[]Fact{observed("one", "a", "1"), observed("two", "b", "2")}, []Class{Canonical, Canonical}},
+		"names of different cases": {[]Fact{observed("one", "a", ""), observed("two", "A", "")}, []Class{Canonical, Canonical}},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			for k, i := range PlanFor(Scan{Kind: testKind, Facts: test.facts}) {
+				if i.Class != test.want[k] {
+					t.Errorf("%s is %s, want %s", i.Name, i.Class, test.want[k])
+				}
+				checkFix(t, i)
 			}
 		})
 	}

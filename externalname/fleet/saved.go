@@ -74,17 +74,21 @@ func ReadSavedNames(text []byte) (SavedNames, error) {
 	return b, nil
 }
 
-// Save returns the external names of all managed resources in scope.
-func (f *Fleet) Save(ctx context.Context) ([]Name, error) {
+// Save returns the external names of all managed resources in scope. unnamed are those without an external name, which a
+// restore can't write. An external resource of one whose action is [Skip] exists, or may exist.
+func (f *Fleet) Save(ctx context.Context) (names []Name, unnamed []Item, err error) {
 	resource := f.kind.Resource.GroupResource().String()
-	var names []Name
-	err := f.scan(ctx, func(m managed) error {
-		if name := m.externalName(); name != nil && *name != "" && m.isManaged() {
+	err = f.scan(ctx, func(m managed) error {
+		switch name := m.externalName(); {
+		case !m.isManaged():
+		case name != nil && *name != "":
 			names = append(names, Name{resource, m.GetNamespace(), m.GetName(), *name})
+		default:
+			unnamed = append(unnamed, PlanFor(Scan{Kind: f.kind, Facts: []Fact{factOf(m.Unstructured, Proposal{}, f.options.Identity, nil)}})...)
 		}
 		return nil
 	})
-	return names, err
+	return names, unnamed, err
 }
 
 // RestoreOptions configure [Fleet.Restore].

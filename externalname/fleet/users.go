@@ -1,5 +1,7 @@
 package fleet
 
+import "github.com/godwit-dev/godwit/externalname/internal/evidence"
+
 // claim is a name in an account.
 type claim struct{ account, name string }
 
@@ -9,12 +11,14 @@ type users struct {
 	facts []Fact
 	first map[claim]int // index of a fact
 	all   map[claim][]int
+	// others has, for the key of each managed resource whose external resource others have under another spelling, their keys.
+	others map[string][]string
 }
 
 func usersOf(facts []Fact) users {
-	u := users{facts: facts, first: make(map[claim]int, len(facts)), all: map[claim][]int{}}
+	u := users{facts: facts, first: make(map[claim]int, len(facts)), all: map[claim][]int{}, others: sharersBy(facts)}
 	for i, f := range facts {
-		if !f.Managed {
+		if !f.Managed || f.NameLost { // what an expression makes of a lost name is no name
 			continue
 		}
 		for _, name := range []string{f.current(), f.Proposal.Name} {
@@ -24,6 +28,30 @@ func usersOf(facts []Fact) users {
 		}
 	}
 	return u
+}
+
+// sharersBy finds managed resources that certainly have one external resource.
+func sharersBy(facts []Fact) map[string][]string {
+	subjects := make([]evidence.Subject, len(facts))
+	for i, f := range facts {
+		if f.Managed && !f.NameLost {
+			subjects[i] = f.subject
+		}
+	}
+	shared := map[string][]string{}
+	for _, g := range evidence.Share(subjects) {
+		if g.Sameness != evidence.Certain {
+			continue
+		}
+		var keys []string
+		for _, i := range g.Members {
+			keys = append(keys, key(facts[i].Namespace, facts[i].Name))
+		}
+		for _, one := range keys {
+			shared[one] = keys
+		}
+	}
+	return shared
 }
 
 func (u users) add(c claim, i int) {

@@ -75,7 +75,7 @@ var (
 	SharedName = Reasons.Declare(godwit.Reason{
 		Name: "SharedName", UserAction: true,
 		Meaning: "Another managed resource has the same external name.",
-		Fix:     godwit.Do("delete one of the two, or correct its external name"),
+		Fix:     godwit.Do("leave this one as it only observes, or correct its external name"),
 	})
 	Paused = Reasons.Declare(godwit.Reason{
 		Name: "Paused", UserAction: true,

@@ -51,6 +51,8 @@ type memory struct {
 	mu      sync.Mutex
 	entries map[string]entry
 	made    int
+	// number keeps the IDs of one directory from being those of another one.
+	number int64
 	// twins allows entries with equal names.
 	twins bool
 	// slow entries are Deleting after Remove, until finish removes them.
@@ -73,7 +75,7 @@ func (m *memory) Add(_ context.Context, e entry) (entry, error) {
 		}
 	}
 	m.made++
-	if e.ID = fmt.Sprintf("00000000-0000-4000-8000-%012d", m.made); e.Parent != "" {
+	if e.ID = fmt.Sprintf("%08d-0000-4000-8000-%012d", m.number, m.made); e.Parent != "" {
 		e.ID = memberID(e)
 	}
 	m.entries[e.ID] = e

@@ -728,9 +728,9 @@ func TestNameBook(t *testing.T) {
 		all = append(all, p)
 	}
 	f := w.fleetOf(&fault.Transport{}, fleet.Options{})
-	names, err := f.Save(t.Context())
-	if err != nil || len(names) != 3 {
-		t.Fatalf("saved %v: %v", names, err)
+	names, unnamed, err := f.Save(t.Context())
+	if err != nil || len(names) != 3 || len(unnamed) != 0 {
+		t.Fatalf("saved %v, left out %v: %v", names, unnamed, err)
 	}
 	store, err := fleet.NewStore(shared.Config(), walk.NewLimiter(walk.Limits{}), w.namespace, "names")
 	if err != nil {

@@ -54,6 +54,9 @@ type world struct {
 	events    *recorder
 }
 
+// worlds counts the worlds, whose directories have different IDs.
+var worlds atomic.Int64
+
 func newWorld(t *testing.T) *world {
 	t.Parallel()
 	c, err := client.New(shared.Config(), client.Options{Scheme: newScheme()})
@@ -69,6 +72,7 @@ func newWorld(t *testing.T) *world {
 		w.store = ldapStore{newBase(t, namespace.Name)}
 	} else {
 		w.memory = newMemory()
+		w.memory.number = worlds.Add(1)
 		w.store = w.memory
 	}
 	w.wire = newWire(w.store)

@@ -63,7 +63,9 @@ func saveCommand(a *frame.App) *cobra.Command {
 			"managed resources that you have created again from their manifests, so that the provider finds the\n" +
 			"external resources and creates no second ones.\n\n" +
 			"ConfigMaps are in the cluster whose loss you prepare for: back them up, or save to a file.\n\n" +
-			"Exit codes: 0 saved; 2 error.",
+			"It prints the managed resources without an external name, which a restore can't write.\n\n" +
+			"Exit codes: 0 saved; 1 saved, except for external resources that exist, or may exist, without a name;\n" +
+			"2 error.",
 		Example: "  # All managed resources, to a file\n" +
 			"  " + a.Program + " externalname save --all > names.json\n\n" +
 			"  # One kind, in the cluster\n" +
@@ -106,25 +108,26 @@ func (o *saveOptions) run(ctx context.Context) error {
 		}
 		c.Purpose.Command, c.Purpose.Scope = externalnamepermission.Plan, resources
 	}
-	var names []fleet.Name
+	var saved savedNames
 	for _, resource := range resources {
-		s, err := c.newSession(ctx, resource, "", fleet.Options{})
-		if err != nil {
+		if err := saved.add(ctx, c, resource); err != nil {
 			return err
 		}
-		more, err := s.Save(ctx)
-		if err != nil {
-			return s.explain(ctx, err)
-		}
-		names = append(names, more...)
 	}
-	book := fleet.NewSavedNames(o.Clock.Now(), names)
-	said := fmt.Sprintf("saved %s of %s\n", render.Count(int64(len(names)), "external name", "external names"), render.CRDs(int64(len(resources))))
+	if err := o.write(ctx, c, fleet.NewSavedNames(o.Clock.Now(), saved.names)); err != nil {
+		return err
+	}
+	o.Console.Printf("saved %s of %s\n", render.Count(int64(len(saved.names)), "external name", "external names"), render.CRDs(int64(len(resources))))
+	o.Console.Printf("%s", saved.leftOut)
+	return frame.Exit(saved.code)
+}
+
+// write writes the names to stdout or to ConfigMaps.
+func (o *saveOptions) write(ctx context.Context, c *cluster, book fleet.SavedNames) error {
 	if o.configMap == "" {
 		if err := render.Encode(o.Streams.Out, book); err != nil {
 			return fmt.Errorf("write the output: %w", err)
 		}
-		o.Console.Printf("%s", said)
 		return nil
 	}
 	store, err := o.store(c)
@@ -137,7 +140,34 @@ func (o *saveOptions) run(ctx context.Context) error {
 	if err != nil {
 		return c.Explain(ctx, err)
 	}
-	o.Console.Printf("%s", said)
+	return nil
+}
+
+// savedNames are the names of all kinds, and what is left out.
+type savedNames struct {
+	names   []fleet.Name
+	leftOut string
+	// code is Pending if an external resource exists, or may exist, whose name is not saved.
+	code frame.Code
+}
+
+func (n *savedNames) add(ctx context.Context, c *cluster, resource string) error {
+	s, err := c.newSession(ctx, resource, "", fleet.Options{})
+	if err != nil {
+		return err
+	}
+	names, unnamed, err := s.Save(ctx)
+	if err != nil {
+		return s.explain(ctx, err)
+	}
+	n.names = append(n.names, names...)
+	for _, p := range externalnamereport.PlanList(s.kind, unnamed, s.remedies).Items {
+		n.leftOut += fmt.Sprintf("left out %s %s: %s: %s\n", resource, render.ObjectName(p.Namespace, p.Name), p.Reason, p.Message)
+		if p.Action == fleet.Skip {
+			n.code = frame.Pending
+			n.leftOut += "  " + p.Remedy + "\n"
+		}
+	}
 	return nil
 }
 

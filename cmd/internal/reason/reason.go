@@ -123,7 +123,7 @@ func Groups() []Group {
 		group(Marker, "godwit lint markers", &markers.Reasons),
 		group(Provider, "godwit lint provider, failures of fieldmigration.Existing", &providerlint.Reasons, &fieldmigration.Reasons),
 		group(Name, "errors and conditions of managed resources, from providers that use externalname", &externalname.Reasons, &externalname.ConditionReasons),
-		group(ManagedResource, "godwit externalname plan, run, rollback and restore", &fleet.Reasons),
+		group(ManagedResource, "godwit externalname plan, run, rollback, save and restore", &fleet.Reasons),
 		group(Import, "godwit externalname ready", &ready.Reasons),
 		group(ClusterMigration, "conditions and events of a ManagedClusterMigration", &hubapi.Reasons).shownBy(clustermigration.Occurrences),
 		group(ManagedCluster, "status.failures of a ManagedClusterMigration, godwit cluster status", &cluster.Reasons),

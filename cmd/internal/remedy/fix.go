@@ -108,6 +108,8 @@ func (w Writer) command(action godwit.Action) string {
 			words += " --subresource=" + a.Subresource
 		}
 		return w.administrator(fmt.Sprintf("%s --type=%s -p %s", words, a.Type, quote.Shell(a.Body)))
+	case godwit.Annotate:
+		return w.administrator("annotate --overwrite " + target(a.Object) + " " + quote.Shell(a.Key+"="+a.Value))
 	case godwit.Edit:
 		return w.administrator("edit " + target(a.Object))
 	case godwit.Delete:

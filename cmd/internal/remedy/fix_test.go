@@ -61,6 +61,10 @@ func TestText(t *testing.T) {
 			"no conflict tells its user", godwit.Do("a", godwit.Patch{Object: crd, Type: godwit.PatchMerge, Body: `{}`, Owner: godwit.Owner{Manager: "kubectl apply"}}),
 			`a (the next kubectl apply of the manifest sets it back): kubectl patch crd widgets.example.com --type=merge -p '{}' --context=prod`,
 		},
+		"annotate": {
+			"the value is one word to the shell", godwit.Do("a", godwit.Annotate{Object: godwit.Object{Resource: "widgets.example.com", Namespace: "prod", Name: "w"}, Key: "example.com/name", Value: "a b"}),
+			"a: kubectl annotate --overwrite widgets.example.com -n prod w 'example.com/name=a b' --context=prod",
+		},
 		"edit": {
 			"an object of a namespace", godwit.Do("a", godwit.Edit{Object: godwit.Object{Resource: "widgets.example.com", Namespace: "prod", Name: "w"}}),
 			"a: kubectl edit widgets.example.com -n prod w --context=prod",

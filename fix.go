@@ -75,7 +75,7 @@ func (f Fix) Text(word func(FixStep) string) string {
 
 // Action is an action that a program can execute or print for a user: [RunMigration], [PlanMigration],
 // [VerifyMigration], [RescueObjects], [GrantPermission], [Patch], [Annotate], [Edit], [Delete], [Show], [Request],
-// [WaitFor], [TryFile] or [CheckRelease], and of stored revisions [UpgradeRevisions], [PlanRevisions], [RollBackRevision] or [FixRevision].
+// [WaitFor], [TryFile] or [CheckRelease], of external names [RollBackNames], and of stored revisions [UpgradeRevisions], [PlanRevisions], [RollBackRevision] or [FixRevision].
 type Action interface{ action() }
 
 // RunMigration migrates the objects of a CRD.
@@ -194,6 +194,13 @@ type TryFile struct{ File string }
 // CheckRelease checks the CRDs in a file against a cluster.
 type CheckRelease struct{ File string }
 
+// RollBackNames restores the external names before the last renaming, of the managed resources of a CRD.
+type RollBackNames struct {
+	Resource string
+	// Namespace is empty for all namespaces.
+	Namespace string
+}
+
 // UpgradeRevisions upgrades the stored revisions of a namespace.
 type UpgradeRevisions struct {
 	Namespace string
@@ -241,6 +248,8 @@ func (Request) action()         {}
 func (WaitFor) action()         {}
 func (TryFile) action()         {}
 func (CheckRelease) action()    {}
+
+func (RollBackNames) action() {}
 
 func (UpgradeRevisions) action() {}
 func (PlanRevisions) action()    {}

@@ -27,6 +27,12 @@ var (
 		Meaning: "Another managed resource has the same external name, so that both write one external resource.",
 		Fix:     godwit.Do("set spec.managementPolicies of one of the two to Observe, or correct its external name"),
 	})
+	ReasonDeletionRefused = ConditionReasons.Declare(godwit.Reason{
+		Name: "DeletionRefused", UserAction: true,
+		Meaning: "The managed resource is being deleted, and another one has its external name. Its external resource is not deleted: the other one would lose it, and create another.",
+		Fix: godwit.Do("leave the external resource to the other one: set spec.managementPolicies of this one to Observe").
+			Or(godwit.Do("correct the external name of the other one, or set its spec.managementPolicies to Observe")),
+	})
 	ReasonUnique = ConditionReasons.Declare(godwit.Reason{
 		Name:    "Unique",
 		Meaning: "No other managed resource has the external name any more.",

@@ -82,6 +82,9 @@ func TestPlan(t *testing.T) {
 	})
 }
 
+// An audit is of all managed resources of a cluster.
+func TestAudit(t *testing.T) { runScripts(t, "audit", controlplane.Options{}, nil) }
+
 // OpenShift checks who makes the deletion of an owner wait.
 func TestRevisionsUnderOwnerReferencesPermissionEnforcement(t *testing.T) {
 	enforced := controlplane.Options{APIServerArgs: []string{controlplane.EnforceOwnerReferences}}

@@ -12,7 +12,10 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,18 +25,21 @@ import (
 const (
 	// TypeUniqueName is the type of the condition that reports several objects with one
 	// external name. Objects that never shared a name don't have it. Its reasons are
-	// [externalname.ReasonShared] and [externalname.ReasonUnique].
+	// [externalname.ReasonShared], [externalname.ReasonDeletionRefused] and [externalname.ReasonUnique].
 	TypeUniqueName xpv2.ConditionType = "UniqueExternalName"
 
-	reasonShared event.Reason = "ExternalNameShared"
+	reasonShared          event.Reason = "ExternalNameShared"
+	reasonDeletionRefused event.Reason = "DeletionRefused"
 )
 
 // claims records which objects of a kind have the same external name. Two objects that manage one external resource
-// undo each other's updates, and the deletion of one deletes the resource for both. The policies of the objects may
-// share the work on purpose, so a shared name is reported and not refused.
+// undo each other's updates, and the deletion of one would delete the resource for both. The policies of the objects may
+// share the work on purpose, so a shared name is reported, and only the deletion is refused.
 type claims struct {
-	client client.Reader
-	events *announcer
+	client  client.Client
+	list    schema.GroupVersionKind
+	events  *announcer
+	refused *announcer
 
 	mu     sync.Mutex
 	byName map[claim]map[types.UID]types.NamespacedName
@@ -42,8 +48,12 @@ type claims struct {
 // claim is a name within one external system.
 type claim struct{ system, name string }
 
-func newClaims(c client.Reader, recorder event.Recorder) *claims {
-	return &claims{client: c, events: newAnnouncer(recorder, reasonShared), byName: map[claim]map[types.UID]types.NamespacedName{}}
+func newClaims(c client.Client, kind schema.GroupVersionKind, recorder event.Recorder) *claims {
+	kind.Kind += "List"
+	return &claims{
+		client: c, list: kind, events: newAnnouncer(recorder, reasonShared), refused: newAnnouncer(recorder, reasonDeletionRefused),
+		byName: map[claim]map[types.UID]types.NamespacedName{},
+	}
 }
 
 // report adds the object's claim, and sets the condition if other objects have the same claim.
@@ -96,6 +106,49 @@ func (c *claims) otherClaimants(ctx context.Context, mg resource.Managed, of cla
 	}
 	slices.Sort(list)
 	return list
+}
+
+// others lists the objects other than mg that have its external name, in a stable order. It leaves out those that only observe, and
+// those that are being deleted as well. It reads all objects of the kind from the cache, because the claims are not complete after a
+// start.
+func (c *claims) others(ctx context.Context, mg resource.Managed, has func(resource.Managed) bool) ([]string, error) {
+	object, err := c.client.Scheme().New(c.list)
+	if err != nil {
+		return nil, fmt.Errorf("list the objects of the kind: %w", err)
+	}
+	list, ok := object.(client.ObjectList)
+	if !ok {
+		return nil, fmt.Errorf("list the objects of the kind: %T is not a list", object)
+	}
+	if err := c.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the objects of the kind: %w", err)
+	}
+	var found []string
+	err = apimeta.EachListItem(list, func(item runtime.Object) error {
+		other, ok := item.(resource.Managed)
+		if ok && other.GetUID() != mg.GetUID() && !meta.WasDeleted(other) && !observesOnly(other) && systemOf(other) == systemOf(mg) && has(other) {
+			found = append(found, client.ObjectKeyFromObject(other).String())
+		}
+		return nil
+	})
+	slices.Sort(found)
+	return found, err
+}
+
+// observesOnly reports whether an object changes no external resource, and creates none.
+func observesOnly(mg resource.Managed) bool {
+	return slices.Equal(mg.GetManagementPolicies(), xpv2.ManagementPolicies{xpv2.ManagementActionObserve})
+}
+
+// refuse sets the condition of an object whose deletion is refused, because others have its external name.
+func (c *claims) refuse(mg resource.Managed, err *SharedNameError) {
+	before := mg.GetCondition(TypeUniqueName)
+	condition := xpv2.Condition{
+		Type: TypeUniqueName, Status: corev1.ConditionFalse, Reason: xpv2.ConditionReason(externalname.ReasonDeletionRefused.Name),
+		LastTransitionTime: metav1.Now(), ObservedGeneration: mg.GetGeneration(), Message: err.Error(),
+	}
+	c.refused.announce(mg, before.Message, condition.Message)
+	mg.SetConditions(condition)
 }
 
 // drop removes the claim of an object whose external resource is being deleted.

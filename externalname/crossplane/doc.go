@@ -53,6 +53,8 @@
 //	|        | an error                | returned as it is
 //	| Delete | deleted, or not found   | done; the next observation checks that it is gone
 //	|        | state is Deleting       | Delete is not called
+//	|        | another object has the  | error SharedNameError; Delete is not called
+//	|        | name, and may create    |
 //	|        | an error                | returned as it is
 //
 // # What is written

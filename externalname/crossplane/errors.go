@@ -65,6 +65,19 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// SharedNameError means that the deletion of an object is refused, because other objects have its external name: their external
+// resource would be deleted, and they would create it anew.
+type SharedNameError struct {
+	// Name is the external name.
+	Name string
+	// Others are the other objects, as NAMESPACE/NAME.
+	Others []string
+}
+
+func (e *SharedNameError) Error() string {
+	return fmt.Sprintf("the external resource %q is not deleted, since other objects have its name: %s", e.Name, list(e.Others))
+}
+
 // NameChangedError means that the external name was changed or removed, that no external
 // resource has the new name, and that the one with the old name still exists.
 type NameChangedError struct {

@@ -18,6 +18,7 @@ func (r *reconciliation[M, K, X]) explain(mg M, err error) error {
 	var refused *AdoptionRefusedError
 	var changed *NameChangedError
 	var never *NeverFoundError
+	var shared *SharedNameError
 	switch {
 	case meta.WasDeleted(mg) && (isInvalid(err) || errors.As(err, &changed) || errors.Is(err, ErrOutcomeUnknown) || errors.As(err, &refused)):
 		return &remedyError{err: err, remedy: fmt.Sprintf("Correct the external name: %s. Or leave the external resource as it is: "+
@@ -33,6 +34,9 @@ func (r *reconciliation[M, K, X]) explain(mg M, err error) error {
 			object, meta.AnnotationKeyExternalName, changed.Bound, object, AnnotationBoundName)}
 	case errors.As(err, &never):
 		return &remedyError{err: err, remedy: fmt.Sprintf("Correct the external name: %s. Or have the resource created: kubectl annotate %s %s-", setName, object, meta.AnnotationKeyExternalName)}
+	case errors.As(err, &shared):
+		return &remedyError{err: err, remedy: fmt.Sprintf("Leave the external resource to them: "+
+			`kubectl patch %s --type=merge -p '{"spec":{"managementPolicies":["Observe"]}}'`+". Or give the others their own name, or let them only observe", object)}
 	case errors.As(err, &refused), errors.Is(err, ErrOutcomeUnknown):
 		return &remedyError{err: err, remedy: fmt.Sprintf("If the external resource exists, set its name: %s. If it does not, have it created: kubectl annotate %s %s-",
 			setName, object, meta.AnnotationKeyExternalCreatePending)}

@@ -279,7 +279,9 @@ func (r *reconciliation[M, K, X]) present(ctx context.Context, mg M, name string
 		r.lifecycle = r.external.Lifecycle(r.observed)
 	}
 	mg.SetConditions(r.lifecycle.condition())
-	r.claims.report(ctx, mg, r.name)
+	if !meta.WasDeleted(mg) { // Delete says whether it is refused
+		r.claims.report(ctx, mg, r.name)
+	}
 
 	text := diffText(r.external.Diff(copyOf(mg), r.observed))
 	reportDrift(mg, r.drift, text)

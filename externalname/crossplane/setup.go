@@ -66,7 +66,7 @@ func (r Resource[M, K, X]) Options(m manager.Manager, recorder event.Recorder) (
 	j := journal{client: m.GetClient(), live: m.GetAPIReader()}
 	connect := &connector[M, K, X]{
 		resource: r.withDefaults(), journal: j, recorder: recorder,
-		claims: newClaims(m.GetClient(), recorder), drift: newAnnouncer(recorder, reasonDiffers),
+		claims: newClaims(m.GetClient(), r.Kind, recorder), drift: newAnnouncer(recorder, reasonDiffers),
 		meter: newMeter(r.Kind.GroupKind().String(), r.legacyForms()),
 	}
 	return []managed.ReconcilerOption{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 )
 
 // Create creates the external resource, and records the outcome if it is known. Otherwise create-pending and the token
@@ -126,12 +127,29 @@ func (r *reconciliation[M, K, X]) Delete(ctx context.Context, mg M) (managed.Ext
 	if r.lifecycle.State == Deleting {
 		return managed.ExternalDelete{}, nil
 	}
+	if err := r.checkUnshared(ctx, mg); err != nil {
+		return managed.ExternalDelete{}, err
+	}
 	r.claims.drop(mg, r.name)
 	err := r.external.Delete(ctx, r.key)
 	if errors.Is(err, ErrNotFound) && !errors.Is(err, ErrParentNotFound) {
 		return managed.ExternalDelete{}, nil
 	}
 	return managed.ExternalDelete{}, external(err)
+}
+
+// checkUnshared refuses a deletion while another object has the external name.
+func (r *reconciliation[M, K, X]) checkUnshared(ctx context.Context, mg M) error {
+	others, err := r.claims.others(ctx, mg, func(other resource.Managed) bool {
+		reading, err := r.Names.Read(meta.GetExternalName(other), other.GetName())
+		return err == nil && reading.HasKey() && reading.Name == r.name || other.GetAnnotations()[AnnotationBoundName] == r.name
+	})
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	shared := &SharedNameError{Name: r.name, Others: others}
+	r.claims.refuse(mg, shared)
+	return r.explain(mg, shared)
 }
 
 // Disconnect implements managed.TypedExternalClient.

@@ -37,7 +37,7 @@
 //
 // managed.go reads a managed resource, and journal.go its journal. fix.go has what a user can do. naming.go proposes names,
 // owner.go finds the owner of a name. fact.go has the facts of a plan, users.go the users of each name, and plan.go decides what to do
-// with each managed resource. result.go has the phases and
+// with each managed resource. unfinished.go says whether a renaming has not ended. result.go has the phases and
 // reasons of a result, and fleet.go the options and the requests. step.go decides the next step of a renaming, rename.go executes
 // steps, and run.go has canaries and batches. rollback.go and saved.go restore names, and store.go stores saved names in
 // ConfigMaps. A file uses only files before it.

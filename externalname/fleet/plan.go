@@ -80,7 +80,7 @@ var (
 	ReasonCreateIncomplete = Reasons.Declare(godwit.Reason{
 		Name: "CreateIncomplete", UserAction: true,
 		Meaning: "A creation was begun, and its outcome is not recorded: the external resource may exist under a name that is not known.",
-		Fix:     godwit.Do("see in the external system whether the resource exists. If it does, write its external name, and remove the annotation crossplane.io/external-create-pending"),
+		Fix:     evidence.EndCreation(placeholder.Object()),
 	})
 	ReasonNameLost = Reasons.Declare(godwit.Reason{
 		Name: "NameLost", UserAction: true,
@@ -366,6 +366,8 @@ func fixOf(kind Kind, i Item, f Fact) godwit.Fix {
 	switch i.Reason {
 	case ReasonPaused:
 		return endPause(object)
+	case ReasonCreateIncomplete:
+		return evidence.EndCreation(object)
 	case ReasonDuplicate:
 		return evidence.StopSharing(object)
 	case ReasonNameLost:

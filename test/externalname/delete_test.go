@@ -3,14 +3,17 @@ package externalname_test
 import (
 	"context"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/godwit-dev/godwit/externalname"
 	"github.com/godwit-dev/godwit/externalname/crossplane"
 )
 
@@ -177,4 +180,68 @@ func TestExternalConflict(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Two objects have one external name. The deletion of one would delete what the other one has, which would then create another.
+func TestDeletionOfASharedNameIsRefused(t *testing.T) {
+	w := newWorld(t)
+	made := w.add(entry{Name: "jane"})
+	provider := run(w, persons(w.wire), options{})
+	jane := func(p *person) { named(made.ID)(p); p.Spec.ForProvider.Name = "jane" }
+	one, two := w.person("one", jane), w.person("two", jane)
+	w.awaitPerson(one, "bound", bound)
+	w.awaitPerson(two, "bound", bound)
+	refused := func(p *person) bool {
+		c := p.GetCondition(crossplane.TypeUniqueName)
+		return failing("is not deleted, since other objects have its name: "+w.namespace+"/two")(p) && c.Status == corev1.ConditionFalse && string(c.Reason) == externalname.ReasonDeletionRefused.Name
+	}
+	w.delete(one)
+	w.awaitPerson(one, "refused", refused)
+	w.passes(3)
+	if events := w.events.with("DeletionRefused"); len(events) != 1 || !strings.Contains(events[0], made.ID) {
+		t.Errorf("events are %v, want one that names the external resource", events)
+	}
+	if message := one.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(message, "kubectl patch person.") || !strings.Contains(message, "one -n "+w.namespace) {
+		t.Errorf("the message has no command for the object: %s", message)
+	}
+
+	// A provider that has just started knows no other object yet.
+	provider.stop()
+	run(w, persons(w.wire), options{})
+	w.passes(3)
+	w.awaitPerson(one, "refused again", refused)
+	w.checkEntries(1)
+	if n := w.wire.count("Remove"); n != 0 {
+		t.Fatalf("%d deletions", n)
+	}
+
+	// The remedy leaves the external resource to the other object.
+	w.patch(one, `{"spec":{"managementPolicies":["Observe"]}}`)
+	w.awaitGone(one)
+	w.checkEntries(1)
+
+	// The last one deletes it.
+	w.delete(two)
+	w.awaitGone(two)
+	w.checkEntries(0)
+}
+
+// An object that only observes, or that is being deleted as well, refuses no deletion.
+func TestDeletionBesideAnObserver(t *testing.T) {
+	w := newWorld(t)
+	made := w.add(entry{Name: "jane"})
+	run(w, persons(w.wire), options{})
+	jane := func(policies ...xpv2.ManagementAction) func(*person) {
+		return func(p *person) { named(made.ID, policies...)(p); p.Spec.ForProvider.Name = "jane" }
+	}
+	one, two, observer := w.person("one", jane()), w.person("two", jane()), w.person("observer", jane(xpv2.ManagementActionObserve))
+	for _, p := range []*person{one, two, observer} {
+		w.awaitPerson(p, "bound", bound)
+	}
+	w.delete(one)
+	w.awaitPerson(one, "refused", failing("is not deleted"))
+	w.delete(two)
+	w.awaitGone(one)
+	w.awaitGone(two)
+	w.checkEntries(0)
 }

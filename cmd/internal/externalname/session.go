@@ -3,6 +3,7 @@ package externalname
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -75,19 +76,23 @@ func (c *cluster) newSession(ctx context.Context, resource, namespace string, o 
 	return s, nil
 }
 
-// managedCRDs lists the CRDs of managed resources.
-func (c *cluster) managedCRDs(ctx context.Context) ([]string, error) {
+// managed lists the CRDs of managed resources.
+func (c *cluster) managed(ctx context.Context) ([]apiextensionsv1.CustomResourceDefinition, error) {
 	list := &apiextensionsv1.CustomResourceDefinitionList{}
 	if err := kube.Do(ctx, c.client.Get().AbsPath("apis", apiextensionsv1.GroupName, "v1", kube.CRDs.Resource)).Into(list); err != nil {
 		return nil, err
 	}
+	return slices.DeleteFunc(list.Items, func(crd apiextensionsv1.CustomResourceDefinition) bool { return !fleet.ManagedCRD(&crd) }), nil
+}
+
+// managedCRDs lists the names of the CRDs of managed resources.
+func (c *cluster) managedCRDs(ctx context.Context) ([]string, error) {
+	crds, err := c.managed(ctx)
 	var names []string
-	for i := range list.Items {
-		if fleet.ManagedCRD(&list.Items[i]) {
-			names = append(names, list.Items[i].Name)
-		}
+	for i := range crds {
+		names = append(names, crds[i].Name)
 	}
-	return names, nil
+	return names, err
 }
 
 // unknown returns the error for a CRD that does not exist.

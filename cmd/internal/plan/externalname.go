@@ -2,21 +2,17 @@ package plan
 
 import (
 	"context"
-	"errors"
-	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
+	"github.com/godwit-dev/godwit/externalname/audit"
 	"github.com/godwit-dev/godwit/externalname/fleet"
 )
-
-// annotationName is crossplane-runtime's annotation of the external name.
-const annotationName = "crossplane.io/external-name"
 
 // managedCRDs returns the CRDs of managed resources. counts has their numbers of objects; CRDs without objects are
 // omitted.
@@ -32,53 +28,37 @@ func (s *scanner) managedCRDs(counts map[string]int64) (crds []*apiextensionsv1.
 	return crds, has
 }
 
-// unchanged proposes the current name of a managed resource.
-func unchanged(_ context.Context, o *unstructured.Unstructured) (fleet.Proposal, error) {
-	return fleet.Proposal{Name: o.GetAnnotations()[annotationName]}, nil
-}
-
-// planNames plans the names of all kinds as they are: it finds names that can't be managed, and
-// interrupted renamings.
+// planNames audits the names of all kinds as they are, as `externalname audit` does.
 func (s *scanner) planNames(ctx context.Context, crds []*apiextensionsv1.CustomResourceDefinition) planreport.Row {
-	kinds, errs := make([]planreport.NamesOfKind, len(crds)), make([]error, len(crds))
-	next := make(chan struct{}, kindsAtOnce)
-	var reads sync.WaitGroup
+	kinds := make([]fleet.Kind, len(crds))
 	for i, crd := range crds {
-		next <- struct{}{}
-		reads.Go(func() {
-			defer func() { <-next }()
-			kinds[i], errs[i] = s.planKind(ctx, crd)
-		})
+		kinds[i] = fleet.KindOf(crd)
 	}
-	reads.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return s.failed(ctx, planreport.ExternalNames, firstOf(errs), namePermissions(crds))
-	}
-	return planreport.ExternalNameRow(kinds, s.app.Hint)
-}
-
-// kindsAtOnce bounds the pages of whole objects in memory.
-const kindsAtOnce = 4
-
-func firstOf(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *scanner) planKind(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (planreport.NamesOfKind, error) {
-	kind := fleet.KindOf(crd)
-	all := planreport.NamesOfKind{CRD: crd.Name}
-	f, err := fleet.New(s.config, kind, fleet.Options{Limiter: s.limiter})
+	reader, err := audit.NewReader(s.config, s.limiter)
 	if err != nil {
-		return all, err
+		return s.failed(ctx, planreport.ExternalNames, err, nil)
 	}
-	items, err := f.Plan(ctx, unchanged)
-	all.Plans = externalnamereport.PlanList(kind, items, s.app.Remedies()).Items
-	return all, err
+	facts, err := reader.Read(ctx, kinds)
+	if err != nil {
+		return s.failed(ctx, planreport.ExternalNames, err, nil)
+	}
+	r := externalnamereport.NewAuditReport(facts, audit.Decide(facts.Managed, audit.Options{Now: facts.Now}), s.app.Remedies(), func(err error) render.Problem {
+		return problemOf(s.Explain(ctx, err))
+	})
+	return planreport.ExternalNameRow(r, s.lacking(ctx, r, crds), s.app.Hint)
+}
+
+// lacking returns the problem of permissions that the user lacks, or nil.
+func (s *scanner) lacking(ctx context.Context, r externalnamereport.AuditReport, crds []*apiextensionsv1.CustomResourceDefinition) *render.Problem {
+	if len(r.Unread) == 0 {
+		return nil
+	}
+	denied := s.Denied(ctx, namePermissions(crds))
+	if len(denied) == 0 {
+		return nil
+	}
+	problem := problemOf(s.Lacks(s.WhoAmI(ctx), denied))
+	return &problem
 }
 
 func namePermissions(crds []*apiextensionsv1.CustomResourceDefinition) []permission.Permission {
@@ -86,5 +66,5 @@ func namePermissions(crds []*apiextensionsv1.CustomResourceDefinition) []permiss
 	for _, crd := range crds {
 		names = append(names, crd.Name)
 	}
-	return externalnamepermission.Plan.Permissions(permission.Scope{CRDs: names})
+	return externalnamepermission.Audit.Permissions(permission.Scope{CRDs: names})
 }

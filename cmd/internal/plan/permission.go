@@ -3,6 +3,7 @@ package plan
 import (
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/crd/crdpermission"
+	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/resource/resourcepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionpermission"
@@ -17,7 +18,7 @@ var Permissions = permission.Command{Name: "plan", Of: permission.CRDs, List: pe
 func permissionsOf(s permission.Scope) []permission.Permission {
 	s.Listed, s.Namespace = true, ""
 	all := crdpermission.Plan.Permissions(s)
-	for _, p := range append(revisionpermission.Plan.Permissions(s), clusterpermission.ListMigrations(), resourcepermission.ReadJournal()) {
+	for _, p := range append(revisionpermission.Plan.Permissions(s), clusterpermission.ListMigrations(), resourcepermission.ReadJournal(), externalnamepermission.ListEvents()) {
 		p.Need = permission.Optional
 		all = append(all, p)
 	}

@@ -18,7 +18,7 @@ func Command(a *frame.App) *cobra.Command {
 			"  CRDs           storage versions of custom resources, as `" + a.Program + " crd plan` shows\n" +
 			"  References     references to versions that a CRD does not serve, as `" + a.Program + " crd doctor` shows\n" +
 			"  Revisions      objects that KubeVirt stores in ControllerRevisions\n" +
-			"  ExternalNames  external names of managed resources that can't be managed as they are\n" +
+			"  ExternalNames  external names of managed resources, as `" + a.Program + " externalname audit` shows\n" +
 			"  Hubs           migrations of managed clusters between hubs\n" +
 			"  Resources      an interrupted run over built-in resources; what else is left of them no API shows\n" +
 			"A domain has a row if the cluster serves its kinds. The command changes and installs nothing. For\n" +

@@ -19,7 +19,7 @@ var commands = []permission.Command{
 	crdpermission.Plan, crdpermission.Run, crdpermission.Verify, crdpermission.Check, crdpermission.Doctor, crdpermission.Rescue,
 	resourcepermission.Plan, resourcepermission.Run, resourcepermission.Verify,
 	revisionpermission.Plan, revisionpermission.Status, revisionpermission.Run, revisionpermission.Rollback, revisionpermission.Fix,
-	externalnamepermission.Plan, externalnamepermission.Apply,
+	externalnamepermission.Plan, externalnamepermission.Apply, externalnamepermission.Audit,
 	clusterpermission.Preflight, clusterpermission.Hub, clusterpermission.Run, clusterpermission.Enroll, clusterpermission.Agent,
 	version.Permissions,
 }

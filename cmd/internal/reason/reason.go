@@ -24,6 +24,7 @@ import (
 	"github.com/godwit-dev/godwit/crdmigrator/releasecheck"
 	"github.com/godwit-dev/godwit/crdmigrator/rescue"
 	"github.com/godwit-dev/godwit/externalname"
+	"github.com/godwit-dev/godwit/externalname/audit"
 	"github.com/godwit-dev/godwit/externalname/fieldmigration"
 	"github.com/godwit-dev/godwit/externalname/fleet"
 	"github.com/godwit-dev/godwit/externalname/ready"
@@ -61,6 +62,8 @@ const (
 	Name Subject = "ExternalName"
 	// ManagedResource is a managed resource whose external name is to change.
 	ManagedResource Subject = "ManagedResource"
+	// NameAudit is a managed resource in an audit.
+	NameAudit Subject = "ExternalNameAudit"
 	// Import is a managed resource that only observes.
 	Import Subject = "Import"
 	// ClusterMigration is a ManagedClusterMigration.
@@ -123,7 +126,8 @@ func Groups() []Group {
 		group(Marker, "godwit lint markers", &markers.Reasons),
 		group(Provider, "godwit lint provider, failures of fieldmigration.Existing", &providerlint.Reasons, &fieldmigration.Reasons),
 		group(Name, "errors and conditions of managed resources, from providers that use externalname", &externalname.Reasons, &externalname.ConditionReasons),
-		group(ManagedResource, "godwit externalname plan, run, rollback, save and restore", &fleet.Reasons),
+		group(ManagedResource, "godwit externalname plan, run, rollback, save, restore and audit", &fleet.Reasons),
+		group(NameAudit, "godwit externalname audit, godwit plan", &audit.Reasons),
 		group(Import, "godwit externalname ready", &ready.Reasons),
 		group(ClusterMigration, "conditions and events of a ManagedClusterMigration", &hubapi.Reasons).shownBy(clustermigration.Occurrences),
 		group(ManagedCluster, "status.failures of a ManagedClusterMigration, godwit cluster status", &cluster.Reasons),

@@ -38,7 +38,9 @@ var reasonSections = map[reason.Subject][2]string{
 		"`fieldmigration.Existing` has NotMigrated."},
 	reason.Name:            {"External names", "Providers that use package externalname have these reasons in errors, and in conditions of managed resources."},
 	reason.ManagedResource: {"Renaming managed resources", "[`godwit externalname`](cli.md) has these reasons, and those of external names."},
-	reason.Import:          {"Imported managed resources", "[`godwit externalname ready`](commands/externalname-ready.md) has these reasons."},
+	reason.NameAudit: {"Audited external names", "[`godwit externalname audit`](commands/externalname-audit.md) and `godwit plan` have these reasons, and of those above NameLost, CreateIncomplete, Duplicate,\n" +
+		"JournalUnreadable and NewerFormat."},
+	reason.Import: {"Imported managed resources", "[`godwit externalname ready`](commands/externalname-ready.md) has these reasons."},
 	reason.ClusterMigration: {"Migrations of clusters", "A ManagedClusterMigration has the conditions Ready, Reconciling and Stalled, of which one is True, and a condition for each phase\n" +
 		"that it has reached. An event of the same reason tells of a new phase, of the rollback and of the end."},
 	reason.ManagedCluster:   {"Clusters that change hubs", "`status.failures` of a ManagedClusterMigration begins with one of these reasons, and so do the logs of agents."},

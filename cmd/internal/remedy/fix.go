@@ -126,6 +126,8 @@ func (w Writer) command(action godwit.Action) string {
 		return w.kubectl(fmt.Sprintf("wait --for=condition=%s --timeout=60s %s/%s", a.Condition, a.Object.Resource, a.Object.Name))
 	case godwit.CheckRelease:
 		return w.godwit("crd check -f " + quote.Shell(a.File))
+	case godwit.RollBackNames:
+		return w.godwit("externalname rollback --resource=" + a.Resource + namespaceFlag(a.Namespace))
 	case godwit.TryFile:
 		return w.kubectl("apply --server-side --dry-run=server -f " + quote.Shell(a.File))
 	}
@@ -188,6 +190,14 @@ func (w Writer) accept(crd, field, paths string) string {
 		return err.Error() // of strings, it does not occur
 	}
 	return w.administrator(fmt.Sprintf("patch crdmigration %s --type=merge -p %s", crd, quote.Shell(fmt.Sprintf(`{"spec": {%q: %s}}`, field, list))))
+}
+
+// namespaceFlag selects one namespace, or all.
+func namespaceFlag(namespace string) string {
+	if namespace == "" {
+		return " --all-namespaces"
+	}
+	return " --namespace=" + namespace
 }
 
 // target returns the kubectl arguments of an object.

@@ -65,6 +65,10 @@ func TestText(t *testing.T) {
 			"the value is one word to the shell", godwit.Do("a", godwit.Annotate{Object: godwit.Object{Resource: "widgets.example.com", Namespace: "prod", Name: "w"}, Key: "example.com/name", Value: "a b"}),
 			"a: kubectl annotate --overwrite widgets.example.com -n prod w 'example.com/name=a b' --context=prod",
 		},
+		"names of a namespace": {
+			"as they were", godwit.Do("a", godwit.RollBackNames{Resource: "members.example.com", Namespace: "prod"}).Or(godwit.Do("b", godwit.RollBackNames{Resource: "members.example.com"})),
+			"a: kubectl godwit externalname rollback --resource=members.example.com --namespace=prod --context=prod; or b: kubectl godwit externalname rollback --resource=members.example.com --all-namespaces --context=prod",
+		},
 		"edit": {
 			"an object of a namespace", godwit.Do("a", godwit.Edit{Object: godwit.Object{Resource: "widgets.example.com", Namespace: "prod", Name: "w"}}),
 			"a: kubectl edit widgets.example.com -n prod w --context=prod",

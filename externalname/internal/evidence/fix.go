@@ -23,6 +23,14 @@ func WriteName(o godwit.Object, name string, paused bool) godwit.Fix {
 	)}
 }
 
+// EndCreation is the fix of a managed resource with a creation whose outcome is not recorded.
+func EndCreation(o godwit.Object) godwit.Fix {
+	forget := kube.RemoveAnnotation(o, AnnotationPending)
+	return godwit.Do("see in the external system whether the resource exists. If it does, write its external name, and remove the annotation of the creation",
+		godwit.Annotate{Object: o, Key: AnnotationName, Value: placeholder.Name}, forget).
+		Or(godwit.Do("if the resource does not exist, have it created: remove the annotation of the creation", forget))
+}
+
 // StopSharing is the fix of a managed resource whose external resource another one has as well. It deletes nothing: the deletion of
 // a managed resource deletes its external resource, which the other one keeps.
 func StopSharing(o godwit.Object) godwit.Fix {

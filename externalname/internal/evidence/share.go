@@ -34,9 +34,14 @@ func Compare(a, b Subject) Sameness {
 	if a.Group != b.Group {
 		return Distinct
 	}
+	return compareNames(a, b)
+}
+
+// compareNames compares two managed resources of one kind whose identifiers prove nothing.
+func compareNames(a, b Subject) Sameness {
 	name, id := a.commonName(b), a.commonID(b)
-	// A name that is the default of both proves nothing, unless one of the two succeeds the other.
-	weak := a.Default && b.Default && a.Successor == b.Successor
+	// A name that is the default of both proves nothing, unless one is of the kind of v1 and the other of that of v2.
+	weak := a.Default && b.Default && a.V2 == b.V2
 	switch {
 	case Unique(name):
 		return Certain

@@ -16,8 +16,8 @@ type Subject struct {
 	Kind, Group string
 	// Names are the external name in its canonical form, and the one under which package crossplane has last seen it.
 	Names []string
-	// Successor means that the API group has the label m.
-	Successor bool
+	// V2 means that the API group has the label m.
+	V2 bool
 	// Default means that the external name is the name of the managed resource, which crossplane-runtime writes by default: it may
 	// identify nothing.
 	Default bool
@@ -55,7 +55,7 @@ var (
 func SubjectOf(o *unstructured.Unstructured) Subject {
 	gvk := o.GroupVersionKind()
 	s := Subject{Kind: strings.ToLower(gvk.Kind), Group: familyOf(gvk.Group)}
-	s.Successor, s.Default = s.Group != gvk.Group, o.GetAnnotations()[AnnotationName] == o.GetName()
+	s.V2, s.Default = s.Group != gvk.Group, o.GetAnnotations()[AnnotationName] == o.GetName()
 	for _, name := range []string{o.GetAnnotations()[AnnotationName], o.GetAnnotations()[AnnotationBound]} {
 		if name = canonical(name); name != "" && !slices.Contains(s.Names, name) {
 			s.Names = append(s.Names, name)

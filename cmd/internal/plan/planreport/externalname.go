@@ -1,68 +1,79 @@
 package planreport
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
-	"github.com/godwit-dev/godwit/externalname/fleet"
+	"github.com/godwit-dev/godwit/externalname/audit"
 )
 
-// NamesOfKind are the plans of the managed resources of a CRD, with the names that they have.
-type NamesOfKind struct {
-	CRD   string
-	Plans []externalnamereport.Plan
+// ExternalNameRow returns the row of the managed resources of all kinds, of an audit. lacking is the problem of a user who lacks
+// permissions, with the command that grants them; nil if none is missing. Managed resources without a finding are only counted.
+func ExternalNameRow(r externalnamereport.AuditReport, lacking *render.Problem, hint Hint) Row {
+	var objects []Object
+	for _, f := range r.Items {
+		o := nameObject(f, hint)
+		if last := len(objects) - 1; last >= 0 && objects[last].Name == o.Name { // a managed resource may have several findings
+			objects[last] = objects[last].and(o)
+			continue
+		}
+		objects = append(objects, o)
+	}
+	row := rowOf(ExternalNames, objects)
+	row.Counts.Clean = r.Objects - int64(len(objects))
+	if len(row.Objects) > 0 { // the most severe one is the first
+		row.Next = row.Objects[0].Next
+	}
+	return row.without(r.Unread, lacking, hint)
 }
 
-// ExternalNameRow returns the row of all kinds of managed resources. It only counts managed resources without work.
-// Without an expression, the names to change are not known: the row shows names that can't be managed, and interrupted
-// renamings.
-func ExternalNameRow(kinds []NamesOfKind, hint Hint) Row {
-	var objects []Object
-	var clean int64
-	for _, k := range kinds {
-		for _, p := range k.Plans {
-			if o := nameObject(k.CRD, p, hint); o.State != Clean {
-				objects = append(objects, o)
-			} else {
-				clean++
-			}
-		}
+// without adds the resources that could not be read, as one problem.
+func (r Row) without(unread []externalnamereport.AuditUnread, lacking *render.Problem, hint Hint) Row {
+	if len(unread) == 0 {
+		return r
 	}
-	r := rowOf(ExternalNames, objects)
-	r.Counts.Clean = clean
-	for _, o := range r.Objects { // the most severe one is the first
-		r.Next = o.Next
-		break
+	failed := slices.IndexFunc(unread, func(u externalnamereport.AuditUnread) bool { return u.Reason != render.ReasonForbidden.Name })
+	state, why := NotChecked, unread[0].Problem
+	switch {
+	case failed >= 0:
+		state, why = Unknown, unread[failed].Problem
+		why.Message = fmt.Sprintf("%s could not be read, such as %s: %s", render.Count(int64(len(unread)), "resource", "resources"), unread[failed].Resource, why.Message)
+	case lacking != nil:
+		why = *lacking
+	}
+	r.Blockers = append(render.Of("", why), r.Blockers...)
+	if Severity(state) < Severity(r.State) {
+		r.State = state
+	}
+	if r.Next == "" {
+		r.Next = hint("externalname audit")
 	}
 	return r
 }
 
-func nameObject(crd string, p externalnamereport.Plan, hint Hint) Object {
-	o := Object{Name: crd + "/" + p.Name, State: nameState(p), Detail: string(p.Class)}
+func nameObject(f externalnamereport.AuditFinding, hint Hint) Object {
+	o := Object{Name: f.Resource + "/" + f.Name, State: Ready, Detail: f.ExternalName, Blockers: render.Of("", f.Problem), Next: hint("externalname audit --resource=" + f.Resource)}
 	scope := " --all-namespaces"
-	if p.Namespace != "" {
-		o.Name, scope = crd+"/"+p.Namespace+"/"+p.Name, " --namespace="+p.Namespace
+	if f.Namespace != "" {
+		o.Name, scope = f.Resource+"/"+f.Namespace+"/"+f.Name, " --namespace="+f.Namespace
 	}
-	switch o.State {
-	case Blocked:
-		o.Blockers = render.Of("", p.Problem)
-		o.Next = hint("externalname plan --resource=" + crd + " --name=name")
-	case Ready:
-		o.Detail += ", " + p.Message
-		o.Next = hint("externalname rollback --resource=" + crd + scope)
+	switch {
+	case f.State == externalnamereport.UserAction:
+		o.State = Blocked
+	case f.Reason == audit.ReasonRenamingInterrupted.Name: // it resumes by the apply that began it, or ends by a rollback
+		o.Next = hint("externalname rollback --resource=" + f.Resource + scope)
 	}
 	return o
 }
 
-// nameState maps an action. An interrupted renaming is resumed by the apply that began it, or ended by
-// a rollback.
-func nameState(p externalnamereport.Plan) State {
-	switch p.Action {
-	case fleet.None:
-		return Clean
-	case fleet.Resume:
-		return Ready
-	case fleet.Skip:
-		return Blocked
+// and returns an object with the findings of both, in the state of the more severe one.
+func (o Object) and(other Object) Object {
+	blockers := append(o.Blockers, other.Blockers...)
+	if Severity(other.State) < Severity(o.State) {
+		o = other
 	}
-	return Unknown
+	o.Blockers = blockers
+	return o
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/cmd/internal/revision/revisionreport"
-	"github.com/godwit-dev/godwit/externalname/fleet"
 	storagedecision "github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/revision"
 	"github.com/godwit-dev/godwit/revision/decision"
@@ -114,18 +113,44 @@ func TestRevisionRow(t *testing.T) {
 	}
 }
 
-// TestExternalNameRow: an action that is not known is not clean.
+// TestExternalNameRow: a finding that needs the user blocks, one to compare does not, and what was not read is never clean.
 func TestExternalNameRow(t *testing.T) {
-	for action, want := range map[fleet.Action]summary{
-		fleet.None:   {planreport.Clean, "", planreport.Counts{Clean: 1}},
-		fleet.Skip:   {planreport.Blocked, hint("externalname plan --resource=members.example.org --name=name"), planreport.Counts{Blocked: 1}},
-		fleet.Resume: {planreport.Ready, hint("externalname rollback --resource=members.example.org --namespace=shop"), planreport.Counts{Ready: 1}},
-		"Odd":        {planreport.Unknown, "", planreport.Counts{Unknown: 1}},
-	} {
-		r := planreport.ExternalNameRow([]planreport.NamesOfKind{{CRD: "members.example.org", Plans: []externalnamereport.Plan{{Namespace: "shop", Name: "anna", Action: action}}}}, hint)
-		if diff := cmp.Diff(want, of(r)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", action, diff)
+	finding := func(name string, state externalnamereport.AuditState, reason string) externalnamereport.AuditFinding {
+		return externalnamereport.AuditFinding{State: state, Resource: "members.example.org", Namespace: "shop", Name: name, Problem: render.Problem{Reason: reason, Message: "it is so"}}
+	}
+	report := func(objects int64, items ...externalnamereport.AuditFinding) externalnamereport.AuditReport {
+		return externalnamereport.AuditReport{Objects: objects, Items: items}
+	}
+	unread := func(r externalnamereport.AuditReport, reasons ...string) externalnamereport.AuditReport {
+		for _, reason := range reasons {
+			r.Unread = append(r.Unread, externalnamereport.AuditUnread{Resource: "events", Problem: render.Problem{Reason: reason, Message: "no"}})
 		}
+		return r
+	}
+	audit := hint("externalname audit --resource=members.example.org")
+	lost, twice := finding("anna", externalnamereport.UserAction, "NameLost"), finding("anna", externalnamereport.Compare, "CreatedTwice")
+	interrupted := finding("bob", externalnamereport.Compare, "RenamingInterrupted")
+	for reason, c := range map[string]struct {
+		report externalnamereport.AuditReport
+		want   summary
+	}{
+		"nothing is found":            {report(2), summary{planreport.Clean, "", planreport.Counts{Clean: 2}}},
+		"a lost name":                 {report(2, lost), summary{planreport.Blocked, audit, planreport.Counts{Clean: 1, Blocked: 1}}},
+		"two findings of one":         {report(2, twice, lost), summary{planreport.Blocked, audit, planreport.Counts{Clean: 1, Blocked: 1}}},
+		"to compare":                  {report(1, twice), summary{planreport.Ready, audit, planreport.Counts{Ready: 1}}},
+		"an interrupted renaming":     {report(1, interrupted), summary{planreport.Ready, hint("externalname rollback --resource=members.example.org --namespace=shop"), planreport.Counts{Ready: 1}}},
+		"the lost name comes first":   {report(2, interrupted, lost), summary{planreport.Blocked, audit, planreport.Counts{Ready: 1, Blocked: 1}}},
+		"may not be read":             {unread(report(2), "Forbidden"), summary{planreport.NotChecked, hint("externalname audit"), planreport.Counts{Clean: 2}}},
+		"can't be read":               {unread(report(0), "Forbidden", "Unreadable"), summary{planreport.Unknown, hint("externalname audit"), planreport.Counts{}}},
+		"may not be read, and a loss": {unread(report(1, lost), "Forbidden"), summary{planreport.NotChecked, audit, planreport.Counts{Blocked: 1}}},
+	} {
+		if diff := cmp.Diff(c.want, of(planreport.ExternalNameRow(c.report, nil, hint))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", reason, diff)
+		}
+	}
+	r := planreport.ExternalNameRow(unread(report(1), "Forbidden", "Forbidden"), &render.Problem{Reason: "Forbidden", Remedy: "grant it"}, hint)
+	if len(r.Blockers) != 1 || r.Blockers[0].Remedy != "grant it" {
+		t.Errorf("the blockers are %+v, want one with the command that grants the permissions", r.Blockers)
 	}
 }
 

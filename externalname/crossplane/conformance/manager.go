@@ -36,12 +36,12 @@ type inProcess struct {
 
 var errDead = errors.New("the provider was killed")
 
-func (p *inProcess) kill() {
+func (p *inProcess) Kill() {
 	p.dead.Store(true)
 	p.cancel()
 }
 
-func (p *inProcess) wait() { <-p.done }
+func (p *inProcess) Wait() { <-p.done }
 
 type roundTrip func(*http.Request) (*http.Response, error)
 

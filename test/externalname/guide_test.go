@@ -160,3 +160,33 @@ func TestTemplateIsCopied(t *testing.T) {
 	a.run("-mod=mod", "go", "mod", "tidy")
 	a.run("-mod=mod", "go", "vet", "./...")
 }
+
+// No CRD to copy requires the status, which no user writes. controller-gen 0.21 makes a field with omitzero required, unless
+// it is marked as optional; other versions do not.
+func TestStatusIsOptional(t *testing.T) {
+	for _, example := range []string{"../../examples/provider-ldap", template} {
+		types, err := os.ReadFile(filepath.Join(example, "api/v1/types.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		statuses := regexp.MustCompile(`(?m)^(.*)\n.*json:"(?:status|atProvider),omitzero"`).FindAllSubmatch(types, -1)
+		for _, found := range statuses {
+			if !bytes.Contains(found[1], []byte("+optional")) {
+				t.Errorf("%s: %s", example, found[0])
+			}
+		}
+		crds, err := filepath.Glob(filepath.Join(example, "crds", "*.yaml"))
+		if err != nil || len(crds) == 0 || len(statuses) < 2 {
+			t.Fatalf("%s: CRDs %v, %d statuses, %v", example, crds, len(statuses), err)
+		}
+		for _, file := range crds {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if regexp.MustCompile(`(?m)^        required:\n(?:        - \w+\n)*        - status\n`).Match(text) {
+				t.Errorf("%s requires the status", file)
+			}
+		}
+	}
+}

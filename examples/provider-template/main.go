@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	v1 "example.com/provider-records/api/v1"
+	"example.com/provider-records/record"
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	corev1 "k8s.io/api/core/v1"
@@ -17,8 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	v1 "example.com/provider-records/api/v1"
-	"example.com/provider-records/record"
 	"github.com/godwit-dev/godwit/externalname/admission"
 )
 

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
+	v1 "example.com/provider-records/api/v1"
+	"example.com/provider-records/record"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	v1 "example.com/provider-records/api/v1"
-	"example.com/provider-records/record"
 	"github.com/godwit-dev/godwit/externalname/crossplane/conformance"
 	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/exporttest"
 )

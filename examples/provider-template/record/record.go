@@ -4,9 +4,9 @@ import (
 	"context"
 	"strconv"
 
+	v1 "example.com/provider-records/api/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	v1 "example.com/provider-records/api/v1"
 	"github.com/godwit-dev/godwit/externalname"
 	"github.com/godwit-dev/godwit/externalname/crossplane"
 )

@@ -16,6 +16,7 @@ import (
 
 	v1 "example.com/provider-records/api/v1"
 	"example.com/provider-records/record"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,7 +56,7 @@ func TestContract(t *testing.T) {
 	conformance.Run(t, checkedRecord(), harness)
 }
 
-// install creates the objects of a file.
+// install creates the objects of a file, and waits until malformed names are refused.
 func install(t *testing.T, config *rest.Config, path string) {
 	t.Helper()
 	file, err := os.Open(path)
@@ -75,6 +76,13 @@ func install(t *testing.T, config *rest.Config, path string) {
 		if err := c.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
+	}
+	malformed := checkedRecord().Manifest("", "malformed")
+	malformed.SetName("malformed")
+	malformed.SetNamespace("default")
+	malformed.SetAnnotations(map[string]string{"crossplane.io/external-name": "a/b/c"})
+	for !kerrors.IsInvalid(c.Create(t.Context(), malformed.DeepCopy(), client.DryRunAll)) {
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 

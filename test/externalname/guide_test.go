@@ -127,14 +127,10 @@ func TestGuideIsAProvider(t *testing.T) {
 	if files != 5 || commands != 4 {
 		t.Errorf("%d files and %d commands, want 5 and 4", files, commands)
 	}
-	for _, want := range []string{"--- PASS: TestContract", " 0 failed,", " 0 not checked", "ok  \t" + templateModule} {
+	for _, want := range []string{"--- PASS: TestContract", " 0 failed,", " 0 not checked", "10 names, of which admission refuses 0", "10 names, of which admission refuses 10", "ok  \t" + templateModule} {
 		if !strings.Contains(printed, want) {
 			t.Errorf("%q is missing in\n%s", want, printed)
 		}
-	}
-	// The policy may take effect after the first name.
-	if !regexp.MustCompile(`MalformedNamesAreRefused +Passed +10 names, of which admission refuses [1-9]`).MatchString(printed) {
-		t.Errorf("no malformed name was refused at admission:\n%s", printed)
 	}
 	a.check(templateModule)
 }

@@ -75,8 +75,8 @@ func Prove(ctx context.Context, k Kind, h Harness) (Report, error) {
 		if len(h.Only) > 0 && !slices.Contains(h.Only, c.name) {
 			continue
 		}
+		free <- struct{}{} // here, so that the checks begin in the order of the report
 		running.Go(func() {
-			free <- struct{}{}
 			defer func() { <-free }()
 			began := time.Now()
 			result := c.prove(ctx, k, h)

@@ -13,7 +13,7 @@
 //
 // The result of a check is Passed, Failed with the evidence, DoesNotApply with the cause, or
 // NotChecked with what is missing. A check is never Passed because it was not checked. [Run]
-// prints the table of all checks. docs/reference/external-names.md describes them.
+// prints each check when it ends, and the table of all checks. docs/reference/external-names.md describes them.
 //
 // Package exporttest proves the same of a tool that writes manifests for external resources that exist.
 //

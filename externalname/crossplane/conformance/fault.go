@@ -3,17 +3,22 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/wait"
 )
 
-// attemptsToReport is more than a provider needs to report an error.
-const attemptsToReport = 5
+const (
+	// attemptsToReport is more than a provider needs to report an error.
+	attemptsToReport = 5
+	// anyAttempts is for errors after which an HTTP client repeats a call by itself.
+	anyAttempts = math.MaxInt
+)
 
-// awaitReported waits until the object reports the error, or the provider has ignored it several times.
-func (e *environment) awaitReported(ctx context.Context, o *unstructured.Unstructured, op Operation, answer string) error {
+// awaitReported waits until the object reports the error, or the provider has ignored it in that many attempts.
+func (e *environment) awaitReported(ctx context.Context, o *unstructured.Unstructured, op Operation, answer string, attempts int) error {
 	before := e.calls.count(op)
 	return wait.Until(ctx, e.harness.Timeout, func() (bool, error) {
 		n := e.calls.count(op) - before
@@ -22,7 +27,7 @@ func (e *environment) awaitReported(ctx context.Context, o *unstructured.Unstruc
 			return err == nil, err
 		}
 		err = fmt.Errorf("the external system has answered %s %s %d times, and the object is: %s", op, answer, n, describe(live))
-		if n >= attemptsToReport {
+		if n >= attempts {
 			err = &wait.FinalError{Err: err}
 		}
 		return false, err
@@ -50,7 +55,7 @@ func conflictIsReported(ctx context.Context, e *environment) (string, error) {
 		if err != nil {
 			return "", asPreparationError(err)
 		}
-		if err := e.awaitReported(ctx, o, op, "with a conflict"); err != nil {
+		if err := e.awaitReported(ctx, o, op, "with a conflict", attemptsToReport); err != nil {
 			return "", err
 		}
 		e.calls.intercept(nil)
@@ -77,7 +82,11 @@ func readErrorsAreReported(ctx context.Context, e *environment) (string, error) 
 	creates := e.calls.count(Create)
 	for _, answer := range readErrors {
 		e.calls.always(Fault{Answer: answer}, Read, Search)
-		if err := e.awaitReported(ctx, o, Read, string(answer)); err != nil {
+		attempts := attemptsToReport
+		if answer == Dropped {
+			attempts = anyAttempts
+		}
+		if err := e.awaitReported(ctx, o, Read, string(answer), attempts); err != nil {
 			return "", err
 		}
 		err := e.checkWhileQuiet(ctx, func() error {

@@ -161,7 +161,7 @@ func TestTemplateIsCopied(t *testing.T) {
 // it is marked as optional; other versions do not.
 func TestStatusIsOptional(t *testing.T) {
 	for _, example := range []string{"../../examples/provider-ldap", template} {
-		types, err := os.ReadFile(filepath.Join(example, "api/v1/types.go"))
+		types, err := os.ReadFile(filepath.Join(example, "api", "v1", "types.go"))
 		if err != nil {
 			t.Fatal(err)
 		}

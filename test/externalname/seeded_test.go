@@ -190,7 +190,7 @@ func TestConformanceFindsBugs(t *testing.T) {
 				}
 			}),
 			conformance.StatusSurvives, "Synced without status.atProvider",
-			[]conformance.CheckName{conformance.ConflictsAreReported},
+			[]conformance.CheckName{conformance.ConflictsAreReported, conformance.CreatedBecomesReady},
 		},
 		"updates a resource that does not exist": {
 			persons, barePersons([]string{"AbsentNeedsCreate"}, nil),

@@ -10,12 +10,8 @@ import (
 	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/wait"
 )
 
-const (
-	// attemptsToReport is more than a provider needs to report an error.
-	attemptsToReport = 5
-	// anyAttempts is for errors after which an HTTP client repeats a call by itself.
-	anyAttempts = math.MaxInt
-)
+// attemptsToReport is more than a provider needs to report an error.
+const attemptsToReport = 5
 
 // awaitReported waits until the object reports the error, or the provider has ignored it in that many attempts.
 func (e *environment) awaitReported(ctx context.Context, o *unstructured.Unstructured, op Operation, answer string, attempts int) error {
@@ -84,7 +80,7 @@ func readErrorsAreReported(ctx context.Context, e *environment) (string, error) 
 		e.calls.always(Fault{Answer: answer}, Read, Search)
 		attempts := attemptsToReport
 		if answer == Dropped {
-			attempts = anyAttempts
+			attempts = math.MaxInt // An HTTP client repeats such a call by itself.
 		}
 		if err := e.awaitReported(ctx, o, Read, string(answer), attempts); err != nil {
 			return "", err

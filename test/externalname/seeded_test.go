@@ -250,8 +250,10 @@ func TestConformanceFindsBugs(t *testing.T) {
 		},
 		"never says that a resource can be used": {
 			persons, barePersons(nil, func(p *plain[personParameters]) {
-				p.observed = func(_ context.Context, o *person, _ entry) error {
-					o.SetConditions(xpv2.Creating())
+				p.observed = func(_ context.Context, o *person, e entry) error {
+					if e.State != crossplane.Deleting {
+						o.SetConditions(xpv2.Creating())
+					}
 					return nil
 				}
 			}),

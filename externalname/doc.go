@@ -30,6 +30,6 @@
 //
 // invalid.go has the error, and condition.go the reasons of conditions. escape.go, guid.go and rule.go implement
 // segments. codec.go has the interface and the description of a name, and compound.go joins segments. single.go has the
-// codecs of one segment, scheme.go adds legacy forms, and upjet.go is for providers that Upjet generates. A file uses
-// only files before it.
+// codecs of one segment, pattern.go describes names to programs without the codec, scheme.go adds legacy forms, and
+// upjet.go is for providers that Upjet generates. A file uses only files before it.
 package externalname

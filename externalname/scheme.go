@@ -1,5 +1,10 @@
 package externalname
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Class is the class of a name of a [Scheme].
 type Class string
 
@@ -36,11 +41,15 @@ type Form[K any] struct {
 	Content Content
 
 	read func(name, objectName string) (Reading[K], error)
+	// pattern describes the names of the form; nil if its codec has none.
+	pattern patterned
+	// objectName means that the only name of the form is that of the managed resource.
+	objectName bool
 }
 
 // LegacyKey returns the form of names that contain the whole key, in the form of another codec.
 func LegacyKey[K any](form string, codec Codec[K]) Form[K] {
-	return Form[K]{Name: form, Content: ContentKey, read: func(name, _ string) (Reading[K], error) {
+	return Form[K]{Name: form, Content: ContentKey, pattern: patternOf(codec), read: func(name, _ string) (Reading[K], error) {
 		key, err := codec.ParseLenient(name)
 		return Reading[K]{Key: key}, err
 	}}
@@ -49,7 +58,7 @@ func LegacyKey[K any](form string, codec Codec[K]) Form[K] {
 // LegacyHint returns the form of names that do not identify the resource by themselves, such as a name without the
 // organization.
 func LegacyHint[K any](form string, codec Codec[string]) Form[K] {
-	return Form[K]{Name: form, Content: ContentHint, read: func(name, _ string) (Reading[K], error) {
+	return Form[K]{Name: form, Content: ContentHint, pattern: patternOf(codec), read: func(name, _ string) (Reading[K], error) {
 		text, err := codec.ParseLenient(name)
 		return Reading[K]{Text: text}, err
 	}}
@@ -58,7 +67,7 @@ func LegacyHint[K any](form string, codec Codec[string]) Form[K] {
 // LegacyObjectName returns the form that crossplane-runtime writes by default: the name of the managed resource itself.
 // It is a hint, unless the external system uses that name.
 func LegacyObjectName[K any]() Form[K] {
-	return Form[K]{Name: "ObjectName", Content: ContentHint, read: func(name, objectName string) (Reading[K], error) {
+	return Form[K]{Name: "ObjectName", Content: ContentHint, objectName: true, read: func(name, objectName string) (Reading[K], error) {
 		if name != objectName {
 			return Reading[K]{}, invalid("", ReasonRejected, "the name of the managed resource", name)
 		}
@@ -68,7 +77,7 @@ func LegacyObjectName[K any]() Form[K] {
 
 // LegacyOperation returns the form of names that are the ID of the operation that creates the resource.
 func LegacyOperation[K any](form string, codec Codec[string]) Form[K] {
-	return Form[K]{Name: form, Content: ContentOperation, read: func(name, _ string) (Reading[K], error) {
+	return Form[K]{Name: form, Content: ContentOperation, pattern: patternOf(codec), read: func(name, _ string) (Reading[K], error) {
 		text, err := codec.ParseLenient(name)
 		return Reading[K]{Text: text}, err
 	}}
@@ -138,4 +147,42 @@ func (s Scheme[K]) withName(reading Reading[K]) (Reading[K], error) {
 	}
 	reading.Name = name
 	return reading, nil
+}
+
+// Pattern is a bound on the names of a [Scheme] that a program without the codec can check, such as an API server. Each
+// name that [Scheme.Read] accepts is within the bound. A name within it may still be malformed: the checks of a provider
+// are Go functions, and are not in it.
+type Pattern struct {
+	// Regexp is a regular expression (RE2) that matches each name without its outer spaces.
+	Regexp string
+	// MaxBytes is the longest name without its outer spaces.
+	MaxBytes int
+	// ObjectName means that the name of the managed resource is a name as well.
+	ObjectName bool
+	// Expected says what a name looks like.
+	Expected string
+}
+
+// Pattern returns the bound on the names of the scheme, legacy forms included. It returns an error if a codec is one of
+// the author's own.
+func (s Scheme[K]) Pattern() (Pattern, error) {
+	codec := patternOf(s.Codec)
+	if codec == nil {
+		return Pattern{}, fmt.Errorf("describe names of %T: %w", s.Codec, errOwnCodec)
+	}
+	p := Pattern{MaxBytes: codec.lenientBytes(), Expected: expected(s.Codec.Describe())}
+	forms := []string{codec.pattern()}
+	for _, form := range s.Legacy {
+		switch {
+		case form.pattern != nil:
+			forms = append(forms, form.pattern.pattern())
+			p.MaxBytes = max(p.MaxBytes, form.pattern.lenientBytes())
+		case form.objectName:
+			p.ObjectName = true
+		default:
+			return Pattern{}, fmt.Errorf("describe names of form %s: %w", form.Name, errOwnCodec)
+		}
+	}
+	p.Regexp = "^(?:" + strings.Join(forms, "|") + ")$"
+	return p, nil
 }

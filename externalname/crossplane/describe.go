@@ -17,14 +17,15 @@ type Description struct {
 	Pattern string             `json:"pattern"`
 	Shape   externalname.Shape `json:"shape"`
 	// Legacy are the former forms that the kind still reads.
-	Legacy     []string    `json:"legacy,omitempty"`
+	Legacy []string `json:"legacy,omitempty"`
+	// Exceptions are the declared ones, and those of [Resource.FindUnnamed] and [Resource.ImportMustExist].
 	Exceptions []Exception `json:"exceptions,omitempty"`
 }
 
 // Describe returns what users and developers of the kind should know about its external names.
 func (r Resource[M, K, X]) Describe() Description {
 	shape := r.Names.Codec.Describe()
-	d := Description{Kind: r.Kind, Pattern: shape.String(), Shape: shape, Exceptions: r.Exceptions}
+	d := Description{Kind: r.Kind, Pattern: shape.String(), Shape: shape, Exceptions: r.exceptions()}
 	d.Legacy = r.legacyForms()
 	return d
 }

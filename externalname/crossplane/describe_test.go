@@ -61,3 +61,28 @@ The external name of Membership.names.example.org is ` + "`<group>/[<member>]`" 
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// Each exception that a user meets is in the table, also if a field of the kind implies it. A declared reason wins.
+func TestDescribeListsImpliedExceptions(t *testing.T) {
+	kind := Resource[*fake.Managed, string, string]{Names: externalname.Scheme[string]{Codec: externalname.GUID()}}
+	if got := kind.Describe().Exceptions; len(got) != 0 {
+		t.Errorf("a kind that follows all rules has exceptions: %v", got)
+	}
+	kind.FindUnnamed, kind.ImportMustExist = true, true
+	kind.Exceptions = []Exception{{Rule: RuleMissingIsCreated, Reason: "Accounts are ordered by mail."}}
+	var b strings.Builder
+	if err := WriteMarkdown(&b, kind.Describe()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"UnnamedAdoptsNothing: An object without an external name gets the name of the only external resource that fits its spec",
+		"MissingIsCreated: Accounts are ordered by mail.",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "nothing is created") {
+		t.Errorf("the declared reason was not used:\n%s", b.String())
+	}
+}

@@ -26,11 +26,15 @@ type External[M resource.Managed, K, X any] struct {
 	// Delete begins the deletion of the external resource. It may return [ErrNotFound].
 	Delete func(ctx context.Context, key K) error
 	// Mirror writes the external resource to status.atProvider, including every field of spec.forProvider. Its other
-	// changes are dropped.
+	// changes are dropped. A status that the API server refuses, such as one with an empty required field, is an event and
+	// the condition Synced.
 	Mirror func(mg M, observed X)
 	// Diff returns how the external resource differs from the spec.
 	Diff func(mg M, observed X) []Difference
 
+	// MirrorKey writes the key to status.atProvider, after Mirror. A kind needs it if the external system does not return
+	// the key with the external resource.
+	MirrorKey func(mg M, key K)
 	// Lifecycle returns the state of the external resource. Without it, a resource that
 	// exists is Ready.
 	Lifecycle func(observed X) Lifecycle
@@ -44,7 +48,8 @@ type External[M resource.Managed, K, X any] struct {
 	// it; exports and other tools do, and then read each resource with Get.
 	List func(ctx context.Context) iter.Seq2[K, error]
 	// Ours reports whether the external resource comes from the last creation for this object: whether it has the mark
-	// that Create sets. Without Ours, the user must find out the outcome of an interrupted creation.
+	// that Create sets. Without Ours, the user must find out the outcome of an interrupted creation. The object always
+	// has a [Token]: if no creation has left one, it is a token that no resource has, so that an empty mark proves nothing.
 	Ours func(ctx context.Context, mg M, observed X) (bool, error)
 	// Operation follows creations that are asynchronous.
 	Operation Operation[M, K]
@@ -59,7 +64,7 @@ type Operation[M resource.Managed, K any] struct {
 	Await func(ctx context.Context, operation string) (K, error)
 	// Find returns the operation that was begun for this object, found by [Token], or
 	// [ErrOperationNotFound]. Without it, an interrupted creation whose operation still
-	// runs can't be found.
+	// runs can't be found. The object always has a Token, as in Ours.
 	Find func(ctx context.Context, mg M) (operation string, err error)
 }
 

@@ -132,7 +132,7 @@ func (r *reconciliation[M, K, X]) answer(ctx context.Context, mg M, d decision, 
 	case searchOperation:
 		f.jobSearched = true
 		var operation string
-		operation, err = r.external.Operation.Find(ctx, copyOf(mg))
+		operation, err = r.external.Operation.Find(ctx, withToken(mg))
 		if errors.Is(err, ErrOperationNotFound) {
 			return nil
 		}
@@ -218,7 +218,20 @@ func (r *reconciliation[M, K, X]) ours(ctx context.Context, mg M, name string) (
 	if err != nil || found == absent {
 		return false, err
 	}
-	return r.external.Ours(ctx, copyOf(mg), r.gotten[name].resource)
+	return r.external.Ours(ctx, withToken(mg), r.gotten[name].resource)
+}
+
+// withToken returns a copy of an object that has a token. Without one, as after a creation by a release without Godwit,
+// the copy gets a token that no creation has: an empty token would equal the empty mark of a resource of another
+// client, and be part of any text.
+func withToken[M resource.Managed](mg M) M {
+	copied := copyOf(mg)
+	if Token(copied) == "" {
+		changes := changes{}
+		changes.set(AnnotationToken, rand.Text())
+		changes.apply(copied)
+	}
+	return copied
 }
 
 func (r *reconciliation[M, K, X]) await(ctx context.Context, mg M, operation string) (job, string, error) {
@@ -329,10 +342,13 @@ func (r *reconciliation[M, K, X]) binding(name string) changes {
 	return c
 }
 
-// mirror calls the author's Mirror with a copy, and copies only the status back.
+// mirror calls the author's Mirror and MirrorKey with a copy, and copies only the status back.
 func (r *reconciliation[M, K, X]) mirror(mg M) error {
 	written := copyOf(mg)
 	r.external.Mirror(written, r.observed)
+	if r.external.MirrorKey != nil {
+		r.external.MirrorKey(written, r.key)
+	}
 	return copyStatus(mg, written)
 }
 

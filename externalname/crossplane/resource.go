@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,10 +32,11 @@ type Resource[M resource.Managed, K, X any] struct {
 	// returns false until all of these fields are known. It needs an exception of [RuleNameFromCreate].
 	KeyFromStatus func(mg M) (K, bool)
 	// FindUnnamed is for compatibility with a release that did not write external names: an object without a name is
-	// looked up with Find, and gets the name of the only match.
+	// looked up with Find, and gets the name of the only match. The reference of the kind lists it as an exception of
+	// [RuleUnnamedAdoptsNothing].
 	FindUnnamed bool
 	// ImportMustExist refuses to create a resource for a name that has never identified one. By default, such a name is
-	// drift, like a deleted resource.
+	// drift, like a deleted resource. The reference of the kind lists it as an exception of [RuleMissingIsCreated].
 	ImportMustExist bool
 	// RecoveryDelay is how long after the death of a process its requests may still take effect and become visible to
 	// Find. Zero means 30 s.
@@ -59,9 +61,17 @@ const (
 // ExceptedRule is a rule that a kind may declare an exception of.
 type ExceptedRule string
 
-// RuleNameFromCreate is the rule that Create sets the external name from the response of the external system. Hybrid
-// kinds set it from observed fields.
-const RuleNameFromCreate ExceptedRule = "NameFromCreate"
+const (
+	// RuleNameFromCreate is the rule that Create sets the external name from the response of the external system. Hybrid
+	// kinds set it from observed fields.
+	RuleNameFromCreate ExceptedRule = "NameFromCreate"
+	// RuleUnnamedAdoptsNothing is the rule that an object without an external name adopts nothing. It is excepted by
+	// FindUnnamed.
+	RuleUnnamedAdoptsNothing ExceptedRule = "UnnamedAdoptsNothing"
+	// RuleMissingIsCreated is the rule that an external resource that does not exist is created under the policies that
+	// allow it, also for a name that the user has set. It is excepted by ImportMustExist.
+	RuleMissingIsCreated ExceptedRule = "MissingIsCreated"
+)
 
 // Exception is a rule that a kind does not follow, and the reason. The reference of the kind prints it.
 type Exception struct {
@@ -93,6 +103,21 @@ func (r Resource[M, K, X]) excepts(rule ExceptedRule) bool {
 		}
 	}
 	return false
+}
+
+// exceptions returns the declared exceptions, and those that fields of the kind imply, unless the author has declared
+// them with a reason.
+func (r Resource[M, K, X]) exceptions() []Exception {
+	list := slices.Clone(r.Exceptions)
+	if r.FindUnnamed && !r.excepts(RuleUnnamedAdoptsNothing) {
+		list = append(list, Exception{Rule: RuleUnnamedAdoptsNothing, Reason: "An object without an external name gets the name of the only " +
+			"external resource that fits its spec, which the object then manages and deletes."})
+	}
+	if r.ImportMustExist && !r.excepts(RuleMissingIsCreated) {
+		list = append(list, Exception{Rule: RuleMissingIsCreated, Reason: "An external name that has never identified an external resource is " +
+			"an error: nothing is created."})
+	}
+	return list
 }
 
 // looksUp reports whether the kind may look objects up by their spec.

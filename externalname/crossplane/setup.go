@@ -58,7 +58,7 @@ func DefaultInitializers(client.Client) []managed.Initializer { return nil }
 // Options returns the options with which a reconciler of crossplane-runtime follows the contract. They enable
 // management policies. The caller may add options after them, which must not replace the connector, the initializers,
 // the finalizer or the updater of critical annotations. A caller's hook for the poll interval replaces the one that
-// polls pending operations more often.
+// polls pending operations more often. The manager of the reconciler is that of [ReportsInvalidStatus].
 func (r Resource[M, K, X]) Options(m manager.Manager, recorder event.Recorder) ([]managed.ReconcilerOption, error) {
 	if err := r.validate(); err != nil {
 		return nil, fmt.Errorf("configure %s: %w", r.Kind.Kind, err)
@@ -101,7 +101,7 @@ func (r Resource[M, K, X]) Setup(m manager.Manager, o xpcontroller.Options, furt
 	if o.GlobalRateLimiter == nil {
 		o.GlobalRateLimiter = ratelimiter.NewGlobal(defaultReconcilesPerSecond)
 	}
-	reconciler := managed.NewReconciler(m, resource.ManagedKind(r.Kind), append(options, further...)...)
+	reconciler := managed.NewReconciler(ReportsInvalidStatus(m, recorder), resource.ManagedKind(r.Kind), append(options, further...)...)
 	object, err := m.GetScheme().New(r.Kind)
 	if err != nil {
 		return fmt.Errorf("configure %s: %w", r.Kind.Kind, err)

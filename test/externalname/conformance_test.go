@@ -137,10 +137,11 @@ var operations = map[string]conformance.Operation{
 
 // answers are what a client of the directory returns.
 var answers = map[conformance.Answer]error{
-	conformance.Refused:  errors.New("quota exceeded"),
-	conformance.Conflict: kerrors.NewConflict(schema.GroupResource{Resource: "entries"}, "entry", io.ErrNoProgress),
-	conformance.Lost:     io.ErrUnexpectedEOF,
-	conformance.Dropped:  io.ErrUnexpectedEOF,
+	conformance.Refused:     errors.New("quota exceeded"),
+	conformance.ServerError: errors.New("the directory is broken"),
+	conformance.Conflict:    kerrors.NewConflict(schema.GroupResource{Resource: "entries"}, "entry", io.ErrNoProgress),
+	conformance.Lost:        io.ErrUnexpectedEOF,
+	conformance.Dropped:     io.ErrUnexpectedEOF,
 }
 
 // entryFrom returns what another client would create for an object.

@@ -37,8 +37,10 @@ var ldapOperations = map[byte]struct {
 	tagDelete: {conformance.Delete, tagDeleted},
 }
 
-// Codes of results (RFC 4511, appendix A): what the server says when it refuses, and when another client is in the way.
+// Codes of results (RFC 4511, appendix A): what the server says when it is broken, when it refuses, and when another client
+// is in the way.
 const (
+	operationsError    = 1
 	unwillingToPerform = 53
 	busy               = 51
 )
@@ -123,10 +125,13 @@ func (w *ldapWire) serve(client net.Conn) error {
 		switch fault.Answer {
 		case conformance.Dropped:
 			return nil
-		case conformance.Refused, conformance.Conflict:
+		case conformance.Refused, conformance.Conflict, conformance.ServerError:
 			code := byte(unwillingToPerform)
-			if fault.Answer == conformance.Conflict {
+			switch fault.Answer {
+			case conformance.Conflict:
 				code = busy
+			case conformance.ServerError:
+				code = operationsError
 			}
 			_, err = client.Write(result(m.id, ldapOperations[m.tag].answer, code))
 		default:

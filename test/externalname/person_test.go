@@ -44,7 +44,7 @@ func persons(d directory) personResource {
 				Lifecycle: lifecycleOf,
 				Find:      func(ctx context.Context, p *person) ([]string, error) { return findPersons(ctx, d, p) },
 				Ours: func(_ context.Context, p *person, e entry) (bool, error) {
-					return e.Mark != "" && e.Mark == crossplane.Token(p), nil
+					return e.Mark == crossplane.Token(p), nil
 				},
 			}, nil
 		},
@@ -135,7 +135,7 @@ func memberships(d directory) membershipResource {
 				},
 				Lifecycle: lifecycleOf,
 				Ours: func(_ context.Context, m *membership, e entry) (bool, error) {
-					return e.Mark != "" && e.Mark == crossplane.Token(m), nil
+					return e.Mark == crossplane.Token(m), nil
 				},
 			}, nil
 		},

@@ -41,6 +41,10 @@ type plain[F comparable] struct {
 	choose  func([]entry) (entry, error)
 	// isMissing reports whether an error means that the entry does not exist.
 	isMissing func(error) bool
+	// same compares what was found with the spec.
+	same func(observed, desired F) bool
+	// toDelete returns the IDs of the entries to delete, nil for the one that the external name identifies.
+	toDelete func(ctx context.Context, o *object[F]) ([]string, error)
 	// observed is called with what was found.
 	observed func(ctx context.Context, o *object[F], e entry) error
 }
@@ -64,7 +68,7 @@ func (p *plain[F]) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 		}
 	}
 	observation := managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}
-	if observed := p.fromEntry(e); observed != o.Spec.ForProvider {
+	if observed := p.fromEntry(e); !p.same(observed, o.Spec.ForProvider) {
 		observation.ResourceUpToDate = false
 		observation.Diff = fmt.Sprintf("observed %+v, desired %+v", observed, o.Spec.ForProvider)
 	}
@@ -122,12 +126,21 @@ func (p *plain[F]) Update(ctx context.Context, mg resource.Managed) (managed.Ext
 }
 
 func (p *plain[F]) Delete(ctx context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
+	if p.toDelete != nil {
+		ids, err := p.toDelete(ctx, mg.(*object[F]))
+		for _, id := range ids {
+			err = errors.Join(err, p.to.Remove(ctx, id))
+		}
+		return managed.ExternalDelete{}, err
+	}
 	id, err := p.id(meta.GetExternalName(mg))
 	if err != nil {
 		return managed.ExternalDelete{}, err
 	}
 	return managed.ExternalDelete{}, p.to.Remove(ctx, id)
 }
+
+func equal[F comparable](observed, desired F) bool { return observed == desired }
 
 func isNotFound(err error) bool { return errors.Is(err, crossplane.ErrNotFound) }
 
@@ -161,6 +174,7 @@ func plainPerson(d directory) *plain[personParameters] {
 		},
 		choose:    onlyMatch,
 		isMissing: isNotFound,
+		same:      equal[personParameters],
 	}
 }
 
@@ -181,6 +195,7 @@ func plainMembership(d directory) *plain[membershipParameters] {
 		check:     func(f membershipParameters) error { _, err := name(toEntry(f)); return err },
 		looksUp:   func(resource.Managed) bool { return false },
 		isMissing: isNotFound,
+		same:      equal[membershipParameters],
 	}
 }
 

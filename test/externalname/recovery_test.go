@@ -253,13 +253,44 @@ func TestRestoredDuringCreate(t *testing.T) {
 	w.checkEntries(1)
 	w.checkClean(jane)
 
-	// The same of a release without tokens proves nothing.
-	w.add(entry{Name: "john"})
-	john := w.person("john", func(p *person) {
-		p.Annotations = map[string]string{meta.AnnotationKeyExternalCreatePending: "2026-01-02T03:04:05Z"}
-	})
-	w.awaitPerson(john, "refused", failing("proven to come from it"))
-	w.checkEntries(2)
+}
+
+// An object without a token, and an entry or an operation without a mark: two empty texts that are equal prove nothing,
+// whatever the kind compares.
+func TestEmptyTokenProvesNothing(t *testing.T) {
+	for reason, ours := range map[string]func(p *person, e entry) bool{
+		"equal":    func(p *person, e entry) bool { return e.Mark == crossplane.Token(p) },
+		"contains": func(p *person, e entry) bool { return strings.Contains(e.Mark, crossplane.Token(p)) },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorld(t)
+			foreign := w.add(entry{Name: "john"})
+			kind := recovering(w.wire)
+			connect := kind.Connect
+			kind.Connect = func(ctx context.Context, p *person) (crossplane.External[*person, string, entry], error) {
+				e, err := connect(ctx, p)
+				e.Ours = func(_ context.Context, p *person, e entry) (bool, error) { return ours(p, e), nil }
+				e.Operation.Find = func(_ context.Context, p *person) (string, error) {
+					if crossplane.Token(p) == "" {
+						return "an operation of another client", nil
+					}
+					return "", crossplane.ErrOperationNotFound
+				}
+				e.Operation.Await = func(context.Context, string) (string, error) { return foreign.ID, nil }
+				return e, err
+			}
+			run(w, kind, options{})
+			john := w.person("john", func(p *person) {
+				p.Annotations = map[string]string{meta.AnnotationKeyExternalCreatePending: "2026-01-02T03:04:05Z"}
+			})
+			w.awaitPerson(john, "refused", failing("proven to come from it"))
+			w.passes(2)
+			if name := meta.GetExternalName(get(w, john)); name != "" || crossplane.Token(john) != "" {
+				t.Errorf("external name %q, annotations %v", name, john.Annotations)
+			}
+			w.checkEntries(1)
+		})
+	}
 }
 
 // A creation that is interrupted while a resource that is gone is created again recovers as well.

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-// pause is the pause between two reads from the API server.
-const pause = 30 * time.Millisecond
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/manifest"
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/wait"
+)
 
 // A check concludes that nothing happens after quietPolls poll intervals with at least quietReads reads of the
 // resource, or after maxPolls: a provider that refuses an object does not read, and a busy machine is late.
@@ -27,30 +26,18 @@ const (
 	maxPolls   = 20
 )
 
-// condition is an entry of status.conditions.
-type condition struct{ status, reason, message string }
-
-func conditionOf(o *unstructured.Unstructured, kind string) condition {
-	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, item := range list {
-		fields, ok := item.(map[string]any)
-		if !ok || fields["type"] != kind {
-			continue
-		}
-		text := func(key string) string { s, _ := fields[key].(string); return s }
-		return condition{status: text("status"), reason: text("reason"), message: text("message")}
-	}
-	return condition{}
+func synced(o *unstructured.Unstructured) bool {
+	return manifest.ConditionOf(o, "Synced").Status == "True"
 }
 
-func synced(o *unstructured.Unstructured) bool { return conditionOf(o, "Synced").status == "True" }
-
-func refused(o *unstructured.Unstructured) bool { return conditionOf(o, "Synced").status == "False" }
+func refused(o *unstructured.Unstructured) bool {
+	return manifest.ConditionOf(o, "Synced").Status == "False"
+}
 
 // describe returns what a user sees of an object.
 func describe(o *unstructured.Unstructured) string {
-	c := conditionOf(o, "Synced")
-	return fmt.Sprintf("external name %q, Synced %s %s %s", clip(meta.GetExternalName(o)), c.status, c.reason, c.message)
+	c, ready := manifest.ConditionOf(o, "Synced"), manifest.ConditionOf(o, "Ready")
+	return fmt.Sprintf("external name %q, Ready %s %s, Synced %s %s %s", clip(meta.GetExternalName(o)), ready.Status, ready.Reason, c.Status, c.Reason, c.Message)
 }
 
 func clip(text string) string {
@@ -59,38 +46,6 @@ func clip(text string) string {
 	}
 	return text
 }
-
-// poll calls done until it returns true, and returns the last error after the timeout.
-func poll(ctx context.Context, timeout time.Duration, done func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	var last error
-	for {
-		ok, err := done()
-		var final *finalError
-		switch {
-		case errors.As(err, &final):
-			return final.err
-		case ok && err == nil:
-			return nil
-		case err != nil && ctx.Err() == nil:
-			last = err
-		}
-		select {
-		case <-ctx.Done():
-			if last == nil {
-				last = fmt.Errorf("it did not happen within %s", timeout)
-			}
-			return last
-		case <-time.After(pause):
-		}
-	}
-}
-
-// finalError ends a poll at once.
-type finalError struct{ err error }
-
-func (e *finalError) Error() string { return e.err.Error() }
 
 func (e *environment) get(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
@@ -101,7 +56,7 @@ func (e *environment) get(ctx context.Context, o *unstructured.Unstructured) (*u
 // await waits until fits returns true for the object.
 func (e *environment) await(ctx context.Context, o *unstructured.Unstructured, what string, fits func(*unstructured.Unstructured) bool) (*unstructured.Unstructured, error) {
 	var live *unstructured.Unstructured
-	err := poll(ctx, e.harness.Timeout, func() (bool, error) {
+	err := wait.Until(ctx, e.harness.Timeout, func() (bool, error) {
 		var err error
 		if live, err = e.get(ctx, o); err != nil {
 			return false, err
@@ -121,7 +76,7 @@ func (e *environment) awaitBound(ctx context.Context, o *unstructured.Unstructur
 
 func (e *environment) awaitBoundWithin(ctx context.Context, timeout time.Duration, o *unstructured.Unstructured) (*unstructured.Unstructured, string, error) {
 	var live *unstructured.Unstructured
-	err := poll(ctx, timeout, func() (bool, error) {
+	err := wait.Until(ctx, timeout, func() (bool, error) {
 		var err error
 		if live, err = e.get(ctx, o); err != nil {
 			return false, err
@@ -146,18 +101,39 @@ func (e *environment) bound(ctx context.Context, o *unstructured.Unstructured) (
 	return e.exists(ctx, name)
 }
 
+// creationGrace is how long after a creation crossplane-runtime does not believe that an external resource is gone, unless
+// the provider sets managed.WithCreationGracePeriod.
+const creationGrace = 30 * time.Second
+
 // awaitGone waits until the object is deleted.
 func (e *environment) awaitGone(ctx context.Context, o *unstructured.Unstructured) error {
-	return poll(ctx, e.harness.Timeout, func() (bool, error) {
+	return e.awaitGoneUnless(ctx, o, func() error { return nil })
+}
+
+// awaitGoneUnless waits until the object is deleted, and holds has returned no error before and after.
+func (e *environment) awaitGoneUnless(ctx context.Context, o *unstructured.Unstructured, holds func() error) error {
+	return wait.Until(ctx, e.harness.Timeout, func() (bool, error) {
+		if err := holds(); err != nil {
+			return false, err
+		}
 		live, err := e.get(ctx, o)
-		if kerrors.IsNotFound(err) {
-			return true, nil
+		switch {
+		case kerrors.IsNotFound(err):
+			return true, holds()
+		case err != nil:
+			return false, err
 		}
-		if err == nil {
-			err = fmt.Errorf("the object is not deleted: %s, finalizers %v", describe(live), live.GetFinalizers())
-		}
-		return false, err
+		return false, fmt.Errorf("the object is not deleted: %s, finalizers %v%s", describe(live), live.GetFinalizers(), e.withinGrace(live))
 	})
+}
+
+// withinGrace says that the creation grace of crossplane-runtime may be why an object is not deleted.
+func (e *environment) withinGrace(live *unstructured.Unstructured) string {
+	if created := meta.GetExternalCreateSucceeded(live); time.Since(created) > creationGrace {
+		return ""
+	}
+	return fmt.Sprintf(". For %s after a creation, crossplane-runtime does not believe that an external resource is gone: "+
+		"allow a longer Harness.Timeout than %s, or shorten the grace by managed.WithCreationGracePeriod", creationGrace, e.harness.Timeout)
 }
 
 // awaitRefused waits until the object is not Synced.
@@ -180,35 +156,19 @@ func (e *environment) checkWhileQuiet(ctx context.Context, holds func() error) e
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(pause):
+		case <-time.After(wait.Pause):
 		}
 	}
 }
 
 // awaitCalls waits until the provider has called that many times.
 func (e *environment) awaitCalls(ctx context.Context, op Operation, n int) error {
-	return poll(ctx, e.harness.Timeout, func() (bool, error) {
+	return wait.Until(ctx, e.harness.Timeout, func() (bool, error) {
 		if seen := e.calls.count(op); seen < n {
 			return false, fmt.Errorf("the provider has called %s %d times, expected %d", op, seen, n)
 		}
 		return true, nil
 	})
-}
-
-func named(o *unstructured.Unstructured, name string) *unstructured.Unstructured {
-	o = o.DeepCopy()
-	meta.SetExternalName(o, name)
-	return o
-}
-
-func withPolicies(o *unstructured.Unstructured, policies ...string) *unstructured.Unstructured {
-	o = o.DeepCopy()
-	list := make([]any, len(policies))
-	for i, p := range policies {
-		list[i] = p
-	}
-	_ = unstructured.SetNestedSlice(o.Object, list, "spec", "managementPolicies") // A manifest has a spec.
-	return o
 }
 
 // history records every state of an object that the API server reports.

@@ -45,10 +45,10 @@ func (c *calls) once(op Operation, fault Fault) {
 	})
 }
 
-// always injects a fault into every call of an operation.
-func (c *calls) always(op Operation, fault Fault) {
+// always injects a fault into every call of some operations.
+func (c *calls) always(fault Fault, ops ...Operation) {
 	c.intercept(func(this Operation) Fault {
-		if this == op {
+		if slices.Contains(ops, this) {
 			return fault
 		}
 		return Fault{}

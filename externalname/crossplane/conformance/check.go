@@ -2,11 +2,12 @@ package conformance
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/manifest"
 )
 
 // need returns an empty state if a check can run, or the state and the cause if it can't.
@@ -93,34 +94,9 @@ func needCrash(e *environment) (State, string) {
 // identified sets the external name of a managed resource, unless the kind ignores names.
 func (e *environment) identified(mg *unstructured.Unstructured, name string) *unstructured.Unstructured {
 	if e.kind.IgnoresNames == "" {
-		return named(mg, name)
+		return manifest.Named(mg, name)
 	}
 	return mg
-}
-
-// mergeInto applies a merge patch to a manifest.
-func mergeInto(o *unstructured.Unstructured, patch string) error {
-	var changes map[string]any
-	if err := json.Unmarshal([]byte(patch), &changes); err != nil {
-		return fmt.Errorf("read merge patch %s: %w", patch, err)
-	}
-	merge(o.Object, changes)
-	return nil
-}
-
-func merge(into, changes map[string]any) {
-	for key, value := range changes {
-		deeper, isMap := value.(map[string]any)
-		existing, exists := into[key].(map[string]any)
-		switch {
-		case value == nil:
-			delete(into, key)
-		case isMap && exists:
-			merge(existing, deeper)
-		default:
-			into[key] = value
-		}
-	}
 }
 
 // check is one rule of the contract.

@@ -16,7 +16,7 @@ func (e *environment) killDuring(ctx context.Context, op Operation, carriedOut b
 	if carriedOut {
 		fault = Fault{Answer: Lost, After: kill}
 	}
-	e.calls.always(op, fault)
+	e.calls.always(fault, op)
 	if err := begin(); err != nil {
 		return err
 	}

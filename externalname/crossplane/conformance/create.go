@@ -8,6 +8,8 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/wait"
 )
 
 // createBound starts the provider, creates an object, and waits until the provider has created its external resource.
@@ -59,7 +61,7 @@ const (
 
 // createRefused: the external system refuses the creation for a while.
 func createRefused(ctx context.Context, e *environment) (string, error) {
-	e.calls.always(Create, Fault{Answer: Refused})
+	e.calls.always(Fault{Answer: Refused}, Create)
 	o := e.manifest()
 	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
 		return "", err
@@ -79,7 +81,7 @@ func createRefused(ctx context.Context, e *environment) (string, error) {
 		select {
 		case <-ctx.Done():
 			return "", ctx.Err()
-		case <-time.After(pause):
+		case <-time.After(wait.Pause):
 		}
 	}
 	if n := e.calls.count(Create) - before; n > attemptsAtMost {
@@ -137,7 +139,7 @@ func (e *environment) outcome(ctx context.Context, o *unstructured.Unstructured)
 		return recovered, nil
 	}
 	note := ""
-	err := poll(ctx, e.harness.Timeout, func() (bool, error) {
+	err := wait.Until(ctx, e.harness.Timeout, func() (bool, error) {
 		live, err := e.get(ctx, o)
 		if err != nil {
 			return false, err
@@ -212,7 +214,7 @@ func foreignResource(ctx context.Context, e *environment) (string, error) {
 		select {
 		case <-ctx.Done():
 			return "", ctx.Err()
-		case <-time.After(pause):
+		case <-time.After(wait.Pause):
 		}
 	}
 	kept, err := e.exists(ctx, name)

@@ -4,6 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/manifest"
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/wait"
 )
 
 // deleteLeavesNothing: the object is gone after the external resource.
@@ -89,8 +96,16 @@ func deleteMalformed(ctx context.Context, e *environment) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	malformed := e.kind.malformed()[0]
-	if err := e.rename(ctx, o, malformed); err != nil {
+	malformed := ""
+	for _, malformed = range e.kind.malformed() {
+		if err = e.rename(ctx, o, malformed); !kerrors.IsInvalid(err) && !kerrors.IsForbidden(err) {
+			break
+		}
+	}
+	switch {
+	case kerrors.IsInvalid(err) || kerrors.IsForbidden(err):
+		return "admission refuses each malformed name", nil
+	case err != nil:
 		return "", asPreparationError(err)
 	}
 	if _, err := e.awaitRefused(ctx, o, fmt.Sprintf("its external name %q is malformed", malformed)); err != nil {
@@ -115,4 +130,71 @@ func deleteMalformed(ctx context.Context, e *environment) (string, error) {
 		return "", fmt.Errorf("after the name is corrected: %w", err)
 	}
 	return "", e.checkCreated(ctx, 0)
+}
+
+// deleteUnnamed: an object without a name is deleted, and an external resource fits its spec. The external system refuses
+// the creation, so that the provider has seen the object.
+func deleteUnnamed(ctx context.Context, e *environment) (string, error) {
+	o := e.manifest()
+	existing, err := e.system.Add(ctx, o)
+	if err != nil {
+		return "", asPreparationError(err)
+	}
+	e.calls.always(Fault{Answer: Refused}, Create)
+	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
+		return "", err
+	}
+	live, err := e.await(ctx, o, "reconciled", func(o *unstructured.Unstructured) bool { return synced(o) || refused(o) })
+	if err != nil {
+		return "", err
+	}
+	if name := meta.GetExternalName(live); name != "" {
+		return "", asPreparationError(fmt.Errorf("the object was adopted without a name: %s", describe(live)))
+	}
+	if err := errors.Join(e.delete(ctx, o), e.awaitGone(ctx, o)); err != nil {
+		return "", err
+	}
+	kept, err := e.exists(ctx, existing)
+	if err == nil && (!kept || e.calls.count(Delete) > 0) {
+		err = fmt.Errorf("an object without a name was deleted, and the provider has deleted external resource %q, which fits its spec: %s", existing, e.calls)
+	}
+	return "", err
+}
+
+// deleteTwin: an object is deleted whose name is not that of the external resource that fits its spec.
+func deleteTwin(ctx context.Context, e *environment) (string, error) {
+	o, other := e.manifest(), e.manifest()
+	twin, err := e.system.Add(ctx, o)
+	if err != nil {
+		return "", asPreparationError(err)
+	}
+	name, err := e.system.Add(ctx, other)
+	if err != nil {
+		return "", asPreparationError(err)
+	}
+	o = manifest.WithPolicies(manifest.Named(o, name), "Observe", "Delete")
+	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
+		return "", err
+	}
+	if _, err := e.await(ctx, o, "Synced with the name of another resource than the one that fits the spec", synced); err != nil {
+		return "", asPreparationError(err)
+	}
+	if err := e.delete(ctx, o); err != nil {
+		return "", asPreparationError(err)
+	}
+	goneErr := e.awaitGoneUnless(ctx, o, func() error {
+		kept, err := e.exists(ctx, twin)
+		if err == nil && !kept {
+			err = &wait.FinalError{Err: fmt.Errorf("the object is named %q, and the provider has deleted external resource %q, which fits its spec", name, twin)}
+		}
+		return err
+	})
+	if goneErr != nil {
+		return "", goneErr
+	}
+	left, err := e.exists(ctx, name)
+	if err == nil && left {
+		err = fmt.Errorf("the object is gone, and external resource %q is left behind", name)
+	}
+	return "", errors.Join(err, e.checkCreated(ctx, 1))
 }

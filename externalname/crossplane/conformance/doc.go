@@ -13,7 +13,7 @@
 //
 // The result of a check is Passed, Failed with the evidence, DoesNotApply with the cause, or
 // NotChecked with what is missing. A check is never Passed because it was not checked. [Run]
-// prints the table of all checks. docs/reference/external-names.md describes them.
+// prints each check when it ends, and the table of all checks. docs/reference/external-names.md describes them.
 //
 // Package exporttest proves the same of a tool that writes manifests for external resources that exist.
 //
@@ -22,7 +22,7 @@
 // report.go is what a run returns, and kind.go and harness.go are what an author writes. calls.go and
 // environment.go are what a check works with. manager.go and process.go start providers, and await.go
 // waits for them. check.go says when a check applies, and runs one. The checks are in
-// names.go, create.go, observe.go, update.go, delete.go and crash.go. catalog.go lists them, and run.go
+// names.go, create.go, observe.go, fault.go, update.go, delete.go and crash.go. catalog.go lists them, and run.go
 // runs the list. proxy.go is a proxy between a provider and an external system with an HTTP API. A file uses only files before it.
 package conformance
 

@@ -37,10 +37,10 @@ func asPreparationError(err error) error {
 
 // running is a started provider.
 type running interface {
-	// kill ends it like a machine failure: it sends no further request. kill does not wait.
-	kill()
-	// wait returns when it has ended.
-	wait()
+	// Kill ends it like a machine failure: it sends no further request. Kill does not wait.
+	Kill()
+	// Wait returns when it has ended.
+	Wait()
 }
 
 // environment is the environment of one check: a namespace, an external system, and a provider that the check starts.
@@ -83,6 +83,9 @@ func newEnvironment(ctx context.Context, k Kind, h Harness) (*environment, error
 	if e.namespaced, err = c.IsObjectNamespaced(k.Manifest(e.namespace, "scope")); err != nil {
 		return nil, errors.Join(fmt.Errorf("find the scope of the kind: %w", err), e.close(ctx))
 	}
+	if err := e.checkAlone(); err != nil {
+		return nil, errors.Join(err, e.close(ctx))
+	}
 	if e.system.OnCall != nil {
 		e.system.OnCall(e.calls.decide)
 	}
@@ -94,12 +97,26 @@ func newEnvironment(ctx context.Context, k Kind, h Harness) (*environment, error
 	return e, nil
 }
 
+// checkAlone refuses parallel checks whose providers would reconcile the objects of each other's checks.
+func (e *environment) checkAlone() error {
+	switch {
+	case e.harness.Parallel == 1:
+		return nil
+	case !e.namespaced:
+		return errors.New("the kind is cluster-scoped, so that parallel checks see each other's objects: set Harness.Parallel to 1")
+	case e.provider.Command != nil && !e.provider.WatchesNamespace:
+		return errors.New("parallel checks see each other's objects: have Command pass the namespace that Open gets as the one to watch, " +
+			"and set Provider.WatchesNamespace, or set Harness.Parallel to 1")
+	}
+	return nil
+}
+
 // kill may be called within a call of the provider.
 func (e *environment) kill() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.running != nil {
-		e.running.kill()
+		e.running.Kill()
 	}
 }
 
@@ -110,7 +127,7 @@ func (e *environment) stop() {
 	e.running = nil
 	e.mu.Unlock()
 	if ended != nil {
-		ended.wait()
+		ended.Wait()
 	}
 }
 

@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"context"
+	"io"
+	"os"
 	"os/exec"
 	"time"
 
@@ -22,8 +24,10 @@ type Harness struct {
 	// Open opens an external system for one check, and returns how to start a provider that uses it. Only this check
 	// uses the namespace; cluster-scoped kinds do not need it.
 	Open func(ctx context.Context, namespace string) (System, Provider, error)
-	// Parallel is how many checks run at the same time. Zero means one. Cluster-scoped kinds and shared external
-	// systems need one.
+	// Parallel is how many checks run at the same time. Zero means one. Shared external systems need one. So do
+	// cluster-scoped kinds, and programs that reconcile all namespaces ([Provider.WatchesNamespace]): the provider of one
+	// check would reconcile the objects of another. To run those in parallel, split the checks by Only, and give each run a
+	// control plane of its own.
 	Parallel int
 	// Poll is how often the provider observes an external resource that has not changed. The checks wait several times
 	// as long before they conclude that nothing happens. Zero means 1 s.
@@ -35,6 +39,9 @@ type Harness struct {
 	Timeout time.Duration
 	// Only are the checks to run; empty means all of them. The others are NotChecked.
 	Only []CheckName
+	// Progress gets a line for each check when it ends. Nil means standard error, which go test prints also if its time
+	// limit ends the tests.
+	Progress io.Writer
 }
 
 // System has functions that act on the external system as another client, not through the provider. Without a function,
@@ -93,6 +100,9 @@ const (
 	answered Answer = ""
 	// Refused means that the external system answers with an error and does not carry the call out.
 	Refused Answer = "Refused"
+	// ServerError means that the external system answers with an error of its own, such as HTTP status 500, and does not
+	// carry the call out. A harness that can't tell it from Refused answers as for Refused.
+	ServerError Answer = "ServerError"
 	// Conflict means that the external system answers with its conflict, such as HTTP status 409, and does not carry
 	// the call out.
 	Conflict Answer = "Conflict"
@@ -113,9 +123,12 @@ type Provider struct {
 	Kind    schema.GroupVersionKind
 	// AddToScheme adds the types that Setup and Client need.
 	AddToScheme func(*runtime.Scheme) error
-	// Command returns the program that runs the provider, with a kubeconfig for the API
-	// server. It is killed at the end of a check, and by the checks that crash it.
+	// Command returns the program that runs the provider, with a kubeconfig for the API server, whose context has the
+	// namespace of the check. It is killed at the end of a check, and by the checks that crash it.
 	Command func(ctx context.Context, kubeconfig string) *exec.Cmd
+	// WatchesNamespace says that the program of Command reconciles only objects in the namespace of its check, which
+	// [Harness.Open] gets: it has a flag for the namespace, or reads it from the kubeconfig.
+	WatchesNamespace bool
 }
 
 const (
@@ -135,11 +148,14 @@ func (h Harness) withDefaults() Harness {
 	if h.Timeout == 0 {
 		h.Timeout = defaultTimeout
 	}
+	if h.Progress == nil {
+		h.Progress = os.Stderr
+	}
 	return h
 }
 
 // Apply sends a call with the fault, for an external system within the test's process. as has the errors that the
-// provider's client returns for the answers.
+// provider's client returns for the answers; for an answer that it lacks, it is the error for Refused.
 func (f Fault) Apply(send func() error, as map[Answer]error) error {
 	if f.Before != nil {
 		f.Before()
@@ -151,8 +167,12 @@ func (f Fault) Apply(send func() error, as map[Answer]error) error {
 	if f.After != nil {
 		f.After()
 	}
-	if f.Answer != answered {
-		return as[f.Answer]
+	switch answer, known := as[f.Answer]; {
+	case f.Answer == answered:
+		return err
+	case known:
+		return answer
+	default:
+		return as[Refused]
 	}
-	return err
 }

@@ -1,12 +1,13 @@
 package conformance
 
 import (
-	"strings"
+	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit/externalname"
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/malformed"
 )
 
 // Kind describes a kind of managed resources for the checks.
@@ -54,45 +55,9 @@ func (k Kind) nameOf(mg *unstructured.Unstructured) string {
 	return meta.GetExternalName(mg)
 }
 
-// malformed returns the names that the provider has to refuse. Derived names vary Unknown in one segment.
+// malformed returns the names that the provider has to refuse.
 func (k Kind) malformed() []string {
-	list := append([]string{}, k.Malformed...)
-	parts := strings.Split(k.Unknown, "/")
-	if k.Unknown == "" || len(parts) != len(k.Shape.Segments) {
-		return list
-	}
-	list = append(list, k.Unknown+"/surplus")
-	for i, segment := range k.Shape.Segments {
-		for _, text := range wrongTexts(segment, parts[i]) {
-			list = append(list, replaced(parts, i, text))
-		}
-		if !segment.Optional && len(parts) > 1 {
-			list = append(list, replaced(parts, i, ""), replaced(parts, i, "  "))
-		}
-	}
-	return append(list, replaced(parts, len(parts)-1, strings.Repeat("a", 4*k.Shape.MaxBytes)))
-}
-
-// wrongTexts are variants of a valid text that a careless parser accepts.
-func wrongTexts(segment externalname.SegmentShape, valid string) []string {
-	wrong := []string{"..", valid + "\x1b[2J"}
-	if segment.GUID {
-		other := strings.ReplaceAll(valid, "-", "")
-		if other == valid {
-			other = strings.Join([]string{valid[:8], valid[8:12], valid[12:16], valid[16:20], valid[20:]}, "-")
-		}
-		wrong = append(wrong, "not-a-guid", "urn:uuid:"+valid, "{"+valid+"}", other)
-	}
-	if len(segment.Values) > 0 {
-		wrong = append(wrong, strings.Join(segment.Values, "-")+"-none")
-	}
-	return wrong
-}
-
-func replaced(parts []string, i int, text string) string {
-	list := append([]string{}, parts...)
-	list[i] = text
-	return strings.Join(list, "/")
+	return slices.Concat(k.Malformed, malformed.Names(k.Shape, k.Unknown))
 }
 
 func (k Kind) driftCondition() string {

@@ -34,14 +34,18 @@ type inProcess struct {
 	dead   atomic.Bool
 }
 
+// passTimeout bounds the end of a pass of a killed provider: it gets errors from the API server, and could still call an
+// external system in this process in a later step of the check.
+const passTimeout = 10 * time.Second
+
 var errDead = errors.New("the provider was killed")
 
-func (p *inProcess) kill() {
+func (p *inProcess) Kill() {
 	p.dead.Store(true)
 	p.cancel()
 }
 
-func (p *inProcess) wait() { <-p.done }
+func (p *inProcess) Wait() { <-p.done }
 
 type roundTrip func(*http.Request) (*http.Response, error)
 
@@ -89,12 +93,12 @@ func (e *environment) managerOptions() (manager.Options, error) {
 			return manager.Options{}, fmt.Errorf("add the types of the provider: %w", err)
 		}
 	}
-	skip, stopAtOnce := true, time.Duration(0)
+	skip, inFlight := true, passTimeout
 	options := manager.Options{
 		Scheme:                  scheme,
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
 		Controller:              config.Controller{SkipNameValidation: &skip},
-		GracefulShutdownTimeout: &stopAtOnce,
+		GracefulShutdownTimeout: &inFlight,
 	}
 	if e.namespaced {
 		options.Cache = cache.Options{DefaultNamespaces: map[string]cache.Config{e.namespace: {}}}

@@ -7,7 +7,11 @@ import (
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/manifest"
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/wait"
 )
 
 // emptyNameAdoptsNothing: an external resource fits the spec of an object that has no name.
@@ -41,12 +45,18 @@ func malformedNamesAreRefused(ctx context.Context, e *environment) (string, erro
 		return "", err
 	}
 	var objects []*unstructured.Unstructured
+	atAdmission := 0
 	for _, name := range e.kind.malformed() {
-		o := named(e.manifest(), name)
-		if err := e.create(ctx, o); err != nil {
+		o := manifest.Named(e.manifest(), name)
+		err := e.create(ctx, o)
+		switch {
+		case kerrors.IsInvalid(err) || kerrors.IsForbidden(err):
+			atAdmission++
+		case err != nil:
 			return "", err
+		default:
+			objects = append(objects, o)
 		}
-		objects = append(objects, o)
 	}
 	var accepted []string
 	for _, o := range objects {
@@ -62,7 +72,7 @@ func malformedNamesAreRefused(ctx context.Context, e *environment) (string, erro
 	if len(accepted) > 0 {
 		err = errors.Join(fmt.Errorf("accepted: %s", strings.Join(accepted, ", ")), err)
 	}
-	return fmt.Sprintf("%d names", len(objects)), err
+	return fmt.Sprintf("%d names, of which admission refuses %d", atAdmission+len(objects), atAdmission), err
 }
 
 // nameIdentifies: one external resource fits the spec, and another one has the name.
@@ -76,7 +86,7 @@ func nameIdentifies(ctx context.Context, e *environment) (string, error) {
 	if err != nil {
 		return "", asPreparationError(err)
 	}
-	o = withPolicies(named(o, name), "Observe")
+	o = manifest.WithPolicies(manifest.Named(o, name), "Observe")
 	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
 		return "", err
 	}
@@ -98,7 +108,7 @@ func severalMatches(ctx context.Context, e *environment) (string, error) {
 	if err := e.system.AddTwins(ctx, o); err != nil {
 		return "", asPreparationError(err)
 	}
-	o = named(o, e.kind.LookupName(o))
+	o = manifest.Named(o, e.kind.LookupName(o))
 	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
 		return "", err
 	}
@@ -121,7 +131,7 @@ func missingParent(ctx context.Context, e *environment) (string, error) {
 	if err != nil {
 		return "", asPreparationError(err)
 	}
-	o = named(o, name)
+	o = manifest.Named(o, name)
 	if err := errors.Join(e.start(ctx), e.create(ctx, o)); err != nil {
 		return "", err
 	}
@@ -154,7 +164,7 @@ func hardKeys(ctx context.Context, e *environment) (string, error) {
 	var notes []string
 	for i, patch := range e.kind.HardKeys {
 		o := e.manifest()
-		if err := mergeInto(o, patch); err != nil {
+		if err := manifest.MergeInto(o, patch); err != nil {
 			return "", asPreparationError(err)
 		}
 		if err := e.create(ctx, o); err != nil {
@@ -177,7 +187,7 @@ const refusals = 20
 func (e *environment) hardKey(ctx context.Context, o *unstructured.Unstructured) (string, error) {
 	creates := e.calls.count(Create)
 	seen, bound := 0, false
-	err := poll(ctx, e.harness.Timeout, func() (bool, error) {
+	err := wait.Until(ctx, e.harness.Timeout, func() (bool, error) {
 		live, err := e.get(ctx, o)
 		if err != nil {
 			return false, err

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/manifest"
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/wait"
 )
 
 // importOnly adds an external resource that differs from the spec of an object, and waits until the provider has
@@ -23,7 +24,7 @@ func (e *environment) importOnly(ctx context.Context) (*unstructured.Unstructure
 	if err != nil {
 		return nil, "", asPreparationError(err)
 	}
-	o = withPolicies(e.identified(o, name), "Observe")
+	o = manifest.WithPolicies(e.identified(o, name), "Observe")
 	return o, name, errors.Join(e.start(ctx), e.create(ctx, o))
 }
 
@@ -60,8 +61,8 @@ func diffIsReported(ctx context.Context, e *environment) (string, error) {
 	}
 	drift := e.kind.driftCondition()
 	var live *unstructured.Unstructured
-	err = poll(ctx, min(e.harness.Timeout, maxPolls*e.harness.Poll), func() (bool, error) {
-		if live, err = e.get(ctx, o); err == nil && conditionOf(live, drift).status != "True" {
+	err = wait.Until(ctx, min(e.harness.Timeout, maxPolls*e.harness.Poll), func() (bool, error) {
+		if live, err = e.get(ctx, o); err == nil && manifest.ConditionOf(live, drift).Status != "True" {
 			err = fmt.Errorf("the external resource differs, and condition %s is not True", drift)
 		}
 		return err == nil, err
@@ -69,7 +70,7 @@ func diffIsReported(ctx context.Context, e *environment) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	message := conditionOf(live, drift).message
+	message := manifest.ConditionOf(live, drift).Message
 	if message == "" {
 		return "", fmt.Errorf("condition %s does not say what differs", drift)
 	}
@@ -77,7 +78,7 @@ func diffIsReported(ctx context.Context, e *environment) (string, error) {
 		return "", err
 	}
 	n := 0
-	err = poll(ctx, e.harness.Timeout, func() (bool, error) {
+	err = wait.Until(ctx, e.harness.Timeout, func() (bool, error) {
 		if n, err = e.events(ctx, live, message); err == nil && n == 0 {
 			err = fmt.Errorf("no event has the differences: %s", message)
 		}
@@ -97,7 +98,7 @@ func missingUnderPolicies(ctx context.Context, e *environment) (string, error) {
 	}
 	var objects []*unstructured.Unstructured
 	for _, policies := range [][]string{{"Observe"}, {"Observe", "LateInitialize"}, {"Observe", "Update"}} {
-		o := withPolicies(e.identified(e.manifest(), e.kind.Unknown), policies...)
+		o := manifest.WithPolicies(e.identified(e.manifest(), e.kind.Unknown), policies...)
 		if err := e.create(ctx, o); err != nil {
 			return "", err
 		}
@@ -128,7 +129,7 @@ func missingIsDrift(ctx context.Context, e *environment) (string, error) {
 	if err := e.system.Remove(ctx, name); err != nil {
 		return "", asPreparationError(err)
 	}
-	err = poll(ctx, e.harness.Timeout, func() (bool, error) {
+	err = wait.Until(ctx, e.harness.Timeout, func() (bool, error) {
 		names, err := e.created(ctx)
 		if err == nil && len(names) == 0 {
 			err = errors.New("the external resource was deleted by another client, and is not created again")
@@ -145,6 +146,18 @@ func missingIsDrift(ctx context.Context, e *environment) (string, error) {
 		return "", fmt.Errorf("the provider has called Create %d times for one drift", e.calls.count(Create)-creates)
 	}
 	return "", e.checkCreated(ctx, 1)
+}
+
+// becomesReady: an external resource that exists, after its creation.
+func becomesReady(ctx context.Context, e *environment) (string, error) {
+	o, _, err := e.createBound(ctx)
+	if err != nil {
+		return "", err
+	}
+	_, err = e.await(ctx, o, "Ready, with a status that the API server accepts", func(live *unstructured.Unstructured) bool {
+		return synced(live) && manifest.ConditionOf(live, "Ready").Status == "True" && manifest.HasStatus(live)
+	})
+	return "", err
 }
 
 // statusSurvives: no state of an object that was imported is Synced and has lost its status.
@@ -193,7 +206,7 @@ func (e *environment) statusOf(ctx context.Context, o *unstructured.Unstructured
 		return err
 	}
 	for _, state := range states {
-		if synced(state) && !hasStatus(state) {
+		if synced(state) && !manifest.HasStatus(state) {
 			return fmt.Errorf("resourceVersion %s is Synced without status.atProvider: it was never written, or a write of the whole object has reset it", state.GetResourceVersion())
 		}
 	}
@@ -201,35 +214,6 @@ func (e *environment) statusOf(ctx context.Context, o *unstructured.Unstructured
 		return asPreparationError(fmt.Errorf("the API server has reported no state of %s", live.GetName()))
 	}
 	return nil
-}
-
-func hasStatus(o *unstructured.Unstructured) bool {
-	atProvider, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "atProvider")
-	return hasValue(atProvider)
-}
-
-// hasValue reports whether a value is set. The zero value of a Go struct is written with all its required fields.
-func hasValue(value any) bool {
-	switch value := value.(type) {
-	case map[string]any:
-		for _, field := range value {
-			if hasValue(field) {
-				return true
-			}
-		}
-		return false
-	case []any:
-		return slices.ContainsFunc(value, hasValue)
-	case string:
-		return value != ""
-	case bool:
-		return value
-	case int64:
-		return value != 0
-	case float64:
-		return value != 0
-	}
-	return value != nil
 }
 
 // specIsNotWritten: neither creation nor observation changes the spec.
@@ -251,88 +235,11 @@ func specIsNotWritten(ctx context.Context, e *environment) (string, error) {
 			return err
 		}
 		if !equality.Semantic.DeepEqual(before.Object["spec"], live.Object["spec"]) {
-			return fmt.Errorf("the provider has changed the spec: %s", firstDifference("spec", before.Object["spec"], live.Object["spec"]))
+			return fmt.Errorf("the provider has changed the spec: %s", manifest.FirstDifference("spec", before.Object["spec"], live.Object["spec"]))
 		}
 		if before.GetGeneration() != live.GetGeneration() {
 			return fmt.Errorf("the generation is %d, and was %d", live.GetGeneration(), before.GetGeneration())
 		}
 		return nil
-	})
-}
-
-// firstDifference names a field that two values have differently.
-func firstDifference(path string, before, after any) string {
-	was, ok := before.(map[string]any)
-	is, alsoOK := after.(map[string]any)
-	if !ok || !alsoOK {
-		return fmt.Sprintf("%s is %v, and was %v", path, after, before)
-	}
-	keys := slices.Sorted(maps.Keys(was))
-	for _, key := range slices.Sorted(maps.Keys(is)) {
-		if _, known := was[key]; !known {
-			keys = append(keys, key)
-		}
-	}
-	for _, key := range keys {
-		if !equality.Semantic.DeepEqual(was[key], is[key]) {
-			return firstDifference(path+"."+key, was[key], is[key])
-		}
-	}
-	return path + " differs"
-}
-
-// conflictIsReported: the external system answers each call with its conflict for a while.
-func conflictIsReported(ctx context.Context, e *environment) (string, error) {
-	o, _, err := e.createBound(ctx)
-	if err != nil {
-		return "", err
-	}
-	ops := []Operation{Read}
-	if e.kind.Change != "" {
-		ops = append(ops, Update)
-	}
-	for _, op := range append(ops, Delete) {
-		e.calls.always(op, Fault{Answer: Conflict})
-		switch op {
-		case Update:
-			err = e.patch(ctx, o, e.kind.Change)
-		case Delete:
-			err = e.delete(ctx, o)
-		}
-		if err != nil {
-			return "", asPreparationError(err)
-		}
-		if err := e.awaitReported(ctx, o, op); err != nil {
-			return "", err
-		}
-		e.calls.intercept(nil)
-		if op == Delete {
-			return fmt.Sprint(append(ops, Delete)), e.awaitGone(ctx, o)
-		}
-		if _, _, err := e.awaitBound(ctx, o); err != nil {
-			return "", fmt.Errorf("after the conflict of %s: %w", op, err)
-		}
-	}
-	return "", nil
-}
-
-// conflicts is more than a provider needs to report one.
-const conflicts = 5
-
-// awaitReported waits until the object reports the conflict, or the provider has ignored it
-// several times.
-func (e *environment) awaitReported(ctx context.Context, o *unstructured.Unstructured, op Operation) error {
-	before := e.calls.count(op)
-	return poll(ctx, e.harness.Timeout, func() (bool, error) {
-		n := e.calls.count(op) - before
-		live, err := e.get(ctx, o)
-		if err != nil || refused(live) {
-			return err == nil, err
-		}
-		err = fmt.Errorf("the external system has answered %s with a conflict %d times, and the object is: %s", op, n, describe(live))
-		if n >= conflicts {
-			err = &finalError{err: err}
-		}
-		return false, err
 	})
 }

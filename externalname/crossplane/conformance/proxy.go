@@ -17,9 +17,9 @@ type Proxy struct {
 	Transport http.RoundTripper
 	// Operation returns the operation of a request; if empty, the request is neither counted nor disturbed.
 	Operation func(*http.Request) Operation
-	// WriteRefused and WriteConflict write the error responses of the external system. Nil writes status 403 or 409 and
-	// a line of text.
-	WriteRefused, WriteConflict func(http.ResponseWriter, *http.Request)
+	// WriteRefused, WriteConflict and WriteServerError write the error responses of the external system. Nil writes status
+	// 403, 409 or 500 and a line of text.
+	WriteRefused, WriteConflict, WriteServerError func(http.ResponseWriter, *http.Request)
 
 	onCall atomic.Pointer[func(Operation) Fault]
 }
@@ -38,6 +38,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		p.answer(w, req, p.WriteRefused, http.StatusForbidden)
 	case Conflict:
 		p.answer(w, req, p.WriteConflict, http.StatusConflict)
+	case ServerError:
+		p.answer(w, req, p.WriteServerError, http.StatusInternalServerError)
 	case Dropped:
 		drop()
 	case answered, Lost:

@@ -20,12 +20,13 @@ func TestProxy(t *testing.T) {
 		carried    int
 		unanswered bool
 	}{
-		"passes":     {"", http.StatusCreated, 1, false},
-		"refused":    {conformance.Refused, http.StatusForbidden, 0, false},
-		"conflict":   {conformance.Conflict, http.StatusConflict, 0, false},
-		"lost":       {conformance.Lost, 0, 1, true},
-		"dropped":    {conformance.Dropped, 0, 0, true},
-		"not a call": {"", http.StatusCreated, 1, false},
+		"passes":       {"", http.StatusCreated, 1, false},
+		"refused":      {conformance.Refused, http.StatusForbidden, 0, false},
+		"server error": {conformance.ServerError, http.StatusInternalServerError, 0, false},
+		"conflict":     {conformance.Conflict, http.StatusConflict, 0, false},
+		"lost":         {conformance.Lost, 0, 1, true},
+		"dropped":      {conformance.Dropped, 0, 0, true},
+		"not a call":   {"", http.StatusCreated, 1, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -76,6 +77,32 @@ func TestProxy(t *testing.T) {
 			}
 			if seen != 1 || before != 1 || after != tc.carried {
 				t.Errorf("asked %d times; carried out %d before and %d after", seen, before-1, after)
+			}
+		})
+	}
+}
+
+// An external system within the process answers as the fault says. An answer that it does not know is one that refuses.
+func TestFaultApply(t *testing.T) {
+	t.Parallel()
+	refused, lost := errors.New("refused"), errors.New("lost")
+	as := map[conformance.Answer]error{conformance.Refused: refused, conformance.Lost: lost}
+	for name, tc := range map[string]struct {
+		answer  conformance.Answer
+		want    error
+		carried int
+	}{
+		"passes":          {"", io.ErrNoProgress, 1},
+		"refused":         {conformance.Refused, refused, 0},
+		"lost":            {conformance.Lost, lost, 1},
+		"one without map": {conformance.ServerError, refused, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			carried := 0
+			err := conformance.Fault{Answer: tc.answer}.Apply(func() error { carried++; return io.ErrNoProgress }, as)
+			if !errors.Is(err, tc.want) || carried != tc.carried {
+				t.Errorf("error %v after %d calls, want %v after %d", err, carried, tc.want, tc.carried)
 			}
 		})
 	}

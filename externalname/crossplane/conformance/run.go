@@ -4,20 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/crds"
 )
 
 // Run runs the checks, logs the table, and reports an error to the test for each check that failed, and for each that
-// could not be prepared although its needs are met.
+// could not be prepared although its needs are met. It ends before the time limit of go test: the checks that did not end
+// are NotChecked.
 func Run(t *testing.T, k Kind, h Harness) Report {
 	t.Helper()
-	report, err := Prove(t.Context(), k, h)
+	ctx := t.Context()
+	if deadline, ok := t.Deadline(); ok {
+		// The rest of the time is for the cleanup and the table.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-min(time.Until(deadline)/10, 2*cleanupTimeout)))
+		defer cancel()
+	}
+	report, err := Prove(ctx, k, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,10 +60,14 @@ func Prove(ctx context.Context, k Kind, h Harness) (Report, error) {
 			return Report{}, fmt.Errorf("prove a provider: Kind.Exempt names %s, which is not a check", name)
 		}
 	}
-	if err := installCRDs(ctx, h); err != nil {
+	if err := crds.Install(ctx, h.Config, h.CRDs, h.Timeout); err != nil {
 		return Report{}, fmt.Errorf("prove a provider: %w", err)
 	}
 	report := Report{Results: make([]Result, len(catalog))}
+	progress := progress{to: h.Progress, kind: k.Manifest("progress", "progress").GetKind(), checks: len(catalog)}
+	if len(h.Only) > 0 {
+		progress.checks = len(h.Only)
+	}
 	free := make(chan struct{}, h.Parallel)
 	var running sync.WaitGroup
 	for i, c := range catalog {
@@ -62,38 +75,36 @@ func Prove(ctx context.Context, k Kind, h Harness) (Report, error) {
 		if len(h.Only) > 0 && !slices.Contains(h.Only, c.name) {
 			continue
 		}
+		free <- struct{}{} // here, so that the checks begin in the order of the report
 		running.Go(func() {
-			free <- struct{}{}
 			defer func() { <-free }()
+			began := time.Now()
 			result := c.prove(ctx, k, h)
+			if ctx.Err() != nil && result.State != Passed {
+				result = Result{State: NotChecked, Detail: "the time is over: raise -timeout of go test, or Harness.Parallel", unprepared: true}
+			}
 			result.Check, result.Rule = c.name, c.rule
 			report.Results[i] = result
+			progress.ended(result, time.Since(began))
 		})
 	}
 	running.Wait()
 	return report, nil
 }
 
-// installCRDs creates the CRDs that do not exist, and waits until they are served.
-func installCRDs(ctx context.Context, h Harness) error {
-	c, err := client.New(h.Config, client.Options{})
-	if err != nil {
-		return fmt.Errorf("connect to the API server: %w", err)
-	}
-	for _, crd := range h.CRDs {
-		if err := c.Create(ctx, crd.DeepCopy()); err != nil && !kerrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create CRD %s: %w", crd.GetName(), err)
-		}
-		err := poll(ctx, h.Timeout, func() (bool, error) {
-			live := crd.DeepCopy()
-			if err := c.Get(ctx, client.ObjectKeyFromObject(crd), live); err != nil {
-				return false, err
-			}
-			return conditionOf(live, "Established").status == "True", nil
-		})
-		if err != nil {
-			return fmt.Errorf("wait until CRD %s is established: %w", crd.GetName(), err)
-		}
-	}
-	return nil
+// progress prints a line for each check that has ended.
+type progress struct {
+	to     io.Writer
+	kind   string
+	checks int
+
+	mu   sync.Mutex
+	done int
+}
+
+func (p *progress) ended(r Result, took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	fmt.Fprintf(p.to, "conformance of %s: %d/%d %s %s (%.1fs) %s\n", p.kind, p.done, p.checks, r.Check, r.State, took.Seconds(), oneLine(r.Detail))
 }

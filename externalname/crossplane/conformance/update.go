@@ -8,14 +8,16 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/externalname/crossplane/conformance/internal/wait"
 )
 
 // renamed waits until the object has a new name that identifies the resource.
 func (e *environment) renamed(ctx context.Context, timeout time.Duration, o *unstructured.Unstructured, before string) error {
 	creates := e.calls.count(Create)
-	return poll(ctx, timeout, func() (bool, error) {
+	return wait.Until(ctx, timeout, func() (bool, error) {
 		if n := e.calls.count(Create) - creates; n > 0 {
-			return false, &finalError{err: errors.New("the provider has called Create after an update of the key: the name that the update gave is lost")}
+			return false, &wait.FinalError{Err: errors.New("the provider has called Create after an update of the key: the name that the update gave is lost")}
 		}
 		live, err := e.get(ctx, o)
 		if err != nil {
@@ -68,6 +70,40 @@ func updateIsApplied(ctx context.Context, e *environment) (string, error) {
 	}
 	_, _, err = e.awaitBound(ctx, o)
 	return "", err
+}
+
+// upToDate: nothing differs, after the creation and after an update.
+func upToDate(ctx context.Context, e *environment) (string, error) {
+	o, _, err := e.createBound(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := e.checkUpdatesEnd(ctx, "creation"); err != nil || e.kind.Change == "" {
+		return "", err
+	}
+	before := e.calls.count(Update)
+	if err := e.patch(ctx, o, e.kind.Change); err != nil {
+		return "", asPreparationError(err)
+	}
+	if err := e.awaitCalls(ctx, Update, before+1); err != nil {
+		return "", asPreparationError(err)
+	}
+	return "after a creation and an update", e.checkUpdatesEnd(ctx, "update")
+}
+
+// checkUpdatesEnd waits for several observations, in which a provider may complete what it has begun, and returns an
+// error if it updates in those that follow.
+func (e *environment) checkUpdatesEnd(ctx context.Context, after string) error {
+	if err := e.checkWhileQuiet(ctx, func() error { return nil }); err != nil {
+		return err
+	}
+	before := e.calls.count(Update)
+	return e.checkWhileQuiet(ctx, func() error {
+		if n := e.calls.count(Update) - before; n > 0 {
+			return fmt.Errorf("the provider has called Update %d times after the last %s, although the spec has not changed: Diff compares in another way than the external system", n, after)
+		}
+		return nil
+	})
 }
 
 // editedName: a user edits the name while the external resource exists.

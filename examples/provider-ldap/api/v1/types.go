@@ -76,7 +76,8 @@ type Person struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	Spec   PersonSpec   `json:"spec"`
+	Spec PersonSpec `json:"spec"`
+	// +optional
 	Status PersonStatus `json:"status,omitzero"`
 }
 
@@ -117,7 +118,8 @@ type Group struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	Spec   GroupSpec   `json:"spec"`
+	Spec GroupSpec `json:"spec"`
+	// +optional
 	Status GroupStatus `json:"status,omitzero"`
 }
 
@@ -170,7 +172,8 @@ type Membership struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	Spec   MembershipSpec   `json:"spec"`
+	Spec MembershipSpec `json:"spec"`
+	// +optional
 	Status MembershipStatus `json:"status,omitzero"`
 }
 

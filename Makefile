@@ -145,8 +145,9 @@ test race soak: export GOGC := 400
 .PHONY: test
 test: controlplane slapd build ## Test everything, with the race detector where goroutines of ours meet and there is a C compiler.
 	@[[ "$(RACE)" == *-race ]] || echo "test: no C compiler, so without the race detector"
-	@echo "test: module 1 alone, at its floor"
+	@echo "test: module 1 and externalname/crossplane alone, at their floors"
 	@GOWORK=off go test $(UNITS) ./...
+	@GOWORK=off go -C externalname/crossplane test $(UNITS) ./...
 	@echo "test: the program of make release"
 	@GOWORK=off go -C tools/release test $(UNITS) ./...
 	@echo "test: the workspace, without a control plane"
@@ -248,7 +249,7 @@ generate: ## Run every generator (go:generate) of the workspace.
 	@go generate work
 
 .PHONY: verify
-verify: ## Check generated files, tidy modules, format, words, lint, the floor of module 1 and a clean tree.
+verify: ## Check generated files, tidy modules, format, words, lint, the floors of what others embed and a clean tree.
 	@tools/verify.sh
 
 .PHONY: fuzz

@@ -10,9 +10,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,7 +21,7 @@ const (
 	// TypeUniqueName is the type of the condition that reports several objects with one
 	// external name. Objects that never shared a name don't have it. Its reasons are
 	// [externalname.ReasonShared] and [externalname.ReasonUnique].
-	TypeUniqueName xpv2.ConditionType = "UniqueExternalName"
+	TypeUniqueName = "UniqueExternalName"
 
 	reasonShared event.Reason = "ExternalNameShared"
 )
@@ -56,16 +54,13 @@ func (c *claims) report(ctx context.Context, mg resource.Managed, name string) {
 			return
 		}
 	}
-	condition := xpv2.Condition{
-		Type: TypeUniqueName, Status: corev1.ConditionTrue, Reason: xpv2.ConditionReason(externalname.ReasonUnique.Name),
-		LastTransitionTime: metav1.Now(), ObservedGeneration: mg.GetGeneration(),
-	}
+	unique := condition{kind: TypeUniqueName, status: corev1.ConditionTrue, reason: externalname.ReasonUnique.Name, generation: mg.GetGeneration()}
 	if len(others) > 0 {
-		condition.Status, condition.Reason = corev1.ConditionFalse, xpv2.ConditionReason(externalname.ReasonShared.Name)
-		condition.Message = fmt.Sprintf("Other objects have the external name %q: %s.", name, strings.Join(others, ", "))
-		c.events.announce(mg, before.Message, condition.Message)
+		unique.status, unique.reason = corev1.ConditionFalse, externalname.ReasonShared.Name
+		unique.message = fmt.Sprintf("Other objects have the external name %q: %s.", name, strings.Join(others, ", "))
+		c.events.announce(mg, before.Message, unique.message)
 	}
-	mg.SetConditions(condition)
+	setCondition(mg, unique)
 }
 
 // otherClaimants lists the objects that still have the name, in a stable order.

@@ -119,8 +119,8 @@ func TestLongAnswers(t *testing.T) {
 	if got, want := many.Error(), "10000 external resources match: a, a, a, a, a and 9995 more"; got != want {
 		t.Errorf("message is %q, want %q", got, want)
 	}
-	if got := (Lifecycle{State: Failed, Message: strings.Repeat("a", 1<<20)}).condition(); len(got.Message) > 1010 {
-		t.Errorf("the condition has %d bytes", len(got.Message))
+	if got := (Lifecycle{State: Failed, Message: strings.Repeat("a", 1<<20)}).condition(); len(got.message) > 1010 {
+		t.Errorf("the condition has %d bytes", len(got.message))
 	}
 }
 

@@ -39,6 +39,10 @@ func diffText(differences []Difference) string {
 			lines[i] = d.Field + ": differs (secret)"
 			continue
 		}
+		if d.Message != "" {
+			lines[i] = d.Field + ": " + d.Message
+			continue
+		}
 		lines[i] = fmt.Sprintf("%s: observed %q, desired %q", d.Field, d.Observed, d.Desired)
 	}
 	return strings.Join(lines, "\n")

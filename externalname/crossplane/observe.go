@@ -298,6 +298,9 @@ func (r *reconciliation[M, K, X]) bind(ctx context.Context, mg M) error {
 	if !creationUnknown(mg) {
 		delete(c, meta.AnnotationKeyExternalCreatePending)
 	}
+	if r.external.Annotations != nil {
+		c.addFurther(r.external.Annotations(r.observed))
+	}
 	if err := r.journal.write(ctx, mg, c); err != nil {
 		return err
 	}

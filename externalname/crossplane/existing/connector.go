@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
@@ -17,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/externalname"
 	"github.com/godwit-dev/godwit/externalname/crossplane"
@@ -30,6 +28,9 @@ type Kind[K any] struct {
 	Names externalname.Scheme[K]
 	// Connector is the provider's own.
 	Connector managed.ExternalConnector
+	// Creations is set for a kind whose client creates asynchronously, as Upjet does by default: Create returns before the
+	// outcome is known, and without a name.
+	Creations *Creations
 	// Forget drops what the connector remembers of an object beyond one pass: a Terraform state, which Upjet keeps in
 	// memory (RemoveTracker of its OperationTrackerStore). Without it, a provider that remembers has to be restarted
 	// after a user has changed an external name.
@@ -54,15 +55,16 @@ type Observed struct {
 //	options, err := existing.WrapConnector(kind).Options(mgr, recorder)
 //	managed.NewReconciler(mgr, of, append(opts, options...)...)
 func WrapConnector[K any](kind Kind[K]) crossplane.Resource[resource.Managed, K, Observed] {
-	operations := &operations{begun: map[types.UID]string{}}
 	return crossplane.Resource[resource.Managed, K, Observed]{
 		Kind: kind.Kind, Names: kind.Names,
 		Connect: func(_ context.Context, mg resource.Managed) (crossplane.External[resource.Managed, K, Observed], error) {
-			p := &pass[K]{Kind: kind, object: mg, operations: operations, absent: map[string]managed.ExternalClient{}}
+			p := &pass[K]{Kind: kind, object: mg, absent: map[string]managed.ExternalClient{}}
 			return p.external(), nil
 		},
 		Removed: func(mg metav1.Object) {
-			operations.end(mg.GetUID())
+			if kind.Creations != nil {
+				kind.Creations.forget(mg.GetUID(), types.NamespacedName{Namespace: mg.GetNamespace(), Name: mg.GetName()})
+			}
 			if object, ok := mg.(resource.Object); ok && kind.Forget != nil {
 				_ = kind.Forget(object) // The object is gone, and its UID does not come back.
 			}
@@ -70,37 +72,11 @@ func WrapConnector[K any](kind Kind[K]) crossplane.Resource[resource.Managed, K,
 	}
 }
 
-// operations are the asynchronous creations that this process has begun.
-type operations struct {
-	mu    sync.Mutex
-	begun map[types.UID]string
-}
-
-func (o *operations) begin(of types.UID) string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.begun[of] = "begun " + time.Now().UTC().Format(time.RFC3339Nano)
-	return o.begun[of]
-}
-
-func (o *operations) has(of types.UID, operation string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.begun[of] == operation
-}
-
-func (o *operations) end(of types.UID) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.begun, of)
-}
-
 // pass is one pass over one object.
 type pass[K any] struct {
 	Kind[K]
 
-	object     resource.Managed
-	operations *operations
+	object resource.Managed
 	// absent are the clients that have found no resource, by the name in the annotation. Create uses one of them, since a
 	// client remembers what it has observed.
 	absent map[string]managed.ExternalClient
@@ -130,17 +106,17 @@ func (p *pass[K]) observe(ctx context.Context, name string) (Observed, error) {
 	mg := copyOf(p.object)
 	setName(mg, name)
 	before := maps.Clone(mg.GetAnnotations())
-	client, err := p.Connector.Connect(ctx, mg)
+	external, err := p.Connector.Connect(ctx, mg)
 	if err != nil {
 		return Observed{}, err
 	}
-	p.opened = append(p.opened, client)
+	p.opened = append(p.opened, external)
 	setReadyUnknown(mg)
-	observation, err := client.Observe(ctx, mg)
+	observation, err := external.Observe(ctx, mg)
 	if err == nil && !observation.ResourceExists {
-		p.absent[name] = client
+		p.absent[name] = external
 	}
-	return Observed{Object: mg, Observation: observation, client: client, before: before}, err
+	return Observed{Object: mg, Observation: observation, client: external, before: before}, err
 }
 
 func copyOf(mg resource.Managed) resource.Managed {
@@ -257,12 +233,18 @@ func (p *pass[K]) find(ctx context.Context, mg resource.Managed) ([]K, error) {
 }
 
 func (p *pass[K]) create(ctx context.Context, mg resource.Managed) (crossplane.Created[K], error) {
-	client, name, err := p.creator(ctx, mg)
+	creator, name, err := p.creator(ctx, mg)
 	if err != nil {
 		return crossplane.Created[K]{}, err
 	}
 	setName(mg, name)
-	creation, err := client.Create(ctx, mg)
+	if p.Creations != nil {
+		operation := p.Creations.begin(mg.GetUID(), client.ObjectKeyFromObject(mg))
+		// Upjet begins an operation and returns the error of the one before.
+		_, _ = creator.Create(ctx, mg)
+		return crossplane.Pending[K](operation), nil
+	}
+	creation, err := creator.Create(ctx, mg)
 	if err != nil {
 		if answerLost(err) {
 			err = fmt.Errorf("%w: %w", crossplane.ErrOutcomeUnknown, err)
@@ -274,11 +256,10 @@ func (p *pass[K]) create(ctx context.Context, mg resource.Managed) (crossplane.C
 	switch {
 	case err != nil:
 		return created, fmt.Errorf("%w: the provider's client has created, and has set an external name that the kind does not accept: %w", crossplane.ErrOutcomeUnknown, err)
-	case reading.HasKey():
-		created.Key = reading.Key
-	default:
-		created.Operation = p.operations.begin(mg.GetUID())
+	case !reading.HasKey():
+		return created, fmt.Errorf("%w: the provider's client has created, and has set no external name", crossplane.ErrOutcomeUnknown)
 	}
+	created.Key = reading.Key
 	return created, nil
 }
 
@@ -289,8 +270,8 @@ func (p *pass[K]) creator(ctx context.Context, mg resource.Managed) (managed.Ext
 	if reading, err := p.Names.Read(name, mg.GetName()); err == nil && reading.HasKey() {
 		name = reading.Name
 	}
-	if client, ok := p.absent[name]; ok {
-		return client, name, nil
+	if absent, ok := p.absent[name]; ok {
+		return absent, name, nil
 	}
 	observed, err := p.observe(ctx, name)
 	if err != nil {
@@ -303,25 +284,10 @@ func (p *pass[K]) creator(ctx context.Context, mg resource.Managed) (managed.Ext
 	return nil, "", fmt.Errorf("%w: the provider's client finds %q without its name", crossplane.ErrAlreadyExists, found)
 }
 
-// lostAnswers are parts of the texts of Go's network errors: a client may pass on the text of an error alone, as
-// Terraform's diagnostics do.
-var lostAnswers = []string{
-	"EOF", "connection reset", "broken pipe", "i/o timeout", "deadline exceeded", "context canceled", "Client.Timeout", "connection lost",
-}
-
-func answerLost(err error) bool {
-	for _, text := range lostAnswers {
-		if strings.Contains(err.Error(), text) {
-			return true
-		}
-	}
-	return false
-}
-
-// await follows a creation that the client has begun without a name. What another process has begun is not known: it may
+// await follows an asynchronous creation that this process has begun. What another process has begun is not known: it may
 // have ended with or without a resource.
 func (p *pass[K]) await(ctx context.Context, operation string) (key K, err error) {
-	if !p.operations.has(p.object.GetUID(), operation) {
+	if p.Creations == nil || !p.Creations.has(p.object.GetUID(), operation) {
 		return key, crossplane.ErrOperationNotFound
 	}
 	observed, err := p.observe(ctx, "")
@@ -329,18 +295,13 @@ func (p *pass[K]) await(ctx context.Context, operation string) (key K, err error
 		return key, err
 	}
 	if !observed.Observation.ResourceExists {
-		p.operations.end(p.object.GetUID())
-		return key, fmt.Errorf("%w: the provider's client has created nothing", crossplane.ErrOperationFailed)
+		return key, p.Creations.result(client.ObjectKeyFromObject(p.object))
 	}
 	reading, err := p.Names.Read(meta.GetExternalName(observed.Object), p.object.GetName())
-	switch {
-	case err != nil:
-		return key, err
-	case !reading.HasKey():
-		return key, crossplane.ErrOperationRunning
+	if err == nil && !reading.HasKey() {
+		err = crossplane.ErrOperationRunning
 	}
-	p.operations.end(p.object.GetUID())
-	return reading.Key, nil
+	return reading.Key, err
 }
 
 // update observes after the update, since a client may write a changed name only then.
@@ -424,8 +385,8 @@ func furtherAnnotations(observed Observed) map[string]string {
 
 func (p *pass[K]) close(ctx context.Context) error {
 	var all []error
-	for _, client := range p.opened {
-		all = append(all, client.Disconnect(ctx))
+	for _, external := range p.opened {
+		all = append(all, external.Disconnect(ctx))
 	}
 	return errors.Join(all...)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/externalname"
 	"github.com/godwit-dev/godwit/externalname/crossplane"
@@ -208,12 +209,13 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// Upjet creates asynchronously by default: Create returns at once, without a name.
+// Upjet creates asynchronously by default: Create returns at once, without a name, and with the error of the creation before.
 func TestAsynchronousCreate(t *testing.T) {
-	p := &provider{}
-	kind := existing.Kind[string]{Names: names, Connector: p}
+	p := &provider{createErr: errors.New("the error of the creation before")}
+	creations := &existing.Creations{}
+	kind := existing.Kind[string]{Names: names, Connector: p, Creations: creations}
 	process := existing.WrapConnector(kind)
-	mg := newObject("")
+	mg := newObject("old")
 	pass := func(r crossplane.Resource[resource.Managed, string, existing.Observed]) crossplane.External[resource.Managed, string, existing.Observed] {
 		e, err := r.Connect(t.Context(), mg)
 		if err != nil {
@@ -222,28 +224,42 @@ func TestAsynchronousCreate(t *testing.T) {
 		return e
 	}
 	begin := func() string {
-		created, err := pass(process).Create(t.Context(), newObject(""))
+		created, err := pass(process).Create(t.Context(), newObject("old"))
 		if err != nil || created.Operation == "" {
 			t.Fatalf("begun: %+v, %v", created, err)
 		}
 		return created.Operation
 	}
+	await := func(reason, operation string, want error) {
+		t.Helper()
+		if _, err := pass(process).Operation.Await(t.Context(), operation); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", reason, err, want)
+		}
+	}
 	operation := begin()
 	p.running = true
-	if _, err := pass(process).Operation.Await(t.Context(), operation); !errors.Is(err, crossplane.ErrOperationRunning) {
-		t.Errorf("while it runs: %v", err)
-	}
-	if _, err := pass(existing.WrapConnector(kind)).Operation.Await(t.Context(), operation); !errors.Is(err, crossplane.ErrOperationNotFound) {
+	await("while it runs", operation, crossplane.ErrOperationRunning)
+	other := existing.Kind[string]{Names: names, Connector: p, Creations: &existing.Creations{}}
+	if _, err := pass(existing.WrapConnector(other)).Operation.Await(t.Context(), operation); !errors.Is(err, crossplane.ErrOperationNotFound) {
 		t.Errorf("in another process, which can't know how it ends: %v", err)
 	}
-	p.running, p.remembered, p.resources = false, "new", map[string]bool{"new": true}
+	p.running = false
+	await("before the provider has reported the end", operation, crossplane.ErrOperationRunning)
+	creations.Ended(types.NamespacedName{Name: "jane"}, errors.New("403"))
+	await("after it has failed", operation, crossplane.ErrOperationFailed)
+	operation = begin()
+	await("the end of the one before is not that of the next one", operation, crossplane.ErrOperationRunning)
+	creations.Ended(types.NamespacedName{Name: "jane"}, errors.New("read: EOF"))
+	await("after its answer was lost", operation, crossplane.ErrOperationNotFound)
+	operation = begin()
+	creations.Ended(types.NamespacedName{Name: "jane"}, nil)
+	await("after a success without a resource", operation, crossplane.ErrOperationNotFound)
+	p.remembered, p.resources = "new", map[string]bool{"new": true}
 	if key, err := pass(process).Operation.Await(t.Context(), operation); key != "new" || err != nil {
 		t.Errorf("after it has ended: %q, %v", key, err)
 	}
-	p.remembered, p.resources = "", nil
-	if _, err := pass(process).Operation.Await(t.Context(), begin()); !errors.Is(err, crossplane.ErrOperationFailed) {
-		t.Errorf("after it has failed: %v", err)
-	}
+	process.Removed(mg)
+	await("after the object was removed", operation, crossplane.ErrOperationNotFound)
 }
 
 func TestUpdateAndDelete(t *testing.T) {

@@ -21,5 +21,6 @@
 //
 // # Reading order
 //
-// difference.go compares two parts of an object, and connector.go wraps the connector.
+// difference.go compares two parts of an object. creations.go knows how asynchronous creations end. connector.go wraps the
+// connector. A file uses only files before it.
 package existing

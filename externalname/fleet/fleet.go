@@ -101,7 +101,7 @@ func (f *Fleet) Plan(ctx context.Context, naming Naming) ([]Item, error) {
 		if err != nil {
 			return err
 		}
-		fact := factOf(m.Unstructured, p, f.options.Identity, f.options.SourceManagers)
+		fact := factOf(f.kind, m.Unstructured, p, f.options.Identity, f.options.SourceManagers)
 		for _, repeated := range []*string{&fact.Namespace, &fact.Owner.Manager, &fact.Owner.Composite, &fact.Account} {
 			*repeated = same.intern(*repeated)
 		}

@@ -28,6 +28,20 @@ func ManagedCRD(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return false
 }
 
+// UpjetCRD reports whether Upjet has generated a CRD: since August 2023 its template writes spec.initProvider, and a text about
+// Terraform's ignore_changes. A CRD whose descriptions were removed has the field alone.
+func UpjetCRD(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, v := range crd.Spec.Versions {
+		if !v.Storage || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			continue
+		}
+		spec := v.Schema.OpenAPIV3Schema.Properties["spec"]
+		field, has := spec.Properties["initProvider"]
+		return has && (field.Description == "" || strings.Contains(field.Description, "ignore_changes"))
+	}
+	return false
+}
+
 // Annotations of crossplane-runtime, which this package does not import.
 const (
 	annotationName            = "crossplane.io/external-name"
@@ -37,8 +51,8 @@ const (
 	annotationCreateFailed    = "crossplane.io/external-create-failed"
 	// annotationToken exists during a creation whose outcome is not known: see package crossplane.
 	annotationToken = "godwit.dev/creation-token" //nolint:gosec // It is the name of an annotation.
-	// annotationUpjet is on each managed resource that a provider of Upjet has reconciled.
-	annotationUpjet = "upjet.crossplane.io/provider-meta"
+	// annotationBound is on each managed resource whose provider follows package crossplane.
+	annotationBound = "godwit.dev/bound-external-name"
 	// labelComposite is on each resource that a Composition composes.
 	labelComposite = "crossplane.io/composite"
 )
@@ -69,17 +83,27 @@ func (m managed) isManaged() bool {
 	return found && err == nil
 }
 
-// upjet reports whether a provider that Upjet generates manages the object.
-func (m managed) upjet() bool {
-	if _, ok := m.GetAnnotations()[annotationUpjet]; ok {
+// upjetDomains are the domains of Upjet's annotations: upjet.crossplane.io/provider-meta, which has the private Terraform state
+// of providers that run the Terraform CLI; internal.upjet.crossplane.io/field-conversions; and marks of tests.
+var upjetDomains = []string{"upjet.crossplane.io", "internal.upjet.crossplane.io", "upjet.upbound.io"}
+
+// upjet reports whether Upjet decides how the name is written: it has generated the provider, and the provider does not follow
+// package crossplane. A provider without asynchronous operations and without the Terraform CLI leaves a single mark in an
+// object: Upjet's type writes spec.initProvider with each write of the whole object, also when it is empty.
+func (m managed) upjet(kind Kind) bool {
+	if _, bound := m.GetAnnotations()[annotationBound]; bound {
+		return false
+	}
+	if _, has, err := unstructured.NestedMap(m.Object, "spec", "initProvider"); kind.Upjet || has && err == nil {
 		return true
 	}
-	for _, kind := range []string{"LastAsyncOperation", "AsyncOperation"} {
-		if m.condition(kind) != (condition{}) {
+	for key := range m.GetAnnotations() {
+		domain, _, _ := strings.Cut(key, "/")
+		if slices.Contains(upjetDomains, domain) {
 			return true
 		}
 	}
-	return false
+	return m.condition("LastAsyncOperation") != (condition{}) || m.condition("AsyncOperation") != (condition{})
 }
 
 // condition is what the package reads of a condition.

@@ -68,8 +68,8 @@ var (
 	})
 	ReasonUpjet = Reasons.Declare(godwit.Reason{
 		Name:    "Upjet",
-		Meaning: "A provider that Upjet generates manages the object, and decides how its name is written.",
-		Fix:     godwit.Do("configure the name in the provider: `externalname.ForUpjet` makes the two functions"),
+		Meaning: "A provider that Upjet generates manages the object, and decides how its name is written. While it runs, it ignores a changed name, and writes the old one back.",
+		Fix:     godwit.Do("configure the name in the provider: `externalname.ForUpjet` makes the two functions, and the next observation writes the new name").Or(godwit.Do("have the provider follow the contract, with `existing.WrapConnector`")),
 	})
 	ReasonTerminating = Reasons.Declare(godwit.Reason{
 		Name:    "Terminating",
@@ -134,6 +134,8 @@ var (
 type Kind struct {
 	Resource schema.GroupVersionResource
 	Kind     string
+	// Upjet means that Upjet has generated the CRD: see [UpjetCRD].
+	Upjet bool
 }
 
 // Fact has the facts of one managed resource. [PlanFor] uses nothing else.
@@ -191,7 +193,7 @@ func (i Item) GetNamespace() string { return i.Namespace }
 func (i Item) GetName() string { return i.Name }
 
 // factOf reads a managed resource.
-func factOf(o *unstructured.Unstructured, p Proposal, identity Identity, sources []string) Fact {
+func factOf(kind Kind, o *unstructured.Unstructured, p Proposal, identity Identity, sources []string) Fact {
 	m := managed{o}
 	j, err := readJournal(m)
 	resourceVersion := o.GetResourceVersion()
@@ -201,7 +203,7 @@ func factOf(o *unstructured.Unstructured, p Proposal, identity Identity, sources
 	return Fact{
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ExternalName: m.externalName(), Proposal: p,
 		Owner: ownerOf(o, sources), Account: m.account(),
-		Managed: m.isManaged(), Upjet: m.upjet(), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: m.creationUnknown(),
+		Managed: m.isManaged(), Upjet: m.upjet(kind), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: m.creationUnknown(),
 		Paused: m.paused(), Observed: len(identity.hashes(m)) > 0, Stale: !m.paused() && m.synced().reason == reconcilePaused,
 		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: resourceVersion,
 	}

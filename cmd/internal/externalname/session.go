@@ -64,7 +64,7 @@ func (c *cluster) newSession(ctx context.Context, resource, namespace string, o 
 			Remedy:  "choose the CRD of a managed resource, and not that of a claim or a composite",
 		})
 	}
-	s.kind = fleet.Kind{Resource: kube.ResourceOf(crd), Kind: crd.Spec.Names.Kind}
+	s.kind = fleet.Kind{Resource: kube.ResourceOf(crd), Kind: crd.Spec.Names.Kind, Upjet: fleet.UpjetCRD(crd)}
 	if kube.ClusterScoped(crd) && namespace != "" {
 		return nil, frame.Usagef("remove --namespace: %s are not namespaced", resource)
 	}

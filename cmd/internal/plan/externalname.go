@@ -71,7 +71,7 @@ func firstOf(errs []error) error {
 }
 
 func (s *scanner) planKind(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (planreport.NamesOfKind, error) {
-	kind := fleet.Kind{Resource: kube.ResourceOf(crd), Kind: crd.Spec.Names.Kind}
+	kind := fleet.Kind{Resource: kube.ResourceOf(crd), Kind: crd.Spec.Names.Kind, Upjet: fleet.UpjetCRD(crd)}
 	all := planreport.NamesOfKind{CRD: crd.Name}
 	f, err := fleet.New(s.config, kind, fleet.Options{Limiter: s.limiter})
 	if err != nil {

@@ -193,6 +193,17 @@ property: controlplane ## Play random interleavings of users, editors, killed ru
 conformance: controlplane slapd ## Prove two providers that run as processes: examples/provider-ldap, and provider-kubernetes v0.17.1, which is compiled first.
 	@GODWIT_CONFORMANCE=1 go test $(SERVERS) -v -run '^TestProcess' ./test/externalname
 
+# Not in make test and make lint: an empty build cache takes minutes for Terraform's plugin SDK.
+.PHONY: upjet
+upjet: controlplane slapd ## Generate, lint and test examples/provider-upjet, and prove it as a process. The first time it compiles Terraform's plugin SDK: minutes.
+	@echo "upjet: what Upjet generates is current"
+	@examples/provider-upjet/generate.sh check
+	@echo "upjet: golangci-lint, and tests with Upjet's own connector"
+	@lint=$$(GOWORK=off go tool -modfile=tools/go.mod -n golangci-lint) && cd examples/provider-upjet && \
+		GOWORK=off $$lint run -c ../../.golangci.yml $(LINT_FLAGS) ./... && GOWORK=off go test $(UNITS) ./...
+	@echo "upjet: the provider as a process"
+	@GODWIT_UPJET=1 go test $(SERVERS) -v -run '^TestUpjet' ./test/externalname
+
 .PHONY: matrix
 matrix: controlplane build ## Test with Kubernetes 1.31 to 1.37, one after the other, and write docs/reference/versions.md. The first time it compiles each: minutes. VERSIONS="1.33 1.34" selects.
 	@go run ./test/matrix -versions "$(VERSIONS)"

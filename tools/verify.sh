@@ -45,13 +45,13 @@ tidied() {
 	done
 }
 
-# A module that is not in go.work would be neither linted nor tested. Only tools stay out, because they need their own
-# versions.
+# A module that is not in go.work would be neither linted nor tested. Only tools and examples/provider-upjet stay out, because
+# they need their own versions: Upjet v2.3.0 does not build with the crossplane-runtime of the workspace.
 workspace() {
 	local listed
 	listed=$(go list -m -f '{{.Dir}}' | sed "s|^$PWD|.|; s|^\./||" | sort)
-	diff <(echo "$listed") <(modules | grep -vE '^tools(/|$)' | sort) ||
-		fail "go.work does not list every module outside tools (< listed, > exists): correct it with go work use"
+	diff <(echo "$listed") <(modules | grep -vE '^(tools(/|$)|examples/provider-upjet$)' | sort) ||
+		fail "go.work does not list every module outside tools and examples/provider-upjet (< listed, > exists): correct it with go work use"
 }
 
 formatted() {

@@ -90,11 +90,11 @@ var upjetDomains = []string{"upjet.crossplane.io", "internal.upjet.crossplane.io
 // upjet reports whether Upjet decides how the name is written: it has generated the provider, and the provider does not follow
 // package crossplane. A provider without asynchronous operations and without the Terraform CLI leaves a single mark in an
 // object: Upjet's type writes spec.initProvider with each write of the whole object, also when it is empty.
-func (m managed) upjet(kind Kind) bool {
+func (m managed) upjet(generatedCRD bool) bool {
 	if _, bound := m.GetAnnotations()[annotationBound]; bound {
 		return false
 	}
-	if _, has, err := unstructured.NestedMap(m.Object, "spec", "initProvider"); kind.Upjet || has && err == nil {
+	if _, has, err := unstructured.NestedMap(m.Object, "spec", "initProvider"); generatedCRD || has && err == nil {
 		return true
 	}
 	for key := range m.GetAnnotations() {

@@ -203,7 +203,7 @@ func factOf(kind Kind, o *unstructured.Unstructured, p Proposal, identity Identi
 	return Fact{
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ExternalName: m.externalName(), Proposal: p,
 		Owner: ownerOf(o, sources), Account: m.account(),
-		Managed: m.isManaged(), Upjet: m.upjet(kind), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: m.creationUnknown(),
+		Managed: m.isManaged(), Upjet: m.upjet(kind.Upjet), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: m.creationUnknown(),
 		Paused: m.paused(), Observed: len(identity.hashes(m)) > 0, Stale: !m.paused() && m.synced().reason == reconcilePaused,
 		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: resourceVersion,
 	}

@@ -145,8 +145,9 @@ test race soak: export GOGC := 400
 .PHONY: test
 test: controlplane slapd build ## Test everything, with the race detector where goroutines of ours meet and there is a C compiler.
 	@[[ "$(RACE)" == *-race ]] || echo "test: no C compiler, so without the race detector"
-	@echo "test: module 1 alone, at its floor"
+	@echo "test: module 1 and externalname/crossplane alone, at their floors"
 	@GOWORK=off go test $(UNITS) ./...
+	@GOWORK=off go -C externalname/crossplane test $(UNITS) ./...
 	@echo "test: the program of make release"
 	@GOWORK=off go -C tools/release test $(UNITS) ./...
 	@echo "test: the workspace, without a control plane"
@@ -191,6 +192,17 @@ property: controlplane ## Play random interleavings of users, editors, killed ru
 .PHONY: conformance
 conformance: controlplane slapd ## Prove two providers that run as processes: examples/provider-ldap, and provider-kubernetes v0.17.1, which is compiled first. Prove that each check finds its planted bug, and no other.
 	@GODWIT_CONFORMANCE=1 go test $(SERVERS) -v -run '^(TestProcess|TestConformanceFindsBugs)' ./test/externalname
+
+# Not in make test and make lint: an empty build cache takes minutes for Terraform's plugin SDK.
+.PHONY: upjet
+upjet: controlplane slapd ## Generate, lint and test examples/provider-upjet, and prove it as a process. The first time it compiles Terraform's plugin SDK: minutes.
+	@echo "upjet: what Upjet generates is current"
+	@examples/provider-upjet/generate.sh check
+	@echo "upjet: golangci-lint, and tests with Upjet's own connector"
+	@lint=$$(GOWORK=off go tool -modfile=tools/go.mod -n golangci-lint) && cd examples/provider-upjet && \
+		GOWORK=off $$lint run -c ../../.golangci.yml $(LINT_FLAGS) ./... && GOWORK=off go test $(UNITS) ./...
+	@echo "upjet: the provider as a process"
+	@GODWIT_UPJET=1 go test $(SERVERS) -v -run '^TestUpjet' ./test/externalname
 
 .PHONY: matrix
 matrix: controlplane build ## Test with Kubernetes 1.31 to 1.37, one after the other, and write docs/reference/versions.md. The first time it compiles each: minutes. VERSIONS="1.33 1.34" selects.
@@ -248,7 +260,7 @@ generate: ## Run every generator (go:generate) of the workspace.
 	@go generate work
 
 .PHONY: verify
-verify: ## Check generated files, tidy modules, format, words, lint, the floor of module 1 and a clean tree.
+verify: ## Check generated files, tidy modules, format, words, lint, the floors of what others embed and a clean tree.
 	@tools/verify.sh
 
 .PHONY: fuzz

@@ -1,9 +1,7 @@
 package externalname_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -77,36 +75,5 @@ func TestSchemeReadRefuses(t *testing.T) {
 		if !errors.As(err, &invalid) || invalid.Expected == "" {
 			t.Errorf("Read(%.20q) = %v, want what the codec expects", name, err)
 		}
-	}
-}
-
-func TestForUpjet(t *testing.T) {
-	type bucket struct{ Region, Name string }
-	codec := externalname.Compound(
-		externalname.Field("region", func(k *bucket) *string { return &k.Region }),
-		externalname.Field("name", func(k *bucket) *string { return &k.Name }),
-	)
-	nameFn, idFn := externalname.ForUpjet(codec,
-		func(state map[string]any) (bucket, error) {
-			region, ok := state["region"].(string)
-			if !ok {
-				return bucket{}, errors.New("no region")
-			}
-			return bucket{region, fmt.Sprint(state["bucket"])}, nil
-		},
-		func(k bucket) (string, error) { return k.Region + ":" + k.Name, nil },
-	)
-	name, err := nameFn(map[string]any{"region": "eu", "bucket": "a/b"})
-	if err != nil || name != "eu/a%2Fb" {
-		t.Fatalf("name is %q, %v", name, err)
-	}
-	if id, err := idFn(context.Background(), name, nil, nil); err != nil || id != "eu:a/b" {
-		t.Errorf("ID is %q, %v", id, err)
-	}
-	if _, err := nameFn(map[string]any{}); err == nil {
-		t.Error("a state without a key made a name")
-	}
-	if id, err := idFn(context.Background(), "eu/a/b", nil, nil); err == nil {
-		t.Errorf("a malformed name made the ID %q", id)
 	}
 }

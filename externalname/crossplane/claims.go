@@ -10,10 +10,8 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,7 +24,7 @@ const (
 	// TypeUniqueName is the type of the condition that reports several objects with one
 	// external name. Objects that never shared a name don't have it. Its reasons are
 	// [externalname.ReasonShared], [externalname.ReasonDeletionRefused] and [externalname.ReasonUnique].
-	TypeUniqueName xpv2.ConditionType = "UniqueExternalName"
+	TypeUniqueName = "UniqueExternalName"
 
 	reasonShared          event.Reason = "ExternalNameShared"
 	reasonDeletionRefused event.Reason = "DeletionRefused"
@@ -66,16 +64,13 @@ func (c *claims) report(ctx context.Context, mg resource.Managed, name string) {
 			return
 		}
 	}
-	condition := xpv2.Condition{
-		Type: TypeUniqueName, Status: corev1.ConditionTrue, Reason: xpv2.ConditionReason(externalname.ReasonUnique.Name),
-		LastTransitionTime: metav1.Now(), ObservedGeneration: mg.GetGeneration(),
-	}
+	unique := condition{kind: TypeUniqueName, status: corev1.ConditionTrue, reason: externalname.ReasonUnique.Name, generation: mg.GetGeneration()}
 	if len(others) > 0 {
-		condition.Status, condition.Reason = corev1.ConditionFalse, xpv2.ConditionReason(externalname.ReasonShared.Name)
-		condition.Message = fmt.Sprintf("Other objects have the external name %q: %s.", name, strings.Join(others, ", "))
-		c.events.announce(mg, before.Message, condition.Message)
+		unique.status, unique.reason = corev1.ConditionFalse, externalname.ReasonShared.Name
+		unique.message = fmt.Sprintf("Other objects have the external name %q: %s.", name, strings.Join(others, ", "))
+		c.events.announce(mg, before.Message, unique.message)
 	}
-	mg.SetConditions(condition)
+	setCondition(mg, unique)
 }
 
 // otherClaimants lists the objects that still have the name, in a stable order.
@@ -137,18 +132,18 @@ func (c *claims) others(ctx context.Context, mg resource.Managed, has func(resou
 
 // observesOnly reports whether an object changes no external resource, and creates none.
 func observesOnly(mg resource.Managed) bool {
-	return slices.Equal(mg.GetManagementPolicies(), xpv2.ManagementPolicies{xpv2.ManagementActionObserve})
+	policies := mg.GetManagementPolicies()
+	return len(policies) == 1 && policies[0] == policyObserve
 }
 
 // refuse sets the condition of an object whose deletion is refused, because others have its external name.
 func (c *claims) refuse(mg resource.Managed, err *SharedNameError) {
 	before := mg.GetCondition(TypeUniqueName)
-	condition := xpv2.Condition{
-		Type: TypeUniqueName, Status: corev1.ConditionFalse, Reason: xpv2.ConditionReason(externalname.ReasonDeletionRefused.Name),
-		LastTransitionTime: metav1.Now(), ObservedGeneration: mg.GetGeneration(), Message: err.Error(),
-	}
-	c.refused.announce(mg, before.Message, condition.Message)
-	mg.SetConditions(condition)
+	c.refused.announce(mg, before.Message, err.Error())
+	setCondition(mg, condition{
+		kind: TypeUniqueName, status: corev1.ConditionFalse, reason: externalname.ReasonDeletionRefused.Name,
+		message: err.Error(), generation: mg.GetGeneration(),
+	})
 }
 
 // drop removes the claim of an object whose external resource is being deleted.

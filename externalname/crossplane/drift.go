@@ -9,7 +9,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,7 +18,7 @@ import (
 
 // TypeDrift is the type of the condition that reports differences. Its reasons are
 // [externalname.ReasonDiffers], [externalname.ReasonInSync] and [externalname.ReasonUpdated].
-const TypeDrift xpv2.ConditionType = "Drift"
+const TypeDrift = "Drift"
 
 // Reasons of events.
 const (
@@ -38,6 +37,10 @@ func diffText(differences []Difference) string {
 	for i, d := range differences {
 		if d.Secret {
 			lines[i] = d.Field + ": differs (secret)"
+			continue
+		}
+		if d.Message != "" {
+			lines[i] = d.Field + ": " + d.Message
 			continue
 		}
 		lines[i] = fmt.Sprintf("%s: observed %q, desired %q", d.Field, d.Observed, d.Desired)
@@ -87,30 +90,26 @@ func (a *announcer) reset(mg metav1.Object) {
 
 // reportDrift sets the condition, and announces each distinct diff.
 func reportDrift(mg resource.Managed, a *announcer, text string) {
-	condition := xpv2.Condition{
-		Type: TypeDrift, Status: corev1.ConditionFalse, Reason: xpv2.ConditionReason(externalname.ReasonInSync.Name),
-		LastTransitionTime: metav1.Now(), ObservedGeneration: mg.GetGeneration(),
-	}
+	c := condition{kind: TypeDrift, status: corev1.ConditionFalse, reason: externalname.ReasonInSync.Name, generation: mg.GetGeneration()}
 	if text == "" {
 		a.reset(mg)
-		mg.SetConditions(condition)
+		setCondition(mg, c)
 		return
 	}
-	condition.Status, condition.Reason, condition.Message = corev1.ConditionTrue, xpv2.ConditionReason(externalname.ReasonDiffers.Name), clipDiff(text)
+	c.status, c.reason, c.message = corev1.ConditionTrue, externalname.ReasonDiffers.Name, clipDiff(text)
 	inStatus := ""
-	if before := mg.GetCondition(TypeDrift); before.Reason == xpv2.ConditionReason(externalname.ReasonDiffers.Name) {
+	if before := mg.GetCondition(TypeDrift); string(before.Reason) == externalname.ReasonDiffers.Name {
 		inStatus = before.Message
 	}
 	const prefix = "External resource differs from the spec: "
-	a.announce(mg, prefix+inStatus, prefix+condition.Message)
-	mg.SetConditions(condition)
+	a.announce(mg, prefix+inStatus, prefix+c.message)
+	setCondition(mg, c)
 }
 
 // driftAfterUpdate sets the condition to unknown until the next observation after an update.
 func driftAfterUpdate(mg resource.Managed) {
-	mg.SetConditions(xpv2.Condition{
-		Type: TypeDrift, Status: corev1.ConditionUnknown, Reason: xpv2.ConditionReason(externalname.ReasonUpdated.Name),
-		LastTransitionTime: metav1.Now(), ObservedGeneration: mg.GetGeneration(),
-		Message: "The external resource was updated. The next observation compares it.",
+	setCondition(mg, condition{
+		kind: TypeDrift, status: corev1.ConditionUnknown, reason: externalname.ReasonUpdated.Name, generation: mg.GetGeneration(),
+		message: "The external resource was updated. The next observation compares it.",
 	})
 }

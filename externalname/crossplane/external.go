@@ -53,6 +53,9 @@ type External[M resource.Managed, K, X any] struct {
 	Ours func(ctx context.Context, mg M, observed X) (bool, error)
 	// Operation follows creations that are asynchronous.
 	Operation Operation[M, K]
+	// Annotations returns annotations that are written after each observation, if they differ. Those of Crossplane and of
+	// this package are left out.
+	Annotations func(observed X) map[string]string
 	// Close ends the connection.
 	Close func(ctx context.Context) error
 }
@@ -130,6 +133,8 @@ type Difference struct {
 	Field string
 	// Desired and Observed are the values.
 	Desired, Observed string
+	// Message replaces the values where there are no two texts to print.
+	Message string
 	// Secret values are not printed.
 	Secret bool
 }

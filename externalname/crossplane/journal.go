@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -82,6 +83,16 @@ type changes map[string]*string
 
 func (c changes) set(key, value string) { c[key] = &value }
 func (c changes) remove(key string)     { c[key] = nil }
+
+// addFurther adds annotations of a provider, except those that have a meaning for crossplane-runtime or for this package.
+func (c changes) addFurther(annotations map[string]string) {
+	for key, value := range annotations {
+		domain, _, _ := strings.Cut(key, "/")
+		if domain != "crossplane.io" && domain != "godwit.dev" {
+			c.set(key, value)
+		}
+	}
+}
 
 // withoutPresent returns the changes that the object does not have yet.
 func (c changes) withoutPresent(o metav1.Object) changes {

@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	"github.com/godwit-dev/godwit/externalname"
 )
@@ -34,7 +32,7 @@ func (r *reconciliation[M, K, X]) Observe(ctx context.Context, mg M) (managed.Ex
 		case reportAbsent:
 			return r.absent(mg, f), nil
 		case reportInProgress:
-			mg.SetConditions(xpv2.Creating())
+			setCondition(mg, Lifecycle{State: Creating}.condition())
 			return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 		case refuse:
 			return managed.ExternalObservation{}, r.explain(mg, d.err)
@@ -111,13 +109,6 @@ func (r *reconciliation[M, K, X]) nameFromStatus(mg M) string {
 		return "" // Not all fields are known yet.
 	}
 	return name
-}
-
-// mustExist reports whether policies without Create allow more than Observe. For Observe alone, crossplane-runtime has
-// its own error.
-func mustExist(policies xpv2.ManagementPolicies) bool {
-	creates := len(policies) == 0 || slices.Contains(policies, xpv2.ManagementActionAll) || slices.Contains(policies, xpv2.ManagementActionCreate)
-	return !creates && !slices.Equal(policies, xpv2.ManagementPolicies{xpv2.ManagementActionObserve})
 }
 
 // answer sends the question of a decision to the external system, and adds the answer to the facts.
@@ -291,7 +282,7 @@ func (r *reconciliation[M, K, X]) present(ctx context.Context, mg M, name string
 	if r.external.Lifecycle != nil {
 		r.lifecycle = r.external.Lifecycle(r.observed)
 	}
-	mg.SetConditions(r.lifecycle.condition())
+	setCondition(mg, r.lifecycle.condition())
 	if !meta.WasDeleted(mg) { // Delete says whether it is refused
 		r.claims.report(ctx, mg, r.name)
 	}
@@ -321,6 +312,9 @@ func (r *reconciliation[M, K, X]) bind(ctx context.Context, mg M) error {
 	}
 	if !creationUnknown(mg) {
 		delete(c, meta.AnnotationKeyExternalCreatePending)
+	}
+	if r.external.Annotations != nil {
+		c.addFurther(r.external.Annotations(r.observed))
 	}
 	if err := r.journal.write(ctx, mg, c); err != nil {
 		return err
@@ -360,19 +354,4 @@ func copyStatus(to, from resource.Managed) error {
 	}
 	target.FieldByName("Status").Set(source.FieldByName("Status"))
 	return nil
-}
-
-func (l Lifecycle) condition() xpv2.Condition {
-	l.Message = clip(l.Message)
-	switch l.State {
-	case Creating:
-		return xpv2.Creating().WithMessage(l.Message)
-	case Deleting:
-		return xpv2.Deleting().WithMessage(l.Message)
-	case Failed:
-		return xpv2.Unavailable().WithMessage(l.Message)
-	case Ready:
-		return xpv2.Available().WithMessage(l.Message)
-	}
-	return xpv2.Unavailable().WithMessage(fmt.Sprintf("the provider reports the unknown state %q", l.State))
 }

@@ -15,8 +15,8 @@ func TestReadyReadsTheseNames(t *testing.T) {
 		ready.AnnotationBoundName:    crossplane.AnnotationBoundName,
 		ready.AnnotationExternalName: meta.AnnotationKeyExternalName,
 		ready.AnnotationPaused:       meta.AnnotationKeyReconciliationPaused,
-		ready.TypeDrift:              string(crossplane.TypeDrift),
-		ready.TypeUniqueName:         string(crossplane.TypeUniqueName),
+		ready.TypeDrift:              crossplane.TypeDrift,
+		ready.TypeUniqueName:         crossplane.TypeUniqueName,
 	} {
 		if got != want {
 			t.Errorf("package ready reads %q, this package writes %q", got, want)

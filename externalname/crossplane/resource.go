@@ -10,6 +10,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/externalname"
@@ -43,6 +44,8 @@ type Resource[M resource.Managed, K, X any] struct {
 	RecoveryDelay time.Duration
 	// OperationPoll is how often a pending operation is polled. Zero means 10 s.
 	OperationPoll time.Duration
+	// Removed is called with an object whose finalizer is removed, to drop what the process remembers of it.
+	Removed func(mg metav1.Object)
 	// Initializers run before each observation, after [DefaultInitializers].
 	Initializers []managed.Initializer
 	// Exceptions are the rules of this package that the kind does not follow.

@@ -11,10 +11,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource/fake"
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -119,8 +121,8 @@ func TestLongAnswers(t *testing.T) {
 	if got, want := many.Error(), "10000 external resources match: a, a, a, a, a and 9995 more"; got != want {
 		t.Errorf("message is %q, want %q", got, want)
 	}
-	if got := (Lifecycle{State: Failed, Message: strings.Repeat("a", 1<<20)}).condition(); len(got.Message) > 1010 {
-		t.Errorf("the condition has %d bytes", len(got.Message))
+	if got := (Lifecycle{State: Failed, Message: strings.Repeat("a", 1<<20)}).condition(); len(got.message) > 1010 {
+		t.Errorf("the condition has %d bytes", len(got.message))
 	}
 }
 
@@ -184,5 +186,30 @@ func TestNotMirrored(t *testing.T) {
 	}
 	if _, err := NotMirrored(&fake.Managed{}); err == nil {
 		t.Error("a kind without spec.forProvider has no fields to mirror")
+	}
+}
+
+// A provider's own annotations are written; those that have a meaning for Crossplane or this package are not its own.
+func TestAddFurther(t *testing.T) {
+	c := changes{}
+	c.addFurther(map[string]string{
+		"upjet.crossplane.io/provider-meta": "{}", meta.AnnotationKeyExternalName: "x", meta.AnnotationKeyReconciliationPaused: "true", AnnotationBoundName: "x",
+	})
+	if len(c) != 1 || c["upjet.crossplane.io/provider-meta"] == nil {
+		t.Errorf("annotations to write: %v", c)
+	}
+}
+
+func TestDataOfARemovedObjectIsDropped(t *testing.T) {
+	var removed []string
+	c := connector[*fake.Managed, string, string]{
+		resource: Resource[*fake.Managed, string, string]{Removed: func(o metav1.Object) { removed = append(removed, o.GetName()) }},
+		drift:    newAnnouncer(nil, reasonDiffers), meter: newMeter("Test.example.org", nil),
+	}
+	mg := &fake.Managed{}
+	mg.SetName("jane")
+	c.dropData(mg)
+	if len(removed) != 1 || removed[0] != "jane" {
+		t.Errorf("Removed was called with %v", removed)
 	}
 }

@@ -27,8 +27,11 @@ type connector[M resource.Managed, K, X any] struct {
 	meter    *meter
 }
 
-// reset drops the data of an object that is deleted.
+// dropData drops the data of an object that is deleted.
 func (c *connector[M, K, X]) dropData(o metav1.Object) {
+	if c.resource.Removed != nil {
+		c.resource.Removed(o)
+	}
 	c.drift.reset(o)
 	c.meter.drift(o, false)
 }

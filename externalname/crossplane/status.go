@@ -6,7 +6,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -69,14 +69,16 @@ func (c *statusClient) report(ctx context.Context, o client.Object, refused erro
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(mg), live); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	condition := xpv2.ReconcileError(fmt.Errorf("the API server refuses the status, so that the object keeps an earlier one. "+
-		"This is an error of the provider: Mirror and MirrorKey have to write a status.atProvider that the CRD accepts: %s", clip(refused.Error()))).
-		WithObservedGeneration(live.GetGeneration())
-	before := live.GetCondition(condition.Type)
-	c.events.announce(mg, before.Message, condition.Message)
-	if before.Equal(condition) {
+	invalid := condition{
+		kind: typeSynced, status: corev1.ConditionFalse, reason: reasonReconcileError, generation: live.GetGeneration(),
+		message: "the API server refuses the status, so that the object keeps an earlier one. " +
+			"This is an error of the provider: Mirror and MirrorKey have to write a status.atProvider that the CRD accepts: " + clip(refused.Error()),
+	}
+	before := live.GetCondition(typeSynced)
+	c.events.announce(mg, before.Message, invalid.message)
+	if before.Reason == reasonReconcileError && before.Message == invalid.message && before.ObservedGeneration == invalid.generation {
 		return nil
 	}
-	live.SetConditions(condition)
+	setCondition(live, invalid)
 	return c.Client.Status().Update(ctx, live)
 }

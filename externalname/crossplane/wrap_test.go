@@ -10,7 +10,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource/fake"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,14 +22,22 @@ import (
 
 const guid = "0b4b3a1c-6a5d-4f0e-8d2c-9d8f2f8d1a11"
 
-func newManaged(name string, policies ...xpv2.ManagementAction) *fake.Managed {
+func newManaged(name string, policies ...string) *fake.Managed {
 	mg := &fake.Managed{}
 	mg.SetName("jane")
-	mg.SetManagementPolicies(policies)
+	mg.SetManagementPolicies(policiesOf(mg.GetManagementPolicies(), policies))
 	if name != "" {
 		meta.SetExternalName(mg, name)
 	}
 	return mg
+}
+
+// policiesOf converts texts to management policies, whose package depends on the version of crossplane-runtime.
+func policiesOf[P ~string](list []P, policies []string) []P {
+	for _, policy := range policies {
+		list = append(list, P(policy))
+	}
+	return list
 }
 
 // client is that of a provider before it adopts rules.
@@ -97,18 +104,17 @@ func TestUnnamedIsAbsent(t *testing.T) {
 }
 
 func TestAbsentNeedsCreate(t *testing.T) {
-	observe, create := xpv2.ManagementActionObserve, xpv2.ManagementActionCreate
 	cases := map[string]struct {
-		policies []xpv2.ManagementAction
+		policies []string
 		deleted  bool
 		want     bool
 	}{
-		"all":          {[]xpv2.ManagementAction{xpv2.ManagementActionAll}, false, false},
-		"create":       {[]xpv2.ManagementAction{observe, create}, false, false},
-		"observe only": {[]xpv2.ManagementAction{observe}, false, false}, // crossplane-runtime reports it.
-		"late init":    {[]xpv2.ManagementAction{observe, xpv2.ManagementActionLateInitialize}, false, true},
-		"update":       {[]xpv2.ManagementAction{observe, xpv2.ManagementActionUpdate}, false, true},
-		"deleted":      {[]xpv2.ManagementAction{observe, xpv2.ManagementActionDelete}, true, false},
+		"all":          {[]string{"*"}, false, false},
+		"create":       {[]string{"Observe", "Create"}, false, false},
+		"observe only": {[]string{"Observe"}, false, false}, // crossplane-runtime reports it.
+		"late init":    {[]string{"Observe", "LateInitialize"}, false, true},
+		"update":       {[]string{"Observe", "Update"}, false, true},
+		"deleted":      {[]string{"Observe", "Delete"}, true, false},
 	}
 	for name, tc := range cases {
 		mg := newManaged(guid, tc.policies...)

@@ -48,14 +48,14 @@ type Fact struct {
 }
 
 // factOf reads a managed resource.
-func factOf(o *unstructured.Unstructured, p Proposal, identity Identity, sources []string) Fact {
+func factOf(kind Kind, o *unstructured.Unstructured, p Proposal, identity Identity, sources []string) Fact {
 	m := managed{o}
 	j, err := readJournal(m)
 	creation := evidence.CreationOf(o)
 	f := Fact{
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ExternalName: m.externalName(), Proposal: p,
 		Owner: ownerOf(o, sources), Account: m.account(), HasPolicies: m.policies() != nil, PoliciesOwner: policiesOwner(o, sources),
-		Managed: m.isManaged(), Upjet: m.upjet(), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: creation.Incomplete,
+		Managed: m.isManaged(), Upjet: m.upjet(kind.Upjet), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: creation.Incomplete,
 		Paused: m.paused(), Observed: len(identity.hashes(m)) > 0,
 		Stale:        !m.paused() && m.synced().reason == reconcilePaused,
 		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: o.GetResourceVersion(),

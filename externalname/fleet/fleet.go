@@ -138,7 +138,7 @@ func (f *Fleet) fact(ctx context.Context, m managed, naming Naming) (Fact, error
 	if err != nil {
 		return Fact{}, err
 	}
-	return factOf(m.Unstructured, p, f.options.Identity, f.options.SourceManagers), nil
+	return factOf(f.kind, m.Unstructured, p, f.options.Identity, f.options.SourceManagers), nil
 }
 
 // interner stores each string once: a large fleet has few namespaces, field managers and accounts.

@@ -33,7 +33,7 @@ func TestJournalOfOtherReleases(t *testing.T) {
 		"annotation": {format.Annotation: "2", annotationName: "old "},
 	} {
 		m := annotated(annotations)
-		i := PlanFor(Scan{Facts: []Fact{factOf(m.Unstructured, Proposal{Name: "old", Form: "space"}, Identity{}, nil)}})[0]
+		i := PlanFor(Scan{Facts: []Fact{factOf(Kind{}, m.Unstructured, Proposal{Name: "old", Form: "space"}, Identity{}, nil)}})[0]
 		checkFix(t, i)
 		if i.Action != Skip || i.Reason != ReasonNewerFormat || !strings.Contains(i.Message, "default/one has format") {
 			t.Errorf("%s: plan %s, %s: %s", name, i.Action, i.Reason, i.Message)

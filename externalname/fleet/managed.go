@@ -29,13 +29,15 @@ func ManagedCRD(crd *apiextensionsv1.CustomResourceDefinition) bool {
 type Kind struct {
 	Resource schema.GroupVersionResource
 	Kind     string
+	// Upjet means that Upjet has generated the CRD: see [UpjetCRD].
+	Upjet bool
 	// SpecFields are the fields of spec.forProvider and spec.initProvider.
 	SpecFields []string
 }
 
 // KindOf returns the kind of a CRD.
 func KindOf(crd *apiextensionsv1.CustomResourceDefinition) Kind {
-	k := Kind{Resource: kube.ResourceOf(crd), Kind: crd.Spec.Names.Kind}
+	k := Kind{Resource: kube.ResourceOf(crd), Kind: crd.Spec.Names.Kind, Upjet: UpjetCRD(crd)}
 	root := storageSchema(crd)
 	for _, part := range []string{"forProvider", "initProvider"} {
 		for field := range root.Properties["spec"].Properties[part].Properties {
@@ -55,6 +57,20 @@ func storageSchema(crd *apiextensionsv1.CustomResourceDefinition) *apiextensions
 	return &apiextensionsv1.JSONSchemaProps{}
 }
 
+// UpjetCRD reports whether Upjet has generated a CRD: since August 2023 its template writes spec.initProvider, and a text about
+// Terraform's ignore_changes. A CRD whose descriptions were removed has the field alone.
+func UpjetCRD(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, v := range crd.Spec.Versions {
+		if !v.Storage || v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			continue
+		}
+		spec := v.Schema.OpenAPIV3Schema.Properties["spec"]
+		field, has := spec.Properties["initProvider"]
+		return has && (field.Description == "" || strings.Contains(field.Description, "ignore_changes"))
+	}
+	return false
+}
+
 // Annotations of crossplane-runtime, which this package does not import.
 const (
 	annotationName            = evidence.AnnotationName
@@ -62,8 +78,8 @@ const (
 	annotationCreatePending   = evidence.AnnotationPending
 	annotationCreateSucceeded = evidence.AnnotationSucceeded
 	annotationCreateFailed    = evidence.AnnotationFailed
-	// annotationUpjet is on each managed resource that a provider of Upjet has reconciled.
-	annotationUpjet = "upjet.crossplane.io/provider-meta"
+	// annotationBound is on each managed resource whose provider follows package crossplane.
+	annotationBound = evidence.AnnotationBound
 	// labelComposite is on each resource that a Composition composes.
 	labelComposite = "crossplane.io/composite"
 )
@@ -102,17 +118,27 @@ func (m managed) isManaged() bool {
 	return found && err == nil
 }
 
-// upjet reports whether a provider that Upjet generates manages the object.
-func (m managed) upjet() bool {
-	if _, ok := m.GetAnnotations()[annotationUpjet]; ok {
+// upjetDomains are the domains of Upjet's annotations: upjet.crossplane.io/provider-meta, which has the private Terraform state
+// of providers that run the Terraform CLI; internal.upjet.crossplane.io/field-conversions; and marks of tests.
+var upjetDomains = []string{"upjet.crossplane.io", "internal.upjet.crossplane.io", "upjet.upbound.io"}
+
+// upjet reports whether Upjet decides how the name is written: it has generated the provider, and the provider does not follow
+// package crossplane. A provider without asynchronous operations and without the Terraform CLI leaves a single mark in an
+// object: Upjet's type writes spec.initProvider with each write of the whole object, also when it is empty.
+func (m managed) upjet(generatedCRD bool) bool {
+	if _, bound := m.GetAnnotations()[annotationBound]; bound {
+		return false
+	}
+	if _, has, err := unstructured.NestedMap(m.Object, "spec", "initProvider"); generatedCRD || has && err == nil {
 		return true
 	}
-	for _, kind := range []string{"LastAsyncOperation", "AsyncOperation"} {
-		if m.condition(kind) != (condition{}) {
+	for key := range m.GetAnnotations() {
+		domain, _, _ := strings.Cut(key, "/")
+		if slices.Contains(upjetDomains, domain) {
 			return true
 		}
 	}
-	return false
+	return m.condition("LastAsyncOperation") != (condition{}) || m.condition("AsyncOperation") != (condition{})
 }
 
 // condition is what the package reads of a condition.

@@ -69,8 +69,8 @@ var (
 	})
 	ReasonUpjet = Reasons.Declare(godwit.Reason{
 		Name:    "Upjet",
-		Meaning: "A provider that Upjet generates manages the object, and decides how its name is written.",
-		Fix:     godwit.Do("configure the name in the provider: `externalname.ForUpjet` makes the two functions"),
+		Meaning: "A provider that Upjet generates manages the object, and decides how its name is written. While it runs, it ignores a changed name, and writes the old one back.",
+		Fix:     godwit.Do("configure the name in the provider: `externalname.ForUpjet` makes the two functions, and the next observation writes the new name").Or(godwit.Do("have the provider follow the contract, with `existing.WrapConnector`")),
 	})
 	ReasonTerminating = Reasons.Declare(godwit.Reason{
 		Name:    "Terminating",

@@ -186,7 +186,7 @@ func TestDuplicatesInOtherSpellings(t *testing.T) {
 		}}
 		o.SetName(name)
 		o.SetAnnotations(map[string]string{annotationName: external})
-		return factOf(o, Proposal{Name: external}, Identity{}, nil)
+		return factOf(Kind{}, o, Proposal{Name: external}, Identity{}, nil)
 	}
 	for reason, test := range map[string]struct {
 		facts []Fact

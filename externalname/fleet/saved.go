@@ -84,7 +84,7 @@ func (f *Fleet) Save(ctx context.Context) (names []Name, unnamed []Item, err err
 		case name != nil && *name != "":
 			names = append(names, Name{resource, m.GetNamespace(), m.GetName(), *name})
 		default:
-			unnamed = append(unnamed, PlanFor(Scan{Kind: f.kind, Facts: []Fact{factOf(m.Unstructured, Proposal{}, f.options.Identity, nil)}})...)
+			unnamed = append(unnamed, PlanFor(Scan{Kind: f.kind, Facts: []Fact{factOf(f.kind, m.Unstructured, Proposal{}, f.options.Identity, nil)}})...)
 		}
 		return nil
 	})

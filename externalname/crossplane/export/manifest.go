@@ -7,7 +7,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -30,7 +29,7 @@ type observed[M resource.Managed, X any] struct {
 // fill returns the object of a manifest, without its metadata.name.
 func (k kind[M, K, X]) fill(name string, of X) observed[M, X] {
 	object := k.options.New()
-	object.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve})
+	object.SetManagementPolicies(append(object.GetManagementPolicies()[:0], "Observe"))
 	meta.SetExternalName(object, name)
 	k.options.Fill(object, of)
 	return observed[M, X]{name: name, resource: of, object: object}

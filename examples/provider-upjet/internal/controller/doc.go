@@ -1,0 +1,2 @@
+// Package controller has the controllers that Upjet generates.
+package controller

@@ -77,6 +77,5 @@
 // sets conditions. metrics.go counts calls. decide.go decides. journal.go writes annotations, drift.go and claims.go
 // write conditions. reconciliation.go is one pass over an object: explain.go adds remedies to its errors, observe.go
 // reads, and write.go creates, updates and deletes. status.go reports a status that the API server refuses. setup.go adds
-// the controller to a manager. wrap.go has the rules for existing clients, and mirror.go is a check for the author's tests.
-// A file uses only files before it.
+// the controller to a manager. wrap.go has the rules for existing clients. A file uses only files before it.
 package crossplane

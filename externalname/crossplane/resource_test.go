@@ -15,7 +15,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource/fake"
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -158,34 +157,6 @@ func TestClipDiff(t *testing.T) {
 	}
 	if got := len(clipDiff(one)); got > 1000 {
 		t.Errorf("a diff has %d bytes", got)
-	}
-}
-
-type mirrored struct {
-	fake.Managed
-
-	Spec struct {
-		ForProvider struct {
-			Name     string `json:"name"`
-			Title    string `json:"title,omitempty"`
-			Password string `json:"password"`
-		}
-	}
-	Status struct {
-		AtProvider *struct {
-			Name string `json:"name"`
-			ID   string `json:"id"`
-		}
-	}
-}
-
-func TestNotMirrored(t *testing.T) {
-	got, err := NotMirrored(&mirrored{}, "password")
-	if diff := cmp.Diff([]string{"title"}, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if _, err := NotMirrored(&fake.Managed{}); err == nil {
-		t.Error("a kind without spec.forProvider has no fields to mirror")
 	}
 }
 

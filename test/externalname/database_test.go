@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/godwit-dev/godwit/externalname/crossplane"
+	"github.com/godwit-dev/godwit/externalname/crossplane/mirror"
 	"github.com/godwit-dev/godwit/test/externalname/database"
 	"github.com/godwit-dev/godwit/test/jobservice"
 )
@@ -305,7 +306,7 @@ func TestDatabaseByHand(t *testing.T) {
 
 // An import copies status.atProvider, so that no field may be missing there.
 func TestDatabaseMirror(t *testing.T) {
-	if missing, err := crossplane.NotMirrored(&database.Database{}); err != nil || len(missing) > 0 {
+	if missing, err := mirror.Missing(&database.Database{}); err != nil || len(missing) > 0 {
 		t.Errorf("status.atProvider lacks %v, %v", missing, err)
 	}
 }

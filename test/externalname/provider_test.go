@@ -18,6 +18,7 @@ import (
 	ldap "github.com/godwit-dev/godwit/examples/provider-ldap/directory"
 	"github.com/godwit-dev/godwit/examples/provider-ldap/provider"
 	"github.com/godwit-dev/godwit/externalname/crossplane"
+	"github.com/godwit-dev/godwit/externalname/crossplane/mirror"
 )
 
 // 1, 2, 3, 4, 35: a person gets the entryUUID for a name, keeps it when it is renamed and moved, and one that exists is
@@ -248,7 +249,7 @@ func TestProviderKindsAreShort(t *testing.T) {
 		}
 	}
 	for _, mg := range []resource.Managed{&ldapv1.Person{}, &ldapv1.Group{}, &ldapv1.Membership{}} {
-		if missing, err := crossplane.NotMirrored(mg, "groupRef"); err != nil || len(missing) != 0 {
+		if missing, err := mirror.Missing(mg, "groupRef"); err != nil || len(missing) != 0 {
 			t.Errorf("%T: status.atProvider lacks %v: %v", mg, missing, err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/godwit-dev/godwit/externalname"
 	"github.com/godwit-dev/godwit/externalname/crossplane"
+	"github.com/godwit-dev/godwit/externalname/crossplane/mirror"
 )
 
 // handWritten is a client as providers have it: the name is set where the API returns it, Observe writes
@@ -194,7 +195,7 @@ func TestKindIsShort(t *testing.T) {
 	if lines := strings.Count(kind, "\n") + 2; !found || lines < 20 || lines >= 50 {
 		t.Errorf("the kind has %d lines", lines)
 	}
-	if missing, err := crossplane.NotMirrored(&person{}, "secret"); err != nil || len(missing) != 0 {
+	if missing, err := mirror.Missing(&person{}, "secret"); err != nil || len(missing) != 0 {
 		t.Errorf("status.atProvider lacks %v: %v", missing, err)
 	}
 }

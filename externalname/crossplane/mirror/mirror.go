@@ -1,4 +1,5 @@
-package crossplane
+// Package mirror checks in the tests of a provider that status.atProvider of a kind has the fields of its spec.
+package mirror
 
 import (
 	"fmt"
@@ -9,10 +10,10 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 )
 
-// NotMirrored returns the JSON names of the fields of spec.forProvider that status.atProvider lacks. A user who imports
+// Missing returns the JSON names of the fields of spec.forProvider that status.atProvider lacks. A user who imports
 // a resource copies status.atProvider to spec.forProvider, so every field must exist there. except names fields that
 // can't be read, such as passwords.
-func NotMirrored(mg resource.Managed, except ...string) ([]string, error) {
+func Missing(mg resource.Managed, except ...string) ([]string, error) {
 	desired, err := jsonFields(mg, "Spec", "ForProvider")
 	if err != nil {
 		return nil, err

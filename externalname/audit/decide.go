@@ -195,7 +195,7 @@ func sharing(facts []Fact, g evidence.Group) (reason *godwit.Reason, severity go
 	writing := slices.DeleteFunc(slices.Clone(g.Members), func(i int) bool { return facts[i].Paused })
 	switch {
 	case g.Sameness != evidence.Certain:
-		return ReasonMaybeShared, godwit.Warns, "%s have the same external name, and may have one external resource"
+		return ReasonMaybeShared, godwit.Warns, "%s may have one external resource: they have the same external name or identifier, and differ in other fields"
 	case len(writing) < 2:
 		return ReasonMaybeShared, godwit.Warns, "%s have one external resource, and all but one are paused: with the end of a pause, several write it"
 	}

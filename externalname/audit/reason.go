@@ -25,7 +25,7 @@ var (
 	})
 	ReasonMaybeShared = Reasons.Declare(godwit.Reason{
 		Name:    "MaybeShared",
-		Meaning: "Several managed resources may have one external resource: they have the same external name, and differ in fields that may or may not identify it, or all but one are paused.",
+		Meaning: "Several managed resources may have one external resource: they have the same external name or the same identifier in status.atProvider, and differ in fields that may or may not identify it, or all but one are paused.",
 		Fix:     evidence.StopSharing(placeholder.Object()),
 	})
 	ReasonPausedLeftover = Reasons.Declare(godwit.Reason{

@@ -28,7 +28,7 @@ func Compare(a, b Subject) Sameness {
 	}
 	for id, value := range a.IDs {
 		if b.IDs[id] == value && Unique(value) {
-			return Certain
+			return a.unlessChildren(b)
 		}
 	}
 	if a.Group != b.Group {
@@ -53,7 +53,17 @@ func compareNames(a, b Subject) Sameness {
 		if weak || differs(a.observed, b.observed) {
 			return Likely
 		}
+		return a.unlessChildren(b)
 	case weak, differs(a.spec, b.spec):
+		return Likely
+	}
+	return Certain
+}
+
+// unlessChildren returns what equal identifiers prove. Two children of one resource have its identifier in some kinds: their names
+// differ, and so do their specs.
+func (s Subject) unlessChildren(other Subject) Sameness {
+	if s.commonName(other) == "" && len(s.Names) > 0 && len(other.Names) > 0 && differs(s.spec, other.spec) {
 		return Likely
 	}
 	return Certain

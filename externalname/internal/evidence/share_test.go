@@ -83,6 +83,8 @@ func TestCompare(t *testing.T) {
 		"observed as different":             {mr{external: "a", status: fields{"host": "h"}}, mr{external: "a", status: fields{"host": "i"}}, Likely},
 		"two names, one id, all else equal": {mr{external: "ACME/a", status: fields{"id": "acme/a"}}, mr{external: "acme/a", status: fields{"id": "acme/a"}}, Certain},
 		"two names, one id, not all equal":  {mr{external: "a", status: fields{"id": "parent", "key": "a"}}, mr{external: "b", status: fields{"id": "parent", "key": "b"}}, Likely},
+		"two children of one ARN":           {mr{external: "a", spec: fields{"key": "a"}, status: fields{"arn": arn}}, mr{external: "b", spec: fields{"key": "b"}, status: fields{"arn": arn}}, Likely},
+		"two children of one id":            {mr{external: "a", spec: fields{"key": "a"}, status: fields{"id": "parent"}}, mr{external: "b", spec: fields{"key": "b"}, status: fields{"id": "parent"}}, Likely},
 		"the default name of both":          {mr{namespace: "n1", name: "a", external: "a"}, mr{namespace: "n2", name: "a", external: "a"}, Likely},
 		"the name it was last seen under":   {mr{external: "b", bound: "a"}, mr{external: "a"}, Certain},
 		"v1 beside v2": {

@@ -70,7 +70,7 @@ func nameObject(f externalnamereport.AuditFinding, hint Hint) Object {
 
 // and returns an object with the findings of both, in the state of the more severe one.
 func (o Object) and(other Object) Object {
-	blockers := append(o.Blockers, other.Blockers...)
+	blockers := slices.Concat(o.Blockers, other.Blockers)
 	if Severity(other.State) < Severity(o.State) {
 		o = other
 	}

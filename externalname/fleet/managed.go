@@ -204,10 +204,7 @@ func (m managed) account() string {
 
 // DefaultVolatile are the fields of status.atProvider that change without a change of the identity. Letter case is
 // ignored.
-var DefaultVolatile = []string{
-	"etag", "generation", "lastmodified", "lastmodifiedat", "lastmodifiedtime", "lastupdated", "lastupdatedat", "lastupdatetime",
-	"modifiedat", "phase", "resourceversion", "state", "status", "updatedat", "updatetime",
-}
+var DefaultVolatile = evidence.Volatile
 
 // Identity selects the fields of status.atProvider that identify the external resource.
 type Identity struct {

@@ -34,8 +34,8 @@ type Subject struct {
 // field is a hash of the name and of the value of a field.
 type field struct{ name, value uint64 }
 
-// volatile are fields of status.atProvider that change without a change of the identity, in lower case.
-var volatile = []string{
+// Volatile are fields of status.atProvider that change without a change of the identity, in lower case.
+var Volatile = []string{
 	"etag", "generation", "lastmodified", "lastmodifiedat", "lastmodifiedtime", "lastupdated", "lastupdatedat", "lastupdatetime",
 	"modifiedat", "phase", "resourceversion", "state", "status", "updatedat", "updatetime",
 }
@@ -70,7 +70,7 @@ func SubjectOf(o *unstructured.Unstructured) Subject {
 	observed, _, _ := unstructured.NestedMap(o.Object, "status", "atProvider")
 	for name, value := range observed {
 		name = strings.ToLower(name)
-		if slices.Contains(volatile, name) {
+		if slices.Contains(Volatile, name) {
 			continue
 		}
 		if text, ok := value.(string); ok && text != "" && slices.Contains(idFields, name) {

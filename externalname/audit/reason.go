@@ -35,7 +35,7 @@ var (
 	})
 	ReasonRenamingInterrupted = Reasons.Declare(godwit.Reason{
 		Name:    "RenamingInterrupted",
-		Meaning: "`godwit externalname apply` has begun to rename the managed resource, and has not ended: it runs, or it was interrupted.",
+		Meaning: "`godwit externalname run` has begun to rename the managed resource, and has not ended: it runs, or it was interrupted.",
 		Fix:     endRenaming(placeholder.Object()),
 	})
 )
@@ -65,6 +65,6 @@ func keepExternal(o godwit.Object) godwit.Fix {
 }
 
 func endRenaming(o godwit.Object) godwit.Fix {
-	return godwit.Do("if no other client runs it, run the same `godwit externalname apply` again, which resumes").
+	return godwit.Do("if no other client runs it, run the same `godwit externalname run` again, which resumes").
 		Or(godwit.Do("restore the old names of all that were renamed", godwit.RollBackNames{Resource: o.Resource, Namespace: o.Namespace}))
 }

@@ -38,7 +38,7 @@ func auditCommand(a *frame.App) *cobra.Command {
 			"  MaybeShared          one external name of two managed resources, which may be one external resource\n" +
 			"  NameContested        the provider and the source of the manifest write the name in turns\n" +
 			"  PausedLeftover       paused, by Godwit, for more than a day, or while it is being deleted\n" +
-			"  RenamingInterrupted  " + a.Program + " externalname apply has begun, and has not ended\n" +
+			"  RenamingInterrupted  " + a.Program + " externalname run has begun, and has not ended\n" +
 			"The command only reads: managed resources, page by page, and the events of creations. It asks no\n" +
 			"external system, so that some findings ask you to compare. No remedy deletes an external resource.\n\n" +
 			"Without --resource it reads the managed resources of all CRDs. With it, it finds shared names among\n" +

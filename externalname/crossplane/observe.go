@@ -283,7 +283,7 @@ func (r *reconciliation[M, K, X]) present(ctx context.Context, mg M, name string
 		r.lifecycle = r.external.Lifecycle(r.observed)
 	}
 	setCondition(mg, r.lifecycle.condition())
-	if !meta.WasDeleted(mg) { // Delete says whether it is refused
+	if !meta.WasDeleted(mg) && !r.excepts(RuleUniqueNames) { // Delete says whether it is refused
 		r.claims.report(ctx, mg, r.name)
 	}
 

@@ -74,6 +74,10 @@ const (
 	// RuleMissingIsCreated is the rule that an external resource that does not exist is created under the policies that
 	// allow it, also for a name that the user has set. It is excepted by ImportMustExist.
 	RuleMissingIsCreated ExceptedRule = "MissingIsCreated"
+	// RuleUniqueNames is the rule that one object has an external name: several are reported, and none is deleted while
+	// another one has the name. It is excepted by kinds whose objects are parts of one external resource, an aggregate:
+	// what Connect returns for such an object reads, writes and deletes its part alone.
+	RuleUniqueNames ExceptedRule = "UniqueNames"
 )
 
 // Exception is a rule that a kind does not follow, and the reason. The reference of the kind prints it.

@@ -140,6 +140,9 @@ func (r *reconciliation[M, K, X]) Delete(ctx context.Context, mg M) (managed.Ext
 
 // checkUnshared refuses a deletion while another object has the external name.
 func (r *reconciliation[M, K, X]) checkUnshared(ctx context.Context, mg M) error {
+	if r.excepts(RuleUniqueNames) {
+		return nil
+	}
 	others, err := r.claims.others(ctx, mg, func(other resource.Managed) bool {
 		reading, err := r.Names.Read(meta.GetExternalName(other), other.GetName())
 		return err == nil && reading.HasKey() && reading.Name == r.name || other.GetAnnotations()[AnnotationBoundName] == r.name

@@ -266,7 +266,7 @@ func classify(i *Item, f Fact, u users) {
 	set := func(c Class, a Action, reason *godwit.Reason, format string, args ...any) {
 		i.Class, i.Action, i.Reason, i.Message = c, a, reason, fmt.Sprintf(format, args...)
 	}
-	sharing := func(name string) string { return listed(u.share(claim{f.Account, name})) }
+	reason, message := u.conflict(f)
 	switch {
 	case !f.Managed:
 		set(NotOurs, None, ReasonNotManaged, "the object has no spec.forProvider")
@@ -282,16 +282,8 @@ func classify(i *Item, f Fact, u users) {
 		set(Invalid, Skip, invalid.Reason, "%s", quote.Line(invalid.Error()))
 	case f.Proposal.Err != nil:
 		set(Invalid, Skip, ReasonNoProposal, "%s", quote.Line(f.Proposal.Err.Error()))
-	case u.shared(claim{f.Account, i.Current}):
-		set(Duplicate, Skip, ReasonDuplicate, "%s have the external name %q", sharing(i.Current), quote.Clip(i.Current, nameBytes))
-	case u.shared(claim{f.Account, i.Proposed}):
-		set(Duplicate, Skip, ReasonDuplicate, "%s have the external name %q, in different spellings", sharing(i.Proposed), quote.Clip(i.Proposed, nameBytes))
-	case u.all[claim{f.Account, i.Current}] != nil:
-		set(Duplicate, Skip, ReasonNotDistinct, "%s would have the external name %q, and one has it", sharing(i.Current), quote.Clip(i.Current, nameBytes))
-	case u.all[claim{f.Account, i.Proposed}] != nil:
-		set(Duplicate, Skip, ReasonNotDistinct, "%s would have the external name %q", sharing(i.Proposed), quote.Clip(i.Proposed, nameBytes))
-	case u.others[key(f.Namespace, f.Name)] != nil:
-		set(Duplicate, Skip, ReasonDuplicate, "%s have one external resource, by their names in other spellings or by status.atProvider", listed(u.others[key(f.Namespace, f.Name)]))
+	case reason != nil:
+		set(Duplicate, Skip, reason, "%s", message)
 	case i.Current == "" && i.Proposed == "":
 		set(Empty, None, ReasonNoName, "the managed resource has no external name, and none is proposed")
 	case i.Current == "":
@@ -310,6 +302,27 @@ func lostMessage(bound string) string {
 		return fmt.Sprintf("the external resource %q was observed, and the managed resource has no external name any more", quote.Clip(bound, nameBytes))
 	}
 	return "an external resource was created, and the managed resource has no external name"
+}
+
+// conflict returns why a managed resource can't have its name, or the proposed one, for itself; nil if it can.
+func (u users) conflict(f Fact) (reason *godwit.Reason, message string) {
+	current, proposed := claim{f.Account, f.current()}, claim{f.Account, f.Proposal.Name}
+	sharing := func(c claim, format string) string {
+		return fmt.Sprintf(format, listed(u.share(c)), quote.Clip(c.name, nameBytes))
+	}
+	switch others := u.others[key(f.Namespace, f.Name)]; {
+	case u.shared(current):
+		return ReasonDuplicate, sharing(current, "%s have the external name %q")
+	case u.shared(proposed):
+		return ReasonDuplicate, sharing(proposed, "%s have the external name %q, in different spellings")
+	case u.all[current] != nil:
+		return ReasonNotDistinct, sharing(current, "%s would have the external name %q, and one has it")
+	case u.all[proposed] != nil:
+		return ReasonNotDistinct, sharing(proposed, "%s would have the external name %q")
+	case others != nil:
+		return ReasonDuplicate, fmt.Sprintf("%s have one external resource, by their names in other spellings or by status.atProvider", listed(others))
+	}
+	return nil, ""
 }
 
 // listed returns the names of at most three objects.

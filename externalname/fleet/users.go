@@ -1,6 +1,8 @@
 package fleet
 
-import "github.com/godwit-dev/godwit/externalname/internal/evidence"
+import (
+	"github.com/godwit-dev/godwit/externalname/internal/evidence"
+)
 
 // claim is a name in an account.
 type claim struct{ account, name string }

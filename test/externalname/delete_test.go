@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -224,6 +225,41 @@ func TestDeletionOfASharedNameIsRefused(t *testing.T) {
 	w.delete(two)
 	w.awaitGone(two)
 	w.checkEntries(0)
+}
+
+// TestPartsOfAnAggregateShareTheirName: each object is a part of one external resource, and is deleted alone.
+func TestPartsOfAnAggregateShareTheirName(t *testing.T) {
+	w := newWorld(t)
+	made := w.add(entry{Name: "jane"})
+	kind, left := persons(w.wire), sync.Map{} // left has the objects whose part is removed
+	kind.Exceptions = []crossplane.Exception{{Rule: crossplane.RuleUniqueNames, Reason: "Each object is a part of the person."}}
+	whole := kind.Connect
+	kind.Connect = func(ctx context.Context, p *person) (crossplane.External[*person, string, entry], error) {
+		e, err := whole(ctx, p)
+		e.Delete = func(context.Context, string) error { left.Store(p.Name, true); return nil }
+		read := e.Get
+		e.Get = func(ctx context.Context, id string) (entry, error) {
+			if _, removed := left.Load(p.Name); removed {
+				return entry{}, crossplane.ErrNotFound
+			}
+			return read(ctx, id)
+		}
+		return e, err
+	}
+	run(w, kind, options{})
+	jane := func(p *person) { named(made.ID)(p); p.Spec.ForProvider.Name = "jane" }
+	one, two := w.person("one", jane), w.person("two", jane)
+	w.awaitPerson(one, "bound", bound)
+	w.awaitPerson(two, "bound", bound)
+	w.passes(3)
+	for _, p := range []*person{one, two} {
+		if c := get(w, p).GetCondition(crossplane.TypeUniqueName); c.Status != corev1.ConditionUnknown {
+			t.Errorf("%s has the condition %+v", p.Name, c)
+		}
+	}
+	w.delete(one)
+	w.awaitGone(one)
+	w.checkEntries(1)
 }
 
 // An object that only observes, or that is being deleted as well, refuses no deletion.

@@ -61,7 +61,7 @@ func (w *upjetWorld) start() {
 	if err := controlplane.WriteKubeconfig(kubeconfig, shared.Config()); err != nil {
 		w.t.Fatal(err)
 	}
-	w.provider = exec.Command(w.programs.provider, "--endpoint", w.store.url, "--namespace", w.namespace, "--poll", processPoll.String(), //nolint:noctx // stop ends it.
+	w.provider = exec.Command(w.programs.provider, "--endpoint", w.store.url, "--namespace", w.namespace, "--poll", processPoll.String(),
 		fmt.Sprintf("--contract=%v", w.contract))
 	w.provider.Env = append(w.provider.Environ(), "KUBECONFIG="+kubeconfig)
 	if err := w.provider.Start(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -235,10 +236,7 @@ var immediate = map[conformance.CheckName]string{
 }
 
 func exempt(further ...string) map[conformance.CheckName]string {
-	all := map[conformance.CheckName]string{}
-	for name, reason := range immediate {
-		all[name] = reason
-	}
+	all := maps.Clone(immediate)
 	for i := 0; i < len(further); i += 2 {
 		all[conformance.CheckName(further[i])] = further[i+1]
 	}

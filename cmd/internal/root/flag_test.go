@@ -26,7 +26,6 @@ var severalTexts = map[string]string{
 	"output":   "lists the formats of the command",
 	"resource": "may be repeated where names are saved",
 	"selector": "names what has the labels",
-	"to":       "a hub, and a directory",
 	"user":     "of rbac, a subject; of all others, kubectl's user of the kubeconfig",
 }
 
@@ -61,7 +60,6 @@ func TestFlagHasOneText(t *testing.T) {
 var severalPlaces = map[string]string{
 	"label":    severalTexts["label"],
 	"resource": severalTexts["resource"],
-	"to":       severalTexts["to"],
 }
 
 // TestFlagIsRegisteredOnce reads the source of all commands.

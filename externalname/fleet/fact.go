@@ -38,6 +38,8 @@ type Fact struct {
 	Second string
 	// HidesAbsence means that the provider reports success even if the external resource does not exist.
 	HidesAbsence bool
+	// Unwritten means that such a renaming has only paused the managed resource.
+	Unwritten bool
 	// RenamingTo is the new name in the journal of a renaming that has not ended.
 	RenamingTo string
 	// JournalErr is set if the journal can't be read.
@@ -56,7 +58,7 @@ func factOf(kind Kind, o *unstructured.Unstructured, p Proposal, identity Identi
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ExternalName: m.externalName(), Proposal: p,
 		Owner: ownerOf(o, sources), Account: m.account(), HasPolicies: m.policies() != nil, PoliciesOwner: policiesOwner(o, sources),
 		Managed: m.isManaged(), Upjet: m.upjet(kind.Upjet), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: creation.Incomplete,
-		Paused: m.paused(), Observed: len(identity.hashes(m)) > 0,
+		Paused: m.paused() || m.policies() != nil && len(m.policies()) == 0, Observed: len(identity.hashes(m)) > 0,
 		Stale:        !m.paused() && m.synced().reason == reconcilePaused,
 		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: o.GetResourceVersion(),
 		NameLost: creation.NameLost(o.GetAnnotations()[annotationName]), Bound: creation.Bound, subject: evidence.SubjectOf(o),
@@ -64,6 +66,7 @@ func factOf(kind Kind, o *unstructured.Unstructured, p Proposal, identity Identi
 	if _, has := o.GetAnnotations()[AnnotationJournal]; has {
 		f.resourceVersion = ""
 	}
+	f.Unwritten = j != nil && j.Phase == phasePausing
 	if !f.Observed {
 		f.Mirrored = identity.mirrored(m)
 	}

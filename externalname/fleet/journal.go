@@ -40,11 +40,11 @@ type journal struct {
 	// From is the old name byte for byte; null if the annotation did not exist.
 	From *string `json:"from"`
 	To   string  `json:"to"`
-	// Identity and Creations are the values when the new name was written.
+	// Identity and Creations are the values when the new name was written, and Creations those when it was proven.
 	Identity  map[string]string `json:"identity,omitempty"`
 	Creations string            `json:"creations,omitempty"`
 	// Policies are the management policies before phaseObserving.
-	Policies []string `json:"policies,omitempty"`
+	Policies []string `json:"policies,omitzero"`
 	// Second is the external name of the second resource, in phaseDoubled.
 	Second string `json:"second,omitempty"`
 	// Earlier is the journal of the previous renaming, which is restored if this one is undone.

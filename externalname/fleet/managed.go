@@ -95,6 +95,9 @@ const (
 // exist, under policies that allow Observe alone.
 const doesNotExist = "does not exist"
 
+// policiesOff is part of crossplane-runtime's message for management policies of a provider that runs without them.
+const policiesOff = "non-default"
+
 // observeOnly are the management policies under which a provider reads, and never creates, updates or deletes.
 var observeOnly = []string{"Observe"}
 

@@ -236,6 +236,11 @@ func (s Scan) plan(f Fact, u users) Item {
 		i.Action, i.Reason, i.Message = Skip, ReasonSecondResource, f.Second
 	case f.RenamingTo != "":
 		i.Action, i.Reason, i.Message, i.Proposed = Resume, nil, "an earlier renaming was interrupted", f.RenamingTo
+		if s.unsafe(&i, f); f.Unwritten && !s.AcceptUnsafe && i.Action == Skip {
+			i.Message += ". An interrupted run has paused it: a rollback ends the pause"
+		} else {
+			i.Action, i.Reason, i.Message = Resume, nil, "an earlier renaming was interrupted"
+		}
 	case i.Class == NotOurs:
 		i.Proposed = ""
 	case i.Action == None && i.Proposed != i.Current && i.Proposed != "" && (i.Class == Legacy || i.Class == Empty):

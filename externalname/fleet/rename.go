@@ -23,6 +23,8 @@ type task struct {
 	err error
 	// begun means that the journal was written.
 	begun bool
+	// last is the journal as it was last seen or written, if it had not ended.
+	last *journal
 	// canary is a task whose skip also ends the run.
 	canary bool
 	// ending is the last decision that was sent, if it ends the renaming: its answer may be lost.
@@ -37,6 +39,27 @@ func (t *task) isDone() bool { return t.Phase != "" }
 
 func (t *task) setResult(d decision) {
 	t.Phase, t.Reason, t.Message, t.Fix = d.phase, d.reason, d.message, nil
+}
+
+// holds says what a renaming that has not ended keeps the provider from; empty if nothing is begun.
+func (t *task) holds() string {
+	switch {
+	case !t.begun:
+		return ""
+	case t.last == nil:
+		return "; the managed resource may be paused, or its provider only observe it, since a run or a rollback has not ended the renaming"
+	case t.last.Phase == phaseObserving:
+		return "; its provider only observes the managed resource until a run or a rollback ends the renaming"
+	case t.last.Phase == phaseRenaming:
+		return fmt.Sprintf("; its new name %q is not proven, and its provider may write", quote.Clip(t.last.To, nameBytes))
+	}
+	return "; the managed resource is paused until a run or a rollback ends the renaming"
+}
+
+// setUnfinished sets the result of a task whose renaming may have begun, and has not ended.
+func (t *task) setUnfinished(p Phase, reason *godwit.Reason, message string) {
+	t.setResult(endWith(stepEnd, p, reason, "%s%s", message, t.holds()))
+	t.Unfinished = t.begun
 }
 
 // stopsRun reports whether this result ends the run.
@@ -72,11 +95,12 @@ func (f *Fleet) advance(ctx, stop context.Context, t *task, goal phase) (godwit.
 			return f.endIfFinal(t, err)
 		}
 		s := f.situation(m, t.Item)
+		t.see(s)
 		if s.reached(goal) {
 			return godwit.Unchanged, nil
 		}
 		s.expired = f.clock.Since(began) >= f.timeout(s)
-		d := decideStep(s)
+		d := t.decide(s)
 		if t.ending.phase != "" && s.exists && s.journalErr == nil && (s.journal == nil || s.journal.ended()) {
 			d = t.ending.written()
 		}
@@ -105,6 +129,32 @@ func (f *Fleet) advance(ctx, stop context.Context, t *task, goal phase) (godwit.
 			began, poll = f.clock.Now(), firstPoll
 		}
 	}
+}
+
+// see remembers the journal of an unfinished renaming.
+func (t *task) see(s situation) {
+	if !s.exists || s.journalErr != nil || s.journal == nil || s.journal.ended() {
+		return
+	}
+	t.begun, t.last = true, s.journal
+	if s.journal.Phase == phaseCreated {
+		t.created.Store(true)
+	}
+}
+
+// decide decides the next step, by what the task has seen before.
+func (t *task) decide(s situation) decision {
+	switch {
+	case t.last == nil:
+	case !s.exists && t.last.Phase == phaseObserving:
+		return endWith(stepEnd, PhaseFailed, ReasonDeletedUnproven, "the managed resource was deleted while its provider only observed it: its external resource %q still exists, and no managed resource has it", quote.Clip(t.last.from(), nameBytes))
+	case !s.exists && t.last.Phase != phasePausing:
+		return endWith(stepEnd, PhaseFailed, ReasonDeletedUnproven, "the managed resource was deleted under the name %q, which was not proven: the provider has deleted what that name identifies, and its external resource %q may still exist",
+			quote.Clip(t.last.To, nameBytes), quote.Clip(t.last.from(), nameBytes))
+	case s.exists && s.journalErr == nil && s.journal == nil && t.ending.phase == "":
+		return endWith(stepEnd, PhaseSkipped, ReasonChanged, "another client, such as a rollback, has ended the renaming")
+	}
+	return decideStep(s)
 }
 
 // reached reports whether the journal of an unfinished renaming is at a phase or after it.
@@ -141,8 +191,9 @@ func (f *Fleet) execute(ctx context.Context, t *task, m managed, d decision) (wr
 	switch err := f.write(ctx, m, t.Item, d.step); {
 	case apierror.IsConflictOrNotFound(err):
 		if t.conflicts++; t.conflicts > maxConflicts {
-			t.setResult(endWith(stepEnd, PhaseFailed, ReasonConflict, "other clients changed the managed resource between each read and write; run again"))
+			t.setUnfinished(PhaseFailed, ReasonConflict, "other clients changed the managed resource between each read and write; run again")
 		}
+		t.ending = decision{} // another client's write came first
 		return false, nil
 	case err != nil && (d.step == stepTry || d.step == stepRename) && apierror.IsRefusal(err):
 		return true, f.endPauseAfterRefusal(ctx, t, m, err)
@@ -162,7 +213,11 @@ func (f *Fleet) execute(ctx context.Context, t *task, m managed, d decision) (wr
 
 // endPauseAfterRefusal ends our pause after the API server has refused the new name.
 func (f *Fleet) endPauseAfterRefusal(ctx context.Context, t *task, m managed, refusal error) error {
-	if err := f.write(ctx, m, t.Item, stepAbandon); err != nil {
+	err := f.write(ctx, m, t.Item, stepAbandon)
+	if apierror.IsConflictOrNotFound(err) {
+		return nil // the next pass reads it again
+	}
+	if err != nil {
 		_, err = f.endIfFinal(t, err)
 		return err
 	}
@@ -179,7 +234,7 @@ func (f *Fleet) endIfFinal(t *task, err error) (godwit.Outcome, error) {
 	if _, transient := walk.Transient(err); transient {
 		return godwit.Failed, err
 	}
-	t.setResult(endWith(stepEnd, PhaseFailed, refusalReason(err), "%s", quote.Line(apierror.Message(err))))
+	t.setUnfinished(PhaseFailed, refusalReason(err), quote.Line(apierror.Message(err)))
 	return godwit.Failed, err
 }
 
@@ -267,7 +322,7 @@ func (f *Fleet) changesFor(m managed, i Item, step renameStep) (*changes, error)
 		}
 		return c.name(&j.To).remove(annotationPaused).write(next)
 	case stepProve:
-		return c.endTrial(*j, m.policies()).write(journal{Phase: phaseRenamed, From: j.From, To: j.To})
+		return c.endTrial(*j, m.policies()).write(journal{Phase: phaseRenamed, From: j.From, To: j.To, Creations: m.creations()})
 	case stepUndo:
 		c.removePause(*j)
 		return c.endTrial(*j, m.policies()).name(j.From).restore(*j), nil

@@ -19,7 +19,7 @@ const (
 	PhaseUnchanged Phase = "Unchanged"
 	// PhaseDeferred means that nothing is changed, and that a later run may succeed.
 	PhaseDeferred Phase = "Deferred"
-	// PhaseSkipped means that the managed resource is not changed: another client or the user must act.
+	// PhaseSkipped means that the managed resource is not renamed: another client or the user must act.
 	PhaseSkipped Phase = "Skipped"
 	// PhaseGone means that the managed resource does not exist.
 	PhaseGone Phase = "Gone"
@@ -33,6 +33,8 @@ const (
 type Result struct {
 	Item
 	Phase Phase
+	// Unfinished means that the renaming has begun and not ended: the message says what it holds.
+	Unfinished bool
 }
 
 // Reasons of a [Result] that is not Renamed, RolledBack or Restored.
@@ -61,6 +63,11 @@ var (
 		Name: "NoExternalResource", UserAction: true,
 		Meaning: "The provider found no external resource under the new name, while it could only observe. The old name is restored, and nothing is created.",
 		Fix:     godwit.Do("correct the expression"),
+	})
+	ReasonDeletedUnproven = Reasons.Declare(godwit.Reason{
+		Name: "DeletedUnproven", UserAction: true,
+		Meaning: "The managed resource was deleted before its new name was proven. While a provider only observes, it deletes no external resource.",
+		Fix:     godwit.Do("see in the external system which external resources exist, and delete the one that the message names if nothing needs it"),
 	})
 	ReasonChanged = Reasons.Declare(godwit.Reason{
 		Name: "Changed", UserAction: true,

@@ -94,9 +94,9 @@ func decideRollback(s situation) (decision, *changes) {
 		return endWith(stepEnd, PhaseSkipped, ReasonSecondResource, "%s", j.doubled()), nil
 	case j.Phase == phaseCreated, !j.ended() && s.creations != j.Creations:
 		return endWith(stepEnd, PhaseSkipped, ReasonCreated, "the provider has begun to create an external resource. Run the renaming again: it waits for the outcome, and then restores the name %q", quote.Clip(j.from(), nameBytes)), nil
-	case s.nameText() != j.To && j.Phase == phaseObserving:
-		return endWith(stepAbandon, PhaseSkipped, ReasonChanged, "another client has changed the external name to %q since the renaming; the management policies are restored", quote.Clip(s.nameText(), nameBytes)), c
-	case s.nameText() != j.To:
+	case j.Phase == phaseRenamed && j.Creations != "" && s.creations != j.Creations:
+		return endWith(stepEnd, PhaseSkipped, ReasonCreated, "the provider has created an external resource since the renaming, so that the old name %q may identify none: see in the external system which ones exist", quote.Clip(j.from(), nameBytes)), nil
+	case s.nameText() != j.To && j.Phase != phaseObserving:
 		return endWith(stepEnd, PhaseSkipped, ReasonChanged, "another client has changed the external name to %q since the renaming", quote.Clip(s.nameText(), nameBytes)), nil
 	}
 	return endWith(stepUndo, PhaseRolledBack, nil, ""), c.name(s.journal.From)

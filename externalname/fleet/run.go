@@ -89,7 +89,7 @@ func stop(tasks []*task) {
 		switch {
 		case t.isDone():
 		case t.begun:
-			t.setResult(endWith(stepEnd, PhaseInterrupted, ReasonStopped, "the run stopped during the renaming: the managed resource is paused, or its provider only observes it, until the next run continues or a rollback restores the old name"))
+			t.setUnfinished(PhaseInterrupted, ReasonStopped, "the run stopped during the renaming")
 		default:
 			t.setResult(endWith(stepEnd, PhaseSkipped, ReasonStopped, "the run stopped before this managed resource"))
 		}
@@ -131,7 +131,7 @@ func (f *Fleet) each(ctx context.Context, tasks []*task, act walk.Action[*task])
 	}})
 	for _, t := range tasks {
 		if t.err != nil && !t.isDone() && ctx.Err() == nil {
-			t.setResult(endWith(stepEnd, PhaseFailed, ReasonUnanswered, "%s", quote.Line(apierror.Message(t.err))))
+			t.setUnfinished(PhaseFailed, ReasonUnanswered, quote.Line(apierror.Message(t.err)))
 			f.progress(t)
 		}
 	}

@@ -128,6 +128,8 @@ func decidePaused(s situation) decision {
 		return endWith(stepAbandon, PhaseSkipped, ReasonChanged, "another client has changed the external name to %q during the pause", quote.Clip(s.nameText(), nameBytes))
 	case !s.paused:
 		return endWith(stepAbandon, PhaseSkipped, ReasonChanged, "another client has ended the pause")
+	case s.synced.reason == reconcilePaused && len(s.identity) == 0:
+		return endWith(stepAbandon, PhaseSkipped, ReasonNotObserved, "status.atProvider has no identity that the renaming could compare; the pause is removed, and the name is as before")
 	case s.synced.reason == reconcilePaused && s.trial:
 		return decision{step: stepTry}
 	case s.synced.reason == reconcilePaused:
@@ -147,6 +149,8 @@ func decideRenamed(s situation) decision {
 	switch {
 	case s.creations != s.journal.Creations: // first: the provider also writes the name of what it creates
 		return decision{step: stepHold}
+	case trial && s.nameText() != s.journal.To: // the provider, too, may write another form of an unproven name
+		return undo(ReasonChanged, "the external name became %q: another client, or the provider, has changed it before the new name was proven", quote.Clip(s.nameText(), nameBytes))
 	case s.nameText() != s.journal.To:
 		return endWith(stepAbandon, PhaseSkipped, ReasonChanged, "the external name is %q now: another client, or the provider, has changed it after the renaming", quote.Clip(s.nameText(), nameBytes))
 	case s.deleting: // the provider deletes what the name identifies, which is not proven
@@ -154,12 +158,17 @@ func decideRenamed(s situation) decision {
 	case trial && !slices.Equal(s.policies, observeOnly):
 		return undo(ReasonChanged, "another client has changed spec.managementPolicies to %s before the new name was proven", strings.Join(s.policies, ","))
 	case s.synced.status == "True" && s.synced.reason == reconcileSuccess:
+		if len(s.journal.Identity) == 0 {
+			return undo(ReasonNotObserved, "status.atProvider had no identity that the renaming could compare")
+		}
 		if fields := differing(s.journal.Identity, s.identity); len(fields) > 0 {
 			return undo(ReasonIdentityChanged, "status.atProvider differs in %s", strings.Join(fields, ", "))
 		}
 		return decision{step: stepProve, phase: PhaseRenamed}
 	case trial && s.synced.reason == reconcileError && strings.Contains(s.synced.message, doesNotExist):
 		return undo(ReasonNoExternalResource, "the provider finds no external resource %q: %s", quote.Clip(s.journal.To, nameBytes), syncedMessage(s.synced))
+	case trial && s.synced.reason == reconcileError && strings.Contains(s.synced.message, policiesOff):
+		return undo(ReasonNotReconciled, "the provider runs without management policies: %s", syncedMessage(s.synced))
 	}
 	if s.expired {
 		return undo(ReasonNotReconciled, "the provider did not report ReconcileSuccess in time: %s", syncedMessage(s.synced))
@@ -180,15 +189,19 @@ func (s situation) written() string {
 // an earlier undo would not last.
 func decideCreated(s situation) decision {
 	switch {
-	case !s.creationUnknown && s.synced.reason == reconcilePaused && s.creationFailed && s.nameText() == s.journal.To:
-		return endWith(stepUndo, PhaseUndone, ReasonCreated, "the provider found no external resource %q, and failed to create one; the old name is restored", quote.Clip(s.journal.To, nameBytes))
+	case !s.paused:
+		return decision{step: stepHold}
 	case !s.creationUnknown && s.synced.reason == reconcilePaused:
 		second := *s.journal
 		second.Second = s.nameText()
-		return endWith(stepAccount, PhaseUndone, ReasonCreated, "the provider found no external resource %q, and created another one. %s; the old name is restored",
-			quote.Clip(s.journal.To, nameBytes), second.doubled())
+		created := "created another one"
+		if s.creationFailed && s.nameText() == s.journal.To {
+			created = "its creation of another one failed, which may exist all the same"
+		}
+		return endWith(stepAccount, PhaseUndone, ReasonCreated, "the provider found no external resource %q, and %s. %s; the old name is restored",
+			quote.Clip(s.journal.To, nameBytes), created, second.doubled())
 	case s.expired:
-		return endWith(stepEnd, PhaseFailed, ReasonCreated, "the provider found no external resource %q, and began to create one, whose outcome is not recorded. The managed resource is paused, and its old name is %q: run again when the provider runs",
+		return endWith(stepEnd, PhaseFailed, ReasonCreated, "the provider found no external resource %q, and began to create one, whose outcome is not recorded. The managed resource is paused, and its old name is %q. Run again when the provider runs; if the outcome stays unknown, see whether the external resource exists, and remove the annotation crossplane.io/external-create-pending",
 			quote.Clip(s.journal.To, nameBytes), quote.Clip(s.journal.from(), nameBytes))
 	}
 	return decision{step: stepWait}

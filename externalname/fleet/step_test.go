@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -78,9 +79,16 @@ func TestNext(t *testing.T) {
 		"creation under way, late":         {at(phaseCreated, func(s *situation) { s.expired = true }), stepEnd, PhaseFailed, ReasonCreated},
 		"creation ended":                   {at(phaseCreated, func(s *situation) { s.creationUnknown, s.name = false, new("c") }), stepAccount, PhaseUndone, ReasonCreated},
 		"creation ended, provider at work": {at(phaseCreated, func(s *situation) { s.creationUnknown, s.synced = false, success }), stepWait, "", nil},
-		"creation failed":                  {at(phaseCreated, func(s *situation) { s.creationUnknown, s.creationFailed = false, true }), stepUndo, PhaseUndone, ReasonCreated},
-		"doubled":                          {at(phaseDoubled, nil), stepEnd, PhaseSkipped, ReasonSecondResource},
-		"observed":                         {at(phaseObserving, func(s *situation) { s.synced = success }), stepProve, PhaseRenamed, nil},
+		"creation failed":                  {at(phaseCreated, func(s *situation) { s.creationUnknown, s.creationFailed = false, true }), stepAccount, PhaseUndone, ReasonCreated},
+		"unpaused while it creates":        {at(phaseCreated, func(s *situation) { s.paused = false }), stepHold, "", nil},
+		"paused, without an identity":      {at(phasePausing, func(s *situation) { s.synced.reason, s.identity = reconcilePaused, nil }), stepAbandon, PhaseSkipped, ReasonNotObserved},
+		"observed, without an identity":    {at(phaseObserving, func(s *situation) { s.synced, s.identity, s.journal.Identity = success, nil, nil }), stepUndo, PhaseUndone, ReasonNotObserved},
+		"another form in a trial":          {at(phaseObserving, func(s *situation) { s.synced, s.name = success, new("B") }), stepUndo, PhaseUndone, ReasonChanged},
+		"policies are off": {at(phaseObserving, func(s *situation) {
+			s.synced = condition{"False", reconcileError, "`spec.managementPolicies` is set to a non-default value but the feature is not enabled: [Observe]"}
+		}), stepUndo, PhaseUndone, ReasonNotReconciled},
+		"doubled":  {at(phaseDoubled, nil), stepEnd, PhaseSkipped, ReasonSecondResource},
+		"observed": {at(phaseObserving, func(s *situation) { s.synced = success }), stepProve, PhaseRenamed, nil},
 		"not found": {at(phaseObserving, func(s *situation) {
 			s.synced = condition{"False", reconcileError, "observe failed: external resource does not exist"}
 		}), stepUndo, PhaseUndone, ReasonNoExternalResource},
@@ -103,6 +111,34 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// TestTaskRemembersWhatItHasBegun: what happens to a managed resource meanwhile is not taken for its end.
+func TestTaskRemembersWhatItHasBegun(t *testing.T) {
+	for name, test := range map[string]struct {
+		before phase
+		now    situation
+		phase  Phase
+		reason *godwit.Reason
+	}{
+		"deleted in the pause":           {phasePausing, situation{}, PhaseGone, nil},
+		"deleted while it is observed":   {phaseObserving, situation{}, PhaseFailed, ReasonDeletedUnproven},
+		"deleted under an unproven name": {phaseRenaming, situation{}, PhaseFailed, ReasonDeletedUnproven},
+		"rolled back by another client":  {phaseObserving, at("", nil), PhaseSkipped, ReasonChanged},
+	} {
+		one := &task{Result: &Result{}, created: &atomic.Bool{}}
+		one.see(at(test.before, nil))
+		if d := one.decide(test.now); d.phase != test.phase || d.reason != test.reason {
+			t.Errorf("%s: %s, %s: %s", name, d.phase, d.reason, d.message)
+		}
+		if one.setUnfinished(PhaseFailed, ReasonUnanswered, "no answer"); !one.Unfinished || one.Message == "no answer" {
+			t.Errorf("%s: it does not say what it holds: %s", name, one.Message)
+		}
+	}
+	one := &task{Result: &Result{}, created: &atomic.Bool{}}
+	if one.see(at(phaseCreated, nil)); !one.created.Load() {
+		t.Error("a creation of an earlier run does not keep others from being renamed")
+	}
+}
+
 // The old name comes back byte for byte, which may be without annotation.
 func TestBack(t *testing.T) {
 	for reason, test := range map[string]struct {
@@ -120,6 +156,8 @@ func TestBack(t *testing.T) {
 		"creating":        {at(phaseCreated, nil), nil, false},
 		"created":         {at(phaseRenaming, func(s *situation) { s.creations = "now" }), nil, false},
 		"doubled":         {at(phaseDoubled, nil), nil, false},
+		"created later":   {at(phaseRenamed, func(s *situation) { s.journal.Creations, s.creations = ",,", "now" }), nil, false},
+		"another form":    {at(phaseObserving, func(s *situation) { s.name = new("B") }), new("a"), true},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			_, c := decideRollback(test.in)

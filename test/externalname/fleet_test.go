@@ -629,7 +629,7 @@ func TestNameOfAnotherNamespaceIsNotDistinct(t *testing.T) {
 	}
 }
 
-// Another client renames, unpauses or deletes the managed resource meanwhile: what it did stays.
+// Another client renames, unpauses or deletes the managed resource meanwhile: what it did stays, but a name that is not proven.
 func TestFleetOtherClients(t *testing.T) {
 	other := "00000000-0000-4000-8000-00000000abcd"
 	for reason, test := range map[string]struct {
@@ -644,12 +644,12 @@ func TestFleetOtherClients(t *testing.T) {
 		"renamed in the pause": {1, func(w *world, p *person) { w.annotate(p, meta.AnnotationKeyExternalName, other) },
 			fleet.PhaseSkipped, fleet.ReasonChanged, func(p *person) bool { return meta.GetExternalName(p) == other }},
 		"renamed before the proof": {2, func(w *world, p *person) { w.annotate(p, meta.AnnotationKeyExternalName, other) },
-			fleet.PhaseSkipped, fleet.ReasonChanged, func(p *person) bool { return meta.GetExternalName(p) == other }},
+			fleet.PhaseUndone, fleet.ReasonChanged, func(p *person) bool { return strings.HasSuffix(meta.GetExternalName(p), " ") }},
 		"unpaused": {1, func(w *world, p *person) { w.annotate(p, meta.AnnotationKeyReconciliationPaused, "") },
 			fleet.PhaseSkipped, fleet.ReasonChanged, func(p *person) bool { return strings.HasSuffix(meta.GetExternalName(p), " ") }},
 		"deleted before the pause": {0, func(w *world, p *person) { w.delete(p); w.awaitGone(p) }, fleet.PhaseGone, nil, nil},
 		"deleted in the pause":     {1, func(w *world, p *person) { w.delete(p) }, fleet.PhaseSkipped, fleet.ReasonTerminating, nil},
-		"deleted before the proof": {2, func(w *world, p *person) { w.delete(p); w.awaitGone(p) }, fleet.PhaseGone, nil, nil},
+		"deleted before the proof": {2, func(w *world, p *person) { w.delete(p); w.awaitGone(p) }, fleet.PhaseFailed, fleet.ReasonDeletedUnproven, nil},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t)

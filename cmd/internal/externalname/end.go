@@ -18,6 +18,8 @@ type ending struct {
 	err     error
 	// rollback returns the command that restores the old names.
 	rollback bool
+	// selector is the flag that selects by labels; empty without it.
+	selector string
 }
 
 // endRun prints the report, chooses the exit code, and says how to resume.
@@ -30,22 +32,21 @@ func endRun(ctx context.Context, a *frame.App, e ending) error {
 	if e.report.Stopped {
 		a.Console.Printf("stopped: a managed resource was not renamed; the rest were not started\n")
 	}
-	back := a.Hint("externalname rollback --resource=" + s.resource + scopeFlag(s.namespace))
-	if held := heldBy(e.report); e.rollback && len(held) == 1 {
-		a.Console.Printf("1 managed resource is paused, or its provider only observes it: %s; to restore the old name: %s\n", held[0], back)
-	} else if e.rollback && len(held) > 1 {
-		a.Console.Printf("%d managed resources are paused, or their provider only observes them: %s; to restore the old names: %s\n", len(held), strings.Join(held, ", "), back)
+	back := a.Hint("externalname rollback --resource=" + s.resource + scopeFlag(s.namespace) + e.selector)
+	if held := heldBy(e.report); e.rollback && len(held) > 0 {
+		a.Console.Printf("the renaming has not ended of %s: %s; to restore all old names there: %s\n",
+			render.Count(int64(len(held)), "managed resource", "managed resources"), strings.Join(held, ", "), back)
 	} else if e.rollback && e.report.Count(fleet.PhaseRenamed) > 0 {
 		a.Console.Printf("to roll back: %s\n", back)
 	}
 	return exitAfterRun(ctx, a, e)
 }
 
-// heldBy names the managed resources that an interrupted run has begun. Its batch bounds them.
+// heldBy names the managed resources whose renaming has begun and not ended. The batch bounds them.
 func heldBy(r fleet.Report) []string {
 	var names []string
 	for _, one := range r.Results {
-		if one.Phase == fleet.PhaseInterrupted {
+		if one.Unfinished {
 			names = append(names, render.ObjectName(one.Namespace, one.Name))
 		}
 	}

@@ -27,9 +27,10 @@ func planCommand(a *frame.App) *cobra.Command {
 		Short: "Show which external names an apply would change, and why it skips others; changes nothing",
 		Long: "Show the class of each external name, the name that the expression proposes, and what an apply\n" +
 			"would do. This command only reads.\n\n" + nameHelp +
-			"It reads all namespaces unless you give --namespace; the namespace of the kubeconfig does not\n" +
-			"count. It finds duplicates among the managed resources that it reads.\n\n" +
-			"Classes: Canonical, Legacy{form}, Empty, Invalid, Duplicate, CreateIncomplete, Deleting, NotOurs\n" +
+			"It plans for all namespaces unless you give --namespace; the namespace of the kubeconfig does not\n" +
+			"count. Names of other namespaces count as well, since they share the external system. Without the\n" +
+			"permission to list them, names are skipped (OthersNotRead).\n\n" +
+			"Classes: Canonical, Legacy{form}, Empty, Lost, Invalid, Duplicate, CreateIncomplete, Deleting, NotOurs\n" +
 			"(of Upjet, or no managed resource). Actions: None, Rename, Resume (a run was interrupted), Skip.\n" +
 			"A name that a GitOps tool or a Composition owns is skipped: `-o json` has the patch for its source.\n\n" +
 			"Exit codes: 0 nothing to rename, 1 names to rename, 3 some are skipped, 2 error.",

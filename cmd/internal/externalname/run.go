@@ -165,5 +165,5 @@ func (p *apply) End(ctx context.Context) error {
 			p.report.Results = append(p.report.Results, fleet.Result{Item: i, Phase: fleet.PhaseSkipped})
 		}
 	}
-	return endRun(ctx, p.App, ending{session: p.session, output: p.output, report: p.report, err: p.err, rollback: true})
+	return endRun(ctx, p.App, ending{session: p.session, output: p.output, report: p.report, err: p.err, rollback: true, selector: p.selectorFlag()})
 }

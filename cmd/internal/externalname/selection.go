@@ -9,6 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/externalname/fleet"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 // selection chooses the managed resources of a command.
@@ -62,6 +63,14 @@ func (o *selection) parseToWrite(a *frame.App, c *cobra.Command) error {
 
 func (o *selection) scope() fleet.Scope {
 	return fleet.Scope{Namespace: o.namespace, Selector: o.selected}
+}
+
+// selectorFlag is the flag that selects by labels, for a command line; empty without it.
+func (o *selection) selectorFlag() string {
+	if o.selector == "" {
+		return ""
+	}
+	return " --selector=" + quote.Shell(o.selector)
 }
 
 // identityFlags are the flags that select the fields of status.atProvider which identify the external resource.

@@ -56,7 +56,7 @@ func WriteRun(w io.Writer, s render.Style, items []Run) error {
 	var text strings.Builder
 	text.WriteString(runTable.Text(s, shown))
 	for _, r := range shown {
-		if r.Reason == "" || r.Reason == fleet.ReasonStopped.Name {
+		if r.Reason == "" || r.Reason == fleet.ReasonStopped.Name && r.Phase == fleet.PhaseSkipped {
 			continue
 		}
 		mark := render.Cell{Text: render.MarkBad.Text, Tone: phases[r.Phase].Tone}

@@ -126,7 +126,7 @@ func TestFleetPlan(t *testing.T) {
 		meta.AddAnnotations(p, map[string]string{meta.AnnotationKeyReconciliationPaused: "true"})
 	})
 	pausedPerson := w.person("paused", func(p *person) {
-		meta.SetExternalName(p, unknownID+" ")
+		meta.SetExternalName(p, fmt.Sprintf("99999999-9999-4999-8999-%012d ", worlds.Add(1))) // as no other test
 		meta.AddAnnotations(p, map[string]string{meta.AnnotationKeyReconciliationPaused: "true"})
 	})
 	w.person("empty", func(p *person) {

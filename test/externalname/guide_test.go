@@ -124,8 +124,8 @@ func TestGuideIsAProvider(t *testing.T) {
 			}
 		}
 	}
-	if files != 5 || commands != 4 {
-		t.Errorf("%d files and %d commands, want 5 and 4", files, commands)
+	if files != 5 || commands != 5 {
+		t.Errorf("%d files and %d commands, want 5 and 5", files, commands)
 	}
 	for _, want := range []string{"--- PASS: TestContract", " 0 failed,", " 0 not checked", "10 names, of which admission refuses 0", "10 names, of which admission refuses 10", "ok  \t" + templateModule} {
 		if !strings.Contains(printed, want) {

@@ -546,7 +546,12 @@ func TestCreationStopsTheRun(t *testing.T) {
 				o.SetName(p.Name)
 				w.applyAs(o, "kustomize-controller")
 			}
-			time.Sleep(time.Second) // crossplane-runtime notes the time of a creation in seconds
+			w.await("another second, the unit in which crossplane-runtime notes a creation", func() string {
+				if at := meta.GetExternalCreateSucceeded(get(w, all[0])); time.Since(at) <= time.Second {
+					return at.String()
+				}
+				return ""
+			})
 			before := meta.GetExternalName(get(w, all[0]))
 			f := w.fleetOf(&fault.Transport{}, fleet.Options{})
 			if i := w.plan(f, inVersionTwo)[0]; i.Action != fleet.Skip || i.Reason != fleet.ReasonMayCreate {

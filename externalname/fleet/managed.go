@@ -164,15 +164,6 @@ func (m managed) condition(kind string) condition {
 
 func (m managed) synced() condition { return m.condition("Synced") }
 
-// creationUnknown reports whether a creation has begun and its outcome is not recorded.
-func (m managed) creationUnknown() bool { return evidence.CreationOf(m.Unstructured).Incomplete }
-
-// creationFailed reports whether the last creation has failed.
-func (m managed) creationFailed() bool {
-	c := evidence.CreationOf(m.Unstructured)
-	return !c.Failed.IsZero() && !c.Failed.Before(c.Pending) && c.Failed.After(c.Succeeded)
-}
-
 // creations returns a text that changes whenever the provider begins or ends a creation.
 func (m managed) creations() string {
 	a := m.GetAnnotations()

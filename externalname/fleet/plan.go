@@ -236,18 +236,16 @@ func (s Scan) plan(f Fact, u users) Item {
 		i.Action, i.Reason, i.Message = Skip, ReasonSecondResource, f.Second
 	case f.RenamingTo != "":
 		i.Action, i.Reason, i.Message, i.Proposed = Resume, nil, "an earlier renaming was interrupted", f.RenamingTo
-		if s.unsafe(&i, f); f.Unwritten && !s.AcceptUnsafe && i.Action == Skip {
+		if f.Unwritten && s.skipUnsafe(&i, f) {
 			i.Message += ". An interrupted run has paused it: a rollback ends the pause"
-		} else {
-			i.Action, i.Reason, i.Message = Resume, nil, "an earlier renaming was interrupted"
 		}
 	case i.Class == NotOurs:
 		i.Proposed = ""
 	case i.Action == None && i.Proposed != i.Current && i.Proposed != "" && (i.Class == Legacy || i.Class == Empty):
 		i.Action = Rename
 		unprovable(&i, f)
-		if i.Action == Rename && !s.AcceptUnsafe {
-			s.unsafe(&i, f)
+		if i.Action == Rename {
+			s.skipUnsafe(&i, f)
 		}
 	}
 	i.Fix = fixOf(s.Kind, i, f)
@@ -363,9 +361,11 @@ func unprovable(i *Item, f Fact) {
 	i.Action = Skip
 }
 
-// unsafe skips items whose renaming may make a second external resource.
-func (s Scan) unsafe(i *Item, f Fact) {
+// skipUnsafe skips an item whose renaming may make a second external resource, unless the user accepts that.
+func (s Scan) skipUnsafe(i *Item, f Fact) (skipped bool) {
 	switch {
+	case s.AcceptUnsafe:
+		return false
 	case !f.HasPolicies:
 		i.Reason, i.Message = ReasonMayCreate, fmt.Sprintf("%s has no spec.managementPolicies: if the provider finds no external resource under the new name, it creates a second one", s.Kind.Kind)
 	case f.PoliciesOwner.Source:
@@ -373,9 +373,10 @@ func (s Scan) unsafe(i *Item, f Fact) {
 	case s.Unread != "":
 		i.Reason, i.Message = ReasonOthersNotRead, "managed resources outside the scope can't be read, and one may have the new name: "+s.Unread
 	default:
-		return
+		return false
 	}
 	i.Action = Skip
+	return true
 }
 
 // fixOf returns the fix of a skipped item.

@@ -118,6 +118,14 @@ func TestUnsafeRenamingsNeedConsent(t *testing.T) {
 			t.Errorf("%s, accepted: %s, %s: %s", name, i.Action, i.Reason, i.Message)
 		}
 	}
+	paused := fact(func(f *Fact) { f.HasPolicies, f.RenamingTo, f.Unwritten = false, "b", true })
+	if i := PlanFor(Scan{Facts: []Fact{paused}})[0]; i.Action != Skip || i.Reason != ReasonMayCreate {
+		t.Errorf("resumed, and its name is not written yet: %s, %s", i.Action, i.Reason)
+	}
+	paused.Unwritten = false
+	if i := PlanFor(Scan{Facts: []Fact{paused}})[0]; i.Action != Resume {
+		t.Errorf("resumed after its name was written: %s, %s", i.Action, i.Reason)
+	}
 	hidden := fact(func(f *Fact) { f.HidesAbsence, f.HasPolicies = true, false })
 	if i := PlanFor(Scan{Facts: []Fact{hidden}, AcceptUnsafe: true})[0]; i.Reason != ReasonAbsenceHidden {
 		t.Errorf("without a trial: %s, %s", i.Action, i.Reason)

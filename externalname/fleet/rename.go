@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/externalname/internal/evidence"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/walk"
@@ -281,9 +282,10 @@ func (f *Fleet) situation(m managed, i Item) situation {
 	if m.Unstructured == nil || i.UID != "" && m.GetUID() != i.UID {
 		return situation{}
 	}
+	creation := evidence.CreationOf(m.Unstructured)
 	s := situation{
 		exists: true, deleting: m.GetDeletionTimestamp() != nil, paused: m.paused(), name: m.externalName(), synced: m.synced(),
-		identity: f.options.Identity.hashes(m), creations: m.creations(), creationUnknown: m.creationUnknown(), creationFailed: m.creationFailed(),
+		identity: f.options.Identity.hashes(m), creations: m.creations(), creationUnknown: creation.Incomplete, creationFailed: creation.LastFailed(),
 		policies: m.policies(), trial: i.trial, current: i.Current, proposed: i.Proposed,
 	}
 	s.journal, s.journalErr = readJournal(m)

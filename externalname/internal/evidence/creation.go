@@ -53,6 +53,11 @@ func (c Creation) NameLost(externalName string) bool {
 	return externalName == "" && !c.Running && (c.Bound != "" || !c.Succeeded.IsZero())
 }
 
+// LastFailed reports whether the last creation has failed.
+func (c Creation) LastFailed() bool {
+	return !c.Failed.IsZero() && !c.Failed.Before(c.Pending) && c.Failed.After(c.Succeeded)
+}
+
 // upjetCreates reports whether an asynchronous creation by a provider of Upjet runs, or has failed. crossplane-runtime
 // records that it has succeeded when it has begun.
 func upjetCreates(o *unstructured.Unstructured) bool {

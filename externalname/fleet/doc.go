@@ -4,9 +4,9 @@
 // An annotation does not change metadata.generation, so no observedGeneration says that a provider has
 // seen a new name. A renaming therefore has three writes, each at the resourceVersion that was read:
 //
-//  1. It pauses the managed resource and writes the journal. The provider answers with the condition
+//  1. It pauses the managed resource and writes the journal. The provider answers with the managed.Condition
 //     Synced=False, ReconcilePaused.
-//  2. It writes the new name and the management policies [Observe], and ends the pause, in one patch. The condition
+//  2. It writes the new name and the management policies [Observe], and ends the pause, in one patch. The managed.Condition
 //     was ReconcilePaused at this patch, and the provider writes a status only at the resourceVersion that it has read.
 //     What follows is therefore about the new name, and the provider creates, changes and deletes nothing.
 //  3. It compares the identity in status.atProvider with the earlier one. Fields that the spec has, too, are no identity.
@@ -35,7 +35,7 @@
 //
 // # Reading order
 //
-// managed.go reads a managed resource, and journal.go its journal. fix.go has what a user can do. naming.go proposes names,
+// kind.go reads what a CRD says of its managed resources, and journal.go reads the journal of one. fix.go has what a user can do. naming.go proposes names,
 // owner.go finds the owner of a name. fact.go has the facts of a plan, users.go the users of each name, and plan.go decides what to do
 // with each managed resource. unfinished.go says whether a renaming has not ended. result.go has the phases and
 // reasons of a result, and fleet.go the options and the requests. step.go decides the next step of a renaming, rename.go executes

@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/godwit-dev/godwit/externalname/internal/evidence"
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 )
 
 // Fact has the facts of one managed resource. [PlanFor] uses nothing else.
@@ -51,24 +52,24 @@ type Fact struct {
 
 // factOf reads a managed resource.
 func factOf(kind Kind, o *unstructured.Unstructured, p Proposal, identity Identity, sources []string) Fact {
-	m := managed{o}
+	m := managed.Of(o)
 	j, err := readJournal(m)
 	creation := evidence.CreationOf(o)
 	f := Fact{
-		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ExternalName: m.externalName(), Proposal: p,
-		Owner: ownerOf(o, sources), Account: m.account(), HasPolicies: m.policies() != nil, PoliciesOwner: policiesOwner(o, sources),
-		Managed: m.isManaged(), Upjet: m.upjet(kind.Upjet), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: creation.Incomplete,
-		Paused: m.paused() || m.policies() != nil && len(m.policies()) == 0, Observed: len(identity.hashes(m)) > 0,
-		Stale:        !m.paused() && m.synced().reason == reconcilePaused,
-		HidesAbsence: m.hidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: o.GetResourceVersion(),
-		NameLost: creation.NameLost(o.GetAnnotations()[annotationName]), Bound: creation.Bound, subject: evidence.SubjectOf(o),
+		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ExternalName: m.ExternalName(), Proposal: p,
+		Owner: ownerOf(o, sources), Account: m.Account(), HasPolicies: m.Policies() != nil, PoliciesOwner: policiesOwner(o, sources),
+		Managed: m.IsManaged(), Upjet: m.Upjet(kind.Upjet), Deleting: o.GetDeletionTimestamp() != nil, CreateIncomplete: creation.Incomplete,
+		Paused: m.Paused() || m.Policies() != nil && len(m.Policies()) == 0, Observed: len(identity.of(kind).Hashes(m)) > 0,
+		Stale:        !m.Paused() && m.Synced().Reason == managed.ReconcilePaused,
+		HidesAbsence: m.HidesAbsence(), RenamingTo: j.unfinished(), JournalErr: err, resourceVersion: o.GetResourceVersion(),
+		NameLost: creation.NameLost(o.GetAnnotations()[managed.AnnotationName]), Bound: creation.Bound, subject: evidence.SubjectOf(o),
 	}
 	if _, has := o.GetAnnotations()[AnnotationJournal]; has {
 		f.resourceVersion = ""
 	}
 	f.Unwritten = j != nil && j.Phase == phasePausing
 	if !f.Observed {
-		f.Mirrored = identity.mirrored(m)
+		f.Mirrored = identity.of(kind).Mirrored(m)
 	}
 	if j != nil && j.Phase == phaseDoubled {
 		f.Second = j.doubled()
@@ -78,10 +79,10 @@ func factOf(kind Kind, o *unstructured.Unstructured, p Proposal, identity Identi
 
 // outside reads a managed resource that is not in scope.
 func outside(o *unstructured.Unstructured) Fact {
-	m := managed{o}
+	m := managed.Of(o)
 	return Fact{
-		Namespace: o.GetNamespace(), Name: o.GetName(), ExternalName: m.externalName(), Account: m.account(), Managed: m.isManaged(), Outside: true,
-		NameLost: evidence.CreationOf(o).NameLost(o.GetAnnotations()[annotationName]), subject: evidence.SubjectOf(o),
+		Namespace: o.GetNamespace(), Name: o.GetName(), ExternalName: m.ExternalName(), Account: m.Account(), Managed: m.IsManaged(), Outside: true,
+		NameLost: evidence.CreationOf(o).NameLost(o.GetAnnotations()[managed.AnnotationName]), subject: evidence.SubjectOf(o),
 	}
 }
 

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
@@ -9,7 +10,7 @@ import (
 // placeholders.
 
 func endPause(o godwit.Object) godwit.Fix {
-	return godwit.Do("end the pause, and plan again", kube.RemoveAnnotation(o, annotationPaused))
+	return godwit.Do("end the pause, and plan again", kube.RemoveAnnotation(o, managed.AnnotationPaused))
 }
 
 func removeJournal(o godwit.Object) godwit.Fix {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 	"github.com/godwit-dev/godwit/internal/quote"
@@ -24,7 +25,7 @@ type Scope struct {
 }
 
 // has reports whether a managed resource is in scope.
-func (s Scope) has(m managed) bool {
+func (s Scope) has(m managed.Resource) bool {
 	return (s.Namespace == "" || s.Namespace == m.GetNamespace()) && (s.Selector == nil || s.Selector.Matches(labels.Set(m.GetLabels())))
 }
 
@@ -94,7 +95,6 @@ type Fleet struct {
 // New returns the fleet of a kind. It sends no request.
 func New(cfg *rest.Config, kind Kind, o Options) (*Fleet, error) {
 	o = o.withDefaults()
-	o.Identity.spec = kind.SpecFields
 	client, err := kube.NewClient(cfg, o.Limiter, clock.RealClock{})
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func New(cfg *rest.Config, kind Kind, o Options) (*Fleet, error) {
 func (f *Fleet) Plan(ctx context.Context, naming Naming) ([]Item, error) {
 	scan := Scan{Kind: f.kind, AcceptUnsafe: f.options.AcceptUnsafe}
 	same := interner{}
-	read := func(m managed) error {
+	read := func(m managed.Resource) error {
 		fact, err := f.fact(ctx, m, naming)
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func (f *Fleet) Plan(ctx context.Context, naming Naming) ([]Item, error) {
 	return PlanFor(scan), nil
 }
 
-func (f *Fleet) fact(ctx context.Context, m managed, naming Naming) (Fact, error) {
+func (f *Fleet) fact(ctx context.Context, m managed.Resource, naming Naming) (Fact, error) {
 	if !f.options.Scope.has(m) {
 		return outside(m.Unstructured), nil
 	}
@@ -154,15 +154,15 @@ func (t interner) intern(text string) string {
 
 // Each calls each with every managed resource in scope, page by page. It writes nothing.
 func (f *Fleet) Each(ctx context.Context, each func(*unstructured.Unstructured) error) error {
-	return f.scan(ctx, func(m managed) error { return each(m.Unstructured) })
+	return f.scan(ctx, func(m managed.Resource) error { return each(m.Unstructured) })
 }
 
 // scan calls each with every managed resource in scope, page by page.
-func (f *Fleet) scan(ctx context.Context, each func(managed) error) error {
+func (f *Fleet) scan(ctx context.Context, each func(managed.Resource) error) error {
 	return f.scanIn(ctx, f.options.Scope, each)
 }
 
-func (f *Fleet) scanIn(ctx context.Context, s Scope, each func(managed) error) error {
+func (f *Fleet) scanIn(ctx context.Context, s Scope, each func(managed.Resource) error) error {
 	fetch := func(ctx context.Context, limit int64, token string) (walk.Page[*unstructured.Unstructured], string, error) {
 		return f.client.WholePage(ctx, kube.Scope{Resource: f.kind.Resource, Namespace: s.Namespace, Selector: s.Selector}, limit, token)
 	}
@@ -171,7 +171,7 @@ func (f *Fleet) scanIn(ctx context.Context, s Scope, each func(managed) error) e
 			return err
 		}
 		for _, o := range page.Items {
-			if err := each(managed{o}); err != nil {
+			if err := each(managed.Of(o)); err != nil {
 				return err
 			}
 		}
@@ -188,8 +188,8 @@ func (f *Fleet) get(ctx context.Context, o walk.Object) (*unstructured.Unstructu
 }
 
 // patch writes annotations at the resourceVersion that was read.
-func (f *Fleet) patch(ctx context.Context, m managed, c *changes) error {
-	body, err := c.patch(m)
+func (f *Fleet) patch(ctx context.Context, m managed.Resource, c *managed.Changes) error {
+	body, err := c.Patch(m)
 	if err != nil {
 		return err
 	}

@@ -8,16 +8,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/format/formattest"
 )
 
-func annotated(annotations map[string]string) managed {
+func annotated(annotations map[string]string) managed.Resource {
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"forProvider": map[string]any{}}}}
 	o.SetNamespace("default")
 	o.SetName("one")
 	o.SetAnnotations(annotations)
-	return managed{o}
+	return managed.Of(o)
 }
 
 // TestJournalOfOtherReleases: the form of v0.1.0 is read and written, and a newer one is left alone, whatever is asked for.
@@ -29,8 +30,8 @@ func TestJournalOfOtherReleases(t *testing.T) {
 		t.Errorf("%v: (-want +got):\n%s", err, diff)
 	}
 	for name, annotations := range map[string]map[string]string{
-		"journal":    {AnnotationJournal: formattest.Newer(t, "renaming.json"), annotationName: "old "},
-		"annotation": {format.Annotation: "2", annotationName: "old "},
+		"journal":    {AnnotationJournal: formattest.Newer(t, "renaming.json"), managed.AnnotationName: "old "},
+		"annotation": {format.Annotation: "2", managed.AnnotationName: "old "},
 	} {
 		m := annotated(annotations)
 		i := PlanFor(Scan{Facts: []Fact{factOf(Kind{}, m.Unstructured, Proposal{Name: "old", Form: "space"}, Identity{}, nil)}})[0]
@@ -39,14 +40,16 @@ func TestJournalOfOtherReleases(t *testing.T) {
 			t.Errorf("%s: plan %s, %s: %s", name, i.Action, i.Reason, i.Message)
 		}
 		j, err := readJournal(m)
-		s := situation{exists: true, journal: j, journalErr: err, name: m.externalName(), current: "old ", proposed: "old", paused: true}
-		for what, decide := range map[string]func() (decision, *changes){
-			"apply":    func() (decision, *changes) { return decideStep(s), nil },
-			"rollback": func() (decision, *changes) { return decideRollback(s) },
-			"restore":  func() (decision, *changes) { return decideRestore(s, RestoreOptions{Overwrite: true, Unpause: true}) },
+		s := situation{exists: true, journal: j, journalErr: err, name: m.ExternalName(), current: "old ", proposed: "old", paused: true}
+		for what, decide := range map[string]func() (decision, *managed.Changes){
+			"apply":    func() (decision, *managed.Changes) { return decideStep(s), nil },
+			"rollback": func() (decision, *managed.Changes) { return decideRollback(s) },
+			"restore": func() (decision, *managed.Changes) {
+				return decideRestore(s, RestoreOptions{Overwrite: true, Unpause: true})
+			},
 		} {
 			d, c := decide()
-			if d.reason != ReasonNewerFormat || d.step != stepEnd || !c.isEmpty() {
+			if d.reason != ReasonNewerFormat || d.step != stepEnd || !c.IsEmpty() {
 				t.Errorf("%s: %s decides on %+v and writes %v", name, what, d, c)
 			}
 		}

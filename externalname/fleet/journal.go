@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/quote"
 )
@@ -60,7 +61,7 @@ type storedJournal struct {
 var errJournal = errors.New("it has no phase and names that Godwit writes")
 
 // readJournal reads the journal. It returns nil if the annotation does not exist.
-func readJournal(m managed) (*journal, error) {
+func readJournal(m managed.Resource) (*journal, error) {
 	if err := checkFormat(m); err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func readJournal(m managed) (*journal, error) {
 }
 
 // checkFormat refuses a managed resource whose annotations a newer release of Godwit wrote.
-func checkFormat(m managed) error {
+func checkFormat(m managed.Resource) error {
 	what := strings.TrimPrefix(m.GetNamespace()+"/"+m.GetName(), "/")
 	if err := format.CheckObject(what, m); err != nil {
 		return err
@@ -117,70 +118,35 @@ func (j *journal) doubled() string {
 // ended reports whether a renaming has no further step.
 func (j *journal) ended() bool { return j.Phase == phaseRenamed || j.Phase == phaseDoubled }
 
-// changes are annotations to write, nil removes one, and management policies.
-type changes struct {
-	annotations map[string]*string
-	policies    []string // nil changes nothing
-}
-
-func (c *changes) isEmpty() bool { return c == nil || len(c.annotations) == 0 && c.policies == nil }
-
-func (c *changes) annotate(key string, value *string) *changes {
-	if c.annotations == nil {
-		c.annotations = map[string]*string{}
-	}
-	c.annotations[key] = value
-	return c
-}
-
-func (c *changes) set(key, value string) *changes { return c.annotate(key, &value) }
-
-func (c *changes) remove(key string) *changes { return c.annotate(key, nil) }
-
-// write adds a journal to the changes.
-func (c *changes) write(j journal) (*changes, error) {
+// writeJournal adds a journal to changes.
+func writeJournal(c *managed.Changes, j journal) (*managed.Changes, error) {
 	text, err := json.Marshal(storedJournal{Format: format.Current, journal: j})
 	if err != nil {
 		return nil, fmt.Errorf("write the journal: %w", err)
 	}
-	return c.set(AnnotationJournal, string(text)), nil
+	return c.Set(AnnotationJournal, string(text)), nil
 }
 
-// restore adds the journal of the previous renaming to the changes, for a renaming that is undone.
-func (c *changes) restore(j journal) *changes {
+// restore adds the journal of the previous renaming to changes, for a renaming that is undone.
+func (j *journal) restore(c *managed.Changes) *managed.Changes {
 	if j.Earlier == "" {
-		return c.remove(AnnotationJournal)
+		return c.Remove(AnnotationJournal)
 	}
-	return c.set(AnnotationJournal, j.Earlier)
+	return c.Set(AnnotationJournal, j.Earlier)
 }
-
-// name sets the external name, or removes the annotation if the name is nil.
-func (c *changes) name(name *string) *changes { return c.annotate(annotationName, name) }
 
 // removePause ends the pause of a phase that has one. In the others it is a user's.
-func (c *changes) removePause(j journal) {
+func (j *journal) removePause(c *managed.Changes) {
 	if j.Phase == phasePausing || j.Phase == phaseCreated {
-		c.remove(annotationPaused)
+		c.Remove(managed.AnnotationPaused)
 	}
 }
 
 // endTrial gives the provider the management policies back that it had before the trial.
 // Policies that another client has written stay.
-func (c *changes) endTrial(j journal, policies []string) *changes {
-	if j.Policies != nil && slices.Equal(policies, observeOnly) {
-		c.policies = j.Policies
+func (j *journal) endTrial(c *managed.Changes, policies []string) *managed.Changes {
+	if j.Policies != nil && slices.Equal(policies, managed.ObserveOnly) {
+		c.Policies = j.Policies
 	}
 	return c
-}
-
-// patch is a merge patch at the resourceVersion that was read: the API server answers with a conflict
-// if the object has changed since.
-func (c *changes) patch(m managed) ([]byte, error) {
-	patch := map[string]any{"metadata": map[string]any{
-		"resourceVersion": m.GetResourceVersion(), "uid": m.GetUID(), "annotations": c.annotations,
-	}}
-	if c.policies != nil {
-		patch["spec"] = map[string]any{"managementPolicies": c.policies}
-	}
-	return json.Marshal(patch)
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit/externalname"
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 )
 
 // Proposal is the result of a [Naming] for one managed resource.
@@ -41,7 +42,7 @@ const formLenient = "Lenient"
 // not contain the key.
 func FromScheme[K any](scheme externalname.Scheme[K], lookup Lookup[K]) Naming {
 	return func(ctx context.Context, o *unstructured.Unstructured) (Proposal, error) {
-		current := o.GetAnnotations()[annotationName]
+		current := o.GetAnnotations()[managed.AnnotationName]
 		reading, err := scheme.Read(current, o.GetName())
 		if err != nil {
 			return Proposal{Err: err}, nil //nolint:nilerr // the error is what the proposal says

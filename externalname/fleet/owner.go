@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit/externalname/internal/evidence"
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
@@ -64,7 +65,7 @@ func ownerOf(o *unstructured.Unstructured, sources []string) Owner {
 
 func ownerBy(o *unstructured.Unstructured, w evidence.Writer, sources []string) Owner {
 	owner := Owner{Manager: w.Manager}
-	composite := o.GetLabels()[labelComposite]
+	composite := o.GetLabels()[managed.LabelComposite]
 	named := func(prefix string) bool { return strings.HasPrefix(strings.ToLower(w.Manager), prefix) }
 	switch {
 	case named(composing), composite != "" && named("crossplane") && !strings.Contains(w.Manager, "provider"):

@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 )
 
 const (
@@ -47,7 +49,7 @@ func TestOwner(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			o := &unstructured.Unstructured{Object: map[string]any{}}
 			o.SetCreationTimestamp(metav1.NewTime(created))
-			o.SetLabels(map[string]string{labelComposite: "team"})
+			o.SetLabels(map[string]string{managed.LabelComposite: "team"})
 			o.SetManagedFields(test.entries)
 			if test.applied != "" {
 				o.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": test.applied})

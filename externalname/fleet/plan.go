@@ -13,6 +13,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname"
 	"github.com/godwit-dev/godwit/externalname/internal/evidence"
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/placeholder"
 	"github.com/godwit-dev/godwit/internal/quote"
@@ -418,7 +419,7 @@ func sourcePatch(kind Kind, i Item) string {
 		Metadata   metadata `json:"metadata"`
 	}{
 		kind.Resource.GroupVersion().String(), kind.Kind,
-		metadata{i.Name, i.Namespace, map[string]string{annotationName: i.Proposed}},
+		metadata{i.Name, i.Namespace, map[string]string{managed.AnnotationName: i.Proposed}},
 	})
 	if err != nil {
 		return ""

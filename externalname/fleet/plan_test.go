@@ -2,8 +2,6 @@ package fleet
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +11,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname"
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 	"github.com/godwit-dev/godwit/internal/fixtest"
 )
 
@@ -132,29 +131,6 @@ func TestUnsafeRenamingsNeedConsent(t *testing.T) {
 	}
 }
 
-// TestIdentityIsOutsideTheSpec: the provider writes the fields of the spec to whatever resource a name identifies.
-func TestIdentityIsOutsideTheSpec(t *testing.T) {
-	m := managed{&unstructured.Unstructured{Object: map[string]any{
-		"spec":   map[string]any{"forProvider": map[string]any{"name": "bob"}},
-		"status": map[string]any{"atProvider": map[string]any{"name": "bob", "mail": "b@example.org", "id": "7"}},
-	}}}
-	for name, test := range map[string]struct {
-		identity Identity
-		want     []string
-		mirrored []string
-	}{
-		"by the CRD and the object": {Identity{spec: []string{"mail"}}, []string{"id"}, []string{"mail", "name"}},
-		"chosen by the user":        {Identity{Fields: []string{"name"}, spec: []string{"mail"}}, []string{"name"}, nil},
-	} {
-		if diff := cmp.Diff(test.want, slices.Sorted(maps.Keys(test.identity.hashes(m)))); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
-		if diff := cmp.Diff(test.mirrored, test.identity.mirrored(m)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
-	}
-}
-
 // Names are duplicates within an account: now, after the renaming, and when one takes another's.
 func TestDuplicates(t *testing.T) {
 	named := func(name, current, proposed, account string) Fact {
@@ -193,7 +169,7 @@ func TestDuplicatesInOtherSpellings(t *testing.T) {
 			"spec": map[string]any{"forProvider": map[string]any{}}, "status": map[string]any{"atProvider": map[string]any{"id": id}},
 		}}
 		o.SetName(name)
-		o.SetAnnotations(map[string]string{annotationName: external})
+		o.SetAnnotations(map[string]string{managed.AnnotationName: external})
 		return factOf(Kind{}, o, Proposal{Name: external}, Identity{}, nil)
 	}
 	for reason, test := range map[string]struct {

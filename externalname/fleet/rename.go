@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname/internal/evidence"
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/quote"
 	"github.com/godwit-dev/godwit/walk"
@@ -184,7 +185,7 @@ func (d decision) written() decision {
 }
 
 // execute executes a decision. It returns false if another client has changed the object meanwhile.
-func (f *Fleet) execute(ctx context.Context, t *task, m managed, d decision) (wrote bool, err error) {
+func (f *Fleet) execute(ctx context.Context, t *task, m managed.Resource, d decision) (wrote bool, err error) {
 	t.ending = decision{}
 	if d.phase != "" {
 		t.ending = d
@@ -213,7 +214,7 @@ func (f *Fleet) execute(ctx context.Context, t *task, m managed, d decision) (wr
 }
 
 // endPauseAfterRefusal ends our pause after the API server has refused the new name.
-func (f *Fleet) endPauseAfterRefusal(ctx context.Context, t *task, m managed, refusal error) error {
+func (f *Fleet) endPauseAfterRefusal(ctx context.Context, t *task, m managed.Resource, refusal error) error {
 	err := f.write(ctx, m, t.Item, stepAbandon)
 	if apierror.IsConflictOrNotFound(err) {
 		return nil // the next pass reads it again
@@ -278,22 +279,22 @@ func waitEither(ctx, stop context.Context, d time.Duration) error {
 	return walk.Wait(either, d)
 }
 
-func (f *Fleet) situation(m managed, i Item) situation {
+func (f *Fleet) situation(m managed.Resource, i Item) situation {
 	if m.Unstructured == nil || i.UID != "" && m.GetUID() != i.UID {
 		return situation{}
 	}
 	creation := evidence.CreationOf(m.Unstructured)
 	s := situation{
-		exists: true, deleting: m.GetDeletionTimestamp() != nil, paused: m.paused(), name: m.externalName(), synced: m.synced(),
-		identity: f.options.Identity.hashes(m), creations: m.creations(), creationUnknown: creation.Incomplete, creationFailed: creation.LastFailed(),
-		policies: m.policies(), trial: i.trial, current: i.Current, proposed: i.Proposed,
+		exists: true, deleting: m.GetDeletionTimestamp() != nil, paused: m.Paused(), name: m.ExternalName(), synced: m.Synced(),
+		identity: f.options.Identity.of(f.kind).Hashes(m), creations: m.Creations(), creationUnknown: creation.Incomplete, creationFailed: creation.LastFailed(),
+		policies: m.Policies(), trial: i.trial, current: i.Current, proposed: i.Proposed,
 	}
 	s.journal, s.journalErr = readJournal(m)
 	return s
 }
 
 // write writes a step in one patch at the resourceVersion that was read.
-func (f *Fleet) write(ctx context.Context, m managed, i Item, step renameStep) error {
+func (f *Fleet) write(ctx context.Context, m managed.Resource, i Item, step renameStep) error {
 	c, err := f.changesFor(m, i, step)
 	if err != nil {
 		return err
@@ -304,11 +305,11 @@ func (f *Fleet) write(ctx context.Context, m managed, i Item, step renameStep) e
 	return nil
 }
 
-func (f *Fleet) changesFor(m managed, i Item, step renameStep) (*changes, error) {
-	c := &changes{}
+func (f *Fleet) changesFor(m managed.Resource, i Item, step renameStep) (*managed.Changes, error) {
+	c := &managed.Changes{}
 	if step == stepPause {
-		return c.set(annotationPaused, "true").write(journal{
-			Phase: phasePausing, From: m.externalName(), To: i.Proposed, Earlier: m.GetAnnotations()[AnnotationJournal],
+		return writeJournal(c.Set(managed.AnnotationPaused, "true"), journal{
+			Phase: phasePausing, From: m.ExternalName(), To: i.Proposed, Earlier: m.GetAnnotations()[AnnotationJournal],
 		})
 	}
 	j, err := readJournal(m)
@@ -318,33 +319,33 @@ func (f *Fleet) changesFor(m managed, i Item, step renameStep) (*changes, error)
 	next := *j
 	switch step {
 	case stepTry, stepRename:
-		next.Phase, next.Identity, next.Creations = phaseRenaming, f.options.Identity.hashes(m), m.creations()
+		next.Phase, next.Identity, next.Creations = phaseRenaming, f.options.Identity.of(f.kind).Hashes(m), m.Creations()
 		if step == stepTry {
-			next.Phase, next.Policies, c.policies = phaseObserving, m.policies(), observeOnly
+			next.Phase, next.Policies, c.Policies = phaseObserving, m.Policies(), managed.ObserveOnly
 		}
-		return c.name(&j.To).remove(annotationPaused).write(next)
+		return writeJournal(c.Name(&j.To).Remove(managed.AnnotationPaused), next)
 	case stepProve:
-		return c.endTrial(*j, m.policies()).write(journal{Phase: phaseRenamed, From: j.From, To: j.To, Creations: m.creations()})
+		return writeJournal(j.endTrial(c, m.Policies()), journal{Phase: phaseRenamed, From: j.From, To: j.To, Creations: m.Creations()})
 	case stepUndo:
-		c.removePause(*j)
-		return c.endTrial(*j, m.policies()).name(j.From).restore(*j), nil
+		j.removePause(c)
+		return j.restore(j.endTrial(c, m.Policies()).Name(j.From)), nil
 	case stepHold:
 		next.Phase = phaseCreated
-		return c.set(annotationPaused, "true").write(next)
+		return writeJournal(c.Set(managed.AnnotationPaused, "true"), next)
 	case stepAccount:
-		second := journal{Phase: phaseDoubled, From: j.From, To: j.To, Second: *cmp.Or(m.externalName(), new(string))}
-		c.removePause(*j)
-		return c.endTrial(*j, m.policies()).name(j.From).write(second)
+		second := journal{Phase: phaseDoubled, From: j.From, To: j.To, Second: *cmp.Or(m.ExternalName(), new(string))}
+		j.removePause(c)
+		return writeJournal(j.endTrial(c, m.Policies()).Name(j.From), second)
 	case stepAbandon:
-		c.removePause(*j)
-		return c.endTrial(*j, m.policies()).restore(*j), nil
+		j.removePause(c)
+		return j.restore(j.endTrial(c, m.Policies())), nil
 	}
 	return nil, fmt.Errorf("step %s writes nothing; this is an error of Godwit", step)
 }
 
 // observe reads a managed resource. The first call returns the facts of the plan: the write that follows has the
 // resourceVersion of the plan, so the API server refuses it if the object has changed since.
-func (f *Fleet) observe(ctx context.Context, t *task) (managed, error) {
+func (f *Fleet) observe(ctx context.Context, t *task) (managed.Resource, error) {
 	i := t.Item
 	t.resourceVersion = ""
 	if i.resourceVersion == "" || i.Action != Rename || i.Current == "" { // without a name: the annotation may be missing, or empty
@@ -355,15 +356,15 @@ func (f *Fleet) observe(ctx context.Context, t *task) (managed, error) {
 	o.SetName(i.Name)
 	o.SetUID(i.UID)
 	o.SetResourceVersion(i.resourceVersion)
-	o.SetAnnotations(map[string]string{annotationName: i.Current})
-	return managed{o}, nil
+	o.SetAnnotations(map[string]string{managed.AnnotationName: i.Current})
+	return managed.Of(o), nil
 }
 
 // read reads a managed resource. It returns an empty one if the object does not exist.
-func (f *Fleet) read(ctx context.Context, i Item) (managed, error) {
+func (f *Fleet) read(ctx context.Context, i Item) (managed.Resource, error) {
 	o, err := f.get(ctx, i)
 	if apierrors.IsNotFound(err) {
-		return managed{}, nil
+		return managed.Resource{}, nil
 	}
-	return managed{o}, err
+	return managed.Of(o), err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/quote"
 )
@@ -13,7 +14,7 @@ import (
 // has changed since. Rollback works without the provider.
 func (f *Fleet) Rollback(ctx context.Context) (Report, error) {
 	var r Report
-	err := f.scan(ctx, func(m managed) error {
+	err := f.scan(ctx, func(m managed.Resource) error {
 		if _, has := m.GetAnnotations()[AnnotationJournal]; has {
 			r.Results = append(r.Results, Result{Item: itemOf(m)})
 		}
@@ -22,13 +23,13 @@ func (f *Fleet) Rollback(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return r, f.writeEach(ctx, r.Results, func(_ *Result, s situation) (decision, *changes) { return decideRollback(s) })
+	return r, f.writeEach(ctx, r.Results, func(_ *Result, s situation) (decision, *managed.Changes) { return decideRollback(s) })
 }
 
 // itemOf returns the item of a managed resource, with the name before its last renaming as the proposed one.
-func itemOf(m managed) Item {
+func itemOf(m managed.Resource) Item {
 	i := Item{Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID()}
-	if name := m.externalName(); name != nil {
+	if name := m.ExternalName(); name != nil {
 		i.Current = *name
 	}
 	if j, err := readJournal(m); err == nil && j != nil && j.From != nil {
@@ -38,10 +39,10 @@ func itemOf(m managed) Item {
 }
 
 // writeEach decides on each managed resource, and writes the changes.
-func (f *Fleet) writeEach(ctx context.Context, results []Result, decide func(*Result, situation) (decision, *changes)) error {
+func (f *Fleet) writeEach(ctx context.Context, results []Result, decide func(*Result, situation) (decision, *managed.Changes)) error {
 	tasks := tasksOf(results)
 	err := f.each(ctx, tasks, func(ctx context.Context, t *task) (godwit.Outcome, error) {
-		return f.writeOnce(ctx, t, func(s situation) (decision, *changes) { return decide(t.Result, s) })
+		return f.writeOnce(ctx, t, func(s situation) (decision, *managed.Changes) { return decide(t.Result, s) })
 	})
 	for _, t := range tasks {
 		if !t.isDone() {
@@ -53,14 +54,14 @@ func (f *Fleet) writeEach(ctx context.Context, results []Result, decide func(*Re
 
 // writeOnce decides on a managed resource and writes the changes. After a conflict it decides again. A decision without
 // changes only ends the task.
-func (f *Fleet) writeOnce(ctx context.Context, t *task, decide func(situation) (decision, *changes)) (godwit.Outcome, error) {
+func (f *Fleet) writeOnce(ctx context.Context, t *task, decide func(situation) (decision, *managed.Changes)) (godwit.Outcome, error) {
 	for {
 		m, err := f.read(ctx, t.Item)
 		if err != nil {
 			return f.endIfFinal(t, err)
 		}
 		d, c := decide(f.situation(m, t.Item))
-		if c.isEmpty() {
+		if c.IsEmpty() {
 			t.setResult(d)
 			return outcomeOf(t.Phase), nil
 		}
@@ -76,7 +77,7 @@ func (f *Fleet) writeOnce(ctx context.Context, t *task, decide func(situation) (
 }
 
 // decideRollback decides what a rollback writes. It is pure.
-func decideRollback(s situation) (decision, *changes) {
+func decideRollback(s situation) (decision, *managed.Changes) {
 	switch {
 	case !s.exists:
 		return endWith(stepEnd, PhaseGone, nil, "the managed resource is deleted"), nil
@@ -86,10 +87,10 @@ func decideRollback(s situation) (decision, *changes) {
 	case s.journal == nil:
 		return endWith(stepEnd, PhaseRolledBack, nil, ""), nil // the answer to the write was lost
 	}
-	c := (&changes{}).endTrial(*s.journal, s.policies).remove(AnnotationJournal)
+	c := s.journal.endTrial(&managed.Changes{}, s.policies).Remove(AnnotationJournal)
 	switch j := s.journal; {
 	case j.Phase == phasePausing:
-		return endWith(stepAbandon, PhaseRolledBack, nil, ""), c.remove(annotationPaused)
+		return endWith(stepAbandon, PhaseRolledBack, nil, ""), c.Remove(managed.AnnotationPaused)
 	case j.Phase == phaseDoubled:
 		return endWith(stepEnd, PhaseSkipped, ReasonSecondResource, "%s", j.doubled()), nil
 	case j.Phase == phaseCreated, !j.ended() && s.creations != j.Creations:
@@ -99,5 +100,5 @@ func decideRollback(s situation) (decision, *changes) {
 	case s.nameText() != j.To && j.Phase != phaseObserving:
 		return endWith(stepEnd, PhaseSkipped, ReasonChanged, "another client has changed the external name to %q since the renaming", quote.Clip(s.nameText(), nameBytes)), nil
 	}
-	return endWith(stepUndo, PhaseRolledBack, nil, ""), c.name(s.journal.From)
+	return endWith(stepUndo, PhaseRolledBack, nil, ""), c.Name(s.journal.From)
 }

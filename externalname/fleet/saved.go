@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 	"github.com/godwit-dev/godwit/internal/format"
 	"github.com/godwit-dev/godwit/internal/quote"
 )
@@ -78,9 +79,9 @@ func ReadSavedNames(text []byte) (SavedNames, error) {
 // restore can't write. An external resource of one whose action is [Skip] exists, or may exist.
 func (f *Fleet) Save(ctx context.Context) (names []Name, unnamed []Item, err error) {
 	resource := f.kind.Resource.GroupResource().String()
-	err = f.scan(ctx, func(m managed) error {
-		switch name := m.externalName(); {
-		case !m.isManaged():
+	err = f.scan(ctx, func(m managed.Resource) error {
+		switch name := m.ExternalName(); {
+		case !m.IsManaged():
 		case name != nil && *name != "":
 			names = append(names, Name{resource, m.GetNamespace(), m.GetName(), *name})
 		default:
@@ -111,7 +112,7 @@ func (f *Fleet) Restore(ctx context.Context, names []Name, how RestoreOptions) (
 		}
 		r.Results = append(r.Results, Result{Item: Item{Namespace: n.Namespace, Name: n.Name, Proposed: n.ExternalName}})
 	}
-	return r, f.writeEach(ctx, r.Results, func(result *Result, s situation) (decision, *changes) {
+	return r, f.writeEach(ctx, r.Results, func(result *Result, s situation) (decision, *managed.Changes) {
 		result.Current = s.nameText()
 		d, c := decideRestore(s, how)
 		if how.DryRun {
@@ -122,7 +123,7 @@ func (f *Fleet) Restore(ctx context.Context, names []Name, how RestoreOptions) (
 }
 
 // decideRestore decides what to write for a saved name. It is pure.
-func decideRestore(s situation, how RestoreOptions) (decision, *changes) {
+func decideRestore(s situation, how RestoreOptions) (decision, *managed.Changes) {
 	switch name := s.nameText(); {
 	case !s.exists:
 		return endWith(stepEnd, PhaseGone, nil, "the cluster has no such managed resource"), nil
@@ -136,9 +137,9 @@ func decideRestore(s situation, how RestoreOptions) (decision, *changes) {
 	case name != "" && name != s.proposed && !how.Overwrite:
 		return endWith(stepEnd, PhaseSkipped, ReasonNameDiffers, "the managed resource has the external name %q, and the saved one is %q", quote.Clip(name, nameBytes), quote.Clip(s.proposed, nameBytes)), nil
 	}
-	c := (&changes{}).set(annotationName, s.proposed)
+	c := (&managed.Changes{}).Set(managed.AnnotationName, s.proposed)
 	if how.Unpause {
-		c.remove(annotationPaused)
+		c.Remove(managed.AnnotationPaused)
 	}
 	return endWith(stepRename, PhaseRestored, nil, ""), c
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
@@ -54,7 +55,7 @@ type situation struct {
 	name                     *string
 	journal                  *journal
 	journalErr               error
-	synced                   condition
+	synced                   managed.Condition
 	identity                 map[string]string
 	creations                string
 	// creationUnknown means that a creation has begun and its outcome is not recorded.
@@ -128,11 +129,11 @@ func decidePaused(s situation) decision {
 		return endWith(stepAbandon, PhaseSkipped, ReasonChanged, "another client has changed the external name to %q during the pause", quote.Clip(s.nameText(), nameBytes))
 	case !s.paused:
 		return endWith(stepAbandon, PhaseSkipped, ReasonChanged, "another client has ended the pause")
-	case s.synced.reason == reconcilePaused && len(s.identity) == 0:
+	case s.synced.Reason == managed.ReconcilePaused && len(s.identity) == 0:
 		return endWith(stepAbandon, PhaseSkipped, ReasonNotObserved, "status.atProvider has no identity that the renaming could compare; the pause is removed, and the name is as before")
-	case s.synced.reason == reconcilePaused && s.trial:
+	case s.synced.Reason == managed.ReconcilePaused && s.trial:
 		return decision{step: stepTry}
-	case s.synced.reason == reconcilePaused:
+	case s.synced.Reason == managed.ReconcilePaused:
 		return decision{step: stepRename}
 	case s.expired:
 		return endWith(stepAbandon, PhaseDeferred, ReasonNotPaused, "the provider did not report ReconcilePaused in time; the pause is removed, and the name is as before")
@@ -155,19 +156,19 @@ func decideRenamed(s situation) decision {
 		return endWith(stepAbandon, PhaseSkipped, ReasonChanged, "the external name is %q now: another client, or the provider, has changed it after the renaming", quote.Clip(s.nameText(), nameBytes))
 	case s.deleting: // the provider deletes what the name identifies, which is not proven
 		return endWith(stepUndo, PhaseSkipped, ReasonTerminating, "the managed resource is being deleted; the old name is restored")
-	case trial && !slices.Equal(s.policies, observeOnly):
+	case trial && !slices.Equal(s.policies, managed.ObserveOnly):
 		return undo(ReasonChanged, "another client has changed spec.managementPolicies to %s before the new name was proven", strings.Join(s.policies, ","))
-	case s.synced.status == "True" && s.synced.reason == reconcileSuccess:
+	case s.synced.Status == "True" && s.synced.Reason == managed.ReconcileSuccess:
 		if len(s.journal.Identity) == 0 {
 			return undo(ReasonNotObserved, "status.atProvider had no identity that the renaming could compare")
 		}
-		if fields := differing(s.journal.Identity, s.identity); len(fields) > 0 {
+		if fields := managed.Differing(s.journal.Identity, s.identity); len(fields) > 0 {
 			return undo(ReasonIdentityChanged, "status.atProvider differs in %s", strings.Join(fields, ", "))
 		}
 		return decision{step: stepProve, phase: PhaseRenamed}
-	case trial && s.synced.reason == reconcileError && strings.Contains(s.synced.message, doesNotExist):
+	case trial && s.synced.Reason == managed.ReconcileError && strings.Contains(s.synced.Message, managed.DoesNotExist):
 		return undo(ReasonNoExternalResource, "the provider finds no external resource %q: %s", quote.Clip(s.journal.To, nameBytes), syncedMessage(s.synced))
-	case trial && s.synced.reason == reconcileError && strings.Contains(s.synced.message, policiesOff):
+	case trial && s.synced.Reason == managed.ReconcileError && strings.Contains(s.synced.Message, managed.PoliciesOff):
 		return undo(ReasonNotReconciled, "the provider runs without management policies: %s", syncedMessage(s.synced))
 	}
 	if s.expired {
@@ -191,7 +192,7 @@ func decideCreated(s situation) decision {
 	switch {
 	case !s.paused:
 		return decision{step: stepHold}
-	case !s.creationUnknown && s.synced.reason == reconcilePaused:
+	case !s.creationUnknown && s.synced.Reason == managed.ReconcilePaused:
 		second := *s.journal
 		second.Second = s.nameText()
 		created := "created another one"
@@ -208,12 +209,12 @@ func decideCreated(s situation) decision {
 }
 
 // syncedMessage returns the reason and the message of the condition Synced.
-func syncedMessage(c condition) string {
-	if c == (condition{}) {
+func syncedMessage(c managed.Condition) string {
+	if c == (managed.Condition{}) {
 		return "it has not written the condition Synced"
 	}
-	if c.message == "" {
-		return "Synced is " + c.status + ", " + c.reason
+	if c.Message == "" {
+		return "Synced is " + c.Status + ", " + c.Reason
 	}
-	return "Synced is " + c.status + ", " + c.reason + ": " + quote.Line(c.message)
+	return "Synced is " + c.Status + ", " + c.Reason + ": " + quote.Line(c.Message)
 }

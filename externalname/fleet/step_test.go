@@ -7,12 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 )
 
-func managedWith(annotations map[string]string) managed {
+func managedWith(annotations map[string]string) managed.Resource {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetAnnotations(annotations)
-	return managed{o}
+	return managed.Of(o)
 }
 
 // at is a managed resource whose renaming from a to b has got to a phase.
@@ -23,10 +24,10 @@ func at(p phase, change func(*situation)) situation {
 		s.journal, s.paused = &journal{Phase: p, From: new("a"), To: "b"}, true
 	case phaseObserving, phaseRenaming, phaseCreated:
 		s.journal, s.name = &journal{Phase: p, From: new("a"), To: "b", Identity: map[string]string{"id": "1"}}, new("b")
-		s.synced = condition{"False", reconcilePaused, ""}
+		s.synced = managed.Condition{Status: "False", Reason: managed.ReconcilePaused, Message: ""}
 		switch p {
 		case phaseObserving:
-			s.journal.Policies, s.policies = s.policies, observeOnly
+			s.journal.Policies, s.policies = s.policies, managed.ObserveOnly
 		case phaseCreated:
 			s.paused, s.creations, s.creationUnknown = true, "now", true
 		}
@@ -42,7 +43,7 @@ func at(p phase, change func(*situation)) situation {
 }
 
 func TestNext(t *testing.T) {
-	success := condition{"True", reconcileSuccess, ""}
+	success := managed.Condition{Status: "True", Reason: managed.ReconcileSuccess, Message: ""}
 	for reason, test := range map[string]struct {
 		in     situation
 		move   renameStep
@@ -57,18 +58,20 @@ func TestNext(t *testing.T) {
 		"bad journal":               {at("", func(s *situation) { s.journalErr = errJournal }), stepEnd, PhaseFailed, ReasonJournalUnreadable},
 		"pause not reported":        {at(phasePausing, nil), stepWait, "", nil},
 		"pause not reported, late":  {at(phasePausing, func(s *situation) { s.expired = true }), stepAbandon, PhaseDeferred, ReasonNotPaused},
-		"pause reported":            {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused }), stepTry, "", nil},
-		"pause reported, late":      {at(phasePausing, func(s *situation) { s.synced.reason = reconcilePaused; s.expired = true }), stepTry, "", nil},
-		"pause, without a trial":    {at(phasePausing, func(s *situation) { s.synced.reason, s.trial = reconcilePaused, false }), stepRename, "", nil},
+		"pause reported":            {at(phasePausing, func(s *situation) { s.synced.Reason = managed.ReconcilePaused }), stepTry, "", nil},
+		"pause reported, late":      {at(phasePausing, func(s *situation) { s.synced.Reason = managed.ReconcilePaused; s.expired = true }), stepTry, "", nil},
+		"pause, without a trial":    {at(phasePausing, func(s *situation) { s.synced.Reason, s.trial = managed.ReconcilePaused, false }), stepRename, "", nil},
 		"unpaused by another":       {at(phasePausing, func(s *situation) { s.paused = false }), stepAbandon, PhaseSkipped, ReasonChanged},
 		"renamed in the pause":      {at(phasePausing, func(s *situation) { s.name = new("x") }), stepAbandon, PhaseSkipped, ReasonChanged},
 		"name removed in the pause": {at(phasePausing, func(s *situation) { s.name = nil }), stepAbandon, PhaseSkipped, ReasonChanged},
 		"deleted in the pause":      {at(phasePausing, func(s *situation) { s.deleting = true }), stepAbandon, PhaseSkipped, ReasonTerminating},
 		"no proof yet":              {at(phaseRenaming, nil), stepWait, "", nil},
-		"an error is no end":        {at(phaseRenaming, func(s *situation) { s.synced = condition{"False", "ReconcileError", "x"} }), stepWait, "", nil},
-		"no proof, late":            {at(phaseRenaming, func(s *situation) { s.expired = true }), stepUndo, PhaseUndone, ReasonNotReconciled},
-		"proof":                     {at(phaseRenaming, func(s *situation) { s.synced = success }), stepProve, PhaseRenamed, nil},
-		"proof, late":               {at(phaseRenaming, func(s *situation) { s.synced = success; s.expired = true }), stepProve, PhaseRenamed, nil},
+		"an error is no end": {at(phaseRenaming, func(s *situation) {
+			s.synced = managed.Condition{Status: "False", Reason: "ReconcileError", Message: "x"}
+		}), stepWait, "", nil},
+		"no proof, late": {at(phaseRenaming, func(s *situation) { s.expired = true }), stepUndo, PhaseUndone, ReasonNotReconciled},
+		"proof":          {at(phaseRenaming, func(s *situation) { s.synced = success }), stepProve, PhaseRenamed, nil},
+		"proof, late":    {at(phaseRenaming, func(s *situation) { s.synced = success; s.expired = true }), stepProve, PhaseRenamed, nil},
 		"another resource": {at(phaseRenaming, func(s *situation) { s.synced, s.identity = success, map[string]string{"id": "2"} }),
 			stepUndo, PhaseUndone, ReasonIdentityChanged},
 		"a field is gone":                  {at(phaseRenaming, func(s *situation) { s.synced, s.identity = success, nil }), stepUndo, PhaseUndone, ReasonIdentityChanged},
@@ -81,16 +84,16 @@ func TestNext(t *testing.T) {
 		"creation ended, provider at work": {at(phaseCreated, func(s *situation) { s.creationUnknown, s.synced = false, success }), stepWait, "", nil},
 		"creation failed":                  {at(phaseCreated, func(s *situation) { s.creationUnknown, s.creationFailed = false, true }), stepAccount, PhaseUndone, ReasonCreated},
 		"unpaused while it creates":        {at(phaseCreated, func(s *situation) { s.paused = false }), stepHold, "", nil},
-		"paused, without an identity":      {at(phasePausing, func(s *situation) { s.synced.reason, s.identity = reconcilePaused, nil }), stepAbandon, PhaseSkipped, ReasonNotObserved},
+		"paused, without an identity":      {at(phasePausing, func(s *situation) { s.synced.Reason, s.identity = managed.ReconcilePaused, nil }), stepAbandon, PhaseSkipped, ReasonNotObserved},
 		"observed, without an identity":    {at(phaseObserving, func(s *situation) { s.synced, s.identity, s.journal.Identity = success, nil, nil }), stepUndo, PhaseUndone, ReasonNotObserved},
 		"another form in a trial":          {at(phaseObserving, func(s *situation) { s.synced, s.name = success, new("B") }), stepUndo, PhaseUndone, ReasonChanged},
 		"policies are off": {at(phaseObserving, func(s *situation) {
-			s.synced = condition{"False", reconcileError, "`spec.managementPolicies` is set to a non-default value but the feature is not enabled: [Observe]"}
+			s.synced = managed.Condition{Status: "False", Reason: managed.ReconcileError, Message: "`spec.managementPolicies` is set to a non-default value but the feature is not enabled: [Observe]"}
 		}), stepUndo, PhaseUndone, ReasonNotReconciled},
 		"doubled":  {at(phaseDoubled, nil), stepEnd, PhaseSkipped, ReasonSecondResource},
 		"observed": {at(phaseObserving, func(s *situation) { s.synced = success }), stepProve, PhaseRenamed, nil},
 		"not found": {at(phaseObserving, func(s *situation) {
-			s.synced = condition{"False", reconcileError, "observe failed: external resource does not exist"}
+			s.synced = managed.Condition{Status: "False", Reason: managed.ReconcileError, Message: "observe failed: external resource does not exist"}
 		}), stepUndo, PhaseUndone, ReasonNoExternalResource},
 		"observes another":   {at(phaseObserving, func(s *situation) { s.synced, s.identity = success, map[string]string{"id": "2"} }), stepUndo, PhaseUndone, ReasonIdentityChanged},
 		"policies set back":  {at(phaseObserving, func(s *situation) { s.synced, s.policies = success, []string{"*"} }), stepUndo, PhaseUndone, ReasonChanged},
@@ -162,12 +165,12 @@ func TestBack(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			_, c := decideRollback(test.in)
 			if c == nil {
-				c = &changes{}
+				c = &managed.Changes{}
 			}
-			if restores := test.in.journal != nil && test.in.journal.Policies != nil; restores != (c.policies != nil) {
-				t.Errorf("the policies in the patch are %v", c.policies)
+			if restores := test.in.journal != nil && test.in.journal.Policies != nil; restores != (c.Policies != nil) {
+				t.Errorf("the policies in the patch are %v", c.Policies)
 			}
-			name, names := c.annotations[annotationName]
+			name, names := c.Annotations[managed.AnnotationName]
 			if names != test.names || (name == nil) != (test.name == nil) || name != nil && *name != *test.name {
 				t.Errorf("the patch is %v", c)
 			}

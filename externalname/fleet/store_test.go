@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
 )
 
 // Saved names of any number have parts that a ConfigMap can hold, and are loaded unchanged.
@@ -89,12 +91,12 @@ func FuzzJournal(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		m := managedWith(map[string]string{AnnotationJournal: value, annotationName: "a"})
+		m := managedWith(map[string]string{AnnotationJournal: value, managed.AnnotationName: "a"})
 		j, err := readJournal(m)
 		if err == nil && (j == nil || j.To == "") {
 			t.Errorf("journal %q is read as %+v", value, j)
 		}
-		s := situation{exists: true, name: m.externalName(), journal: j, journalErr: err, current: "a", proposed: "b"}
+		s := situation{exists: true, name: m.ExternalName(), journal: j, journalErr: err, current: "a", proposed: "b"}
 		if d := decideStep(s); err != nil && d.phase != PhaseFailed {
 			t.Errorf("with journal %q the next step is %+v", value, d)
 		}

@@ -1,0 +1,2 @@
+// Package managed reads managed resources, and describes the changes of their annotations and management policies. It decides nothing.
+package managed

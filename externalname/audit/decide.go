@@ -45,7 +45,7 @@ func Decide(facts []Fact, o Options) []Finding {
 	shared := shares(facts)
 	var found []Finding
 	for i, f := range facts {
-		for _, decide := range []func(Fact, Options) *godwit.Finding{unreadable, interrupted, lost, pending, createdTwice, contested} {
+		for _, decide := range []func(Fact, Options) *godwit.Finding{unreadable, interrupted, halfHandedOver, lost, pending, createdTwice, contested} {
 			if one := decide(f, o); one != nil {
 				found = append(found, f.finding(*one, nil))
 			}
@@ -71,6 +71,17 @@ func interrupted(f Fact, _ Options) *godwit.Finding {
 		return nil
 	}
 	return &godwit.Finding{Severity: godwit.Warns, Reason: ReasonRenamingInterrupted, Message: fmt.Sprintf("a renaming to %q has not ended", clip(f.Renaming)), Fix: endRenaming(f.object())}
+}
+
+// halfHandedOver reports a handover that has not ended.
+func halfHandedOver(f Fact, _ Options) *godwit.Finding {
+	if f.Handover == nil {
+		return nil
+	}
+	return &godwit.Finding{
+		Severity: godwit.Warns, Reason: ReasonHandoverInterrupted, Fix: endHandover(godwit.Object(f.Handover.To)),
+		Message: fmt.Sprintf("the handover of %s to %s has not ended", f.Handover.From, f.Handover.To),
+	}
 }
 
 // incomplete reports whether a creation is pending for longer than any creation takes.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname/fleet"
+	"github.com/godwit-dev/godwit/externalname/handover"
 	"github.com/godwit-dev/godwit/externalname/internal/evidence"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
@@ -37,6 +38,8 @@ type Fact struct {
 	PausedSince time.Time
 	// Renaming is the new name of a renaming by Godwit that has not ended, or empty.
 	Renaming string
+	// Handover is the pair of a handover that has not ended; nil without one.
+	Handover *handover.Pair
 	// Problem is why the annotations of Godwit can't be read.
 	Problem *godwit.Finding
 	// Creations counts the events of creations.
@@ -64,6 +67,9 @@ func FactOf(kind fleet.Kind, o *unstructured.Unstructured) Fact {
 	policies, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "managementPolicies")
 	f.Observes = len(policies) == 1 && policies[0] == "Observe"
 	f.Renaming, f.Problem = fleet.Unfinished(kind, o)
+	if f.Problem == nil {
+		f.Handover, f.Problem = handover.Unfinished(kind.Resource.GroupResource().String(), o)
+	}
 	f.readWriters(o)
 	return f
 }

@@ -38,6 +38,11 @@ var (
 		Meaning: "`godwit externalname run` has begun to rename the managed resource, and has not ended: it runs, or it was interrupted.",
 		Fix:     endRenaming(placeholder.Object()),
 	})
+	ReasonHandoverInterrupted = Reasons.Declare(godwit.Reason{
+		Name:    "HandoverInterrupted",
+		Meaning: "`godwit externalname restore` has begun to hand the external resource over to a successor, and has not ended: it runs, or it was interrupted. Neither of the two may write.",
+		Fix:     endHandover(placeholder.Object()),
+	})
 )
 
 func compareCreations(o godwit.Object) godwit.Fix {
@@ -67,4 +72,10 @@ func keepExternal(o godwit.Object) godwit.Fix {
 func endRenaming(o godwit.Object) godwit.Fix {
 	return godwit.Do("if no other client runs it, run the same `godwit externalname run` again, which resumes").
 		Or(godwit.Do("restore the old names of all that were renamed", godwit.RollBackNames{Resource: o.Resource, Namespace: o.Namespace}))
+}
+
+// endHandover is the fix for a successor.
+func endHandover(o godwit.Object) godwit.Fix {
+	return godwit.Do("if no other client runs it, run the same `godwit externalname restore` again, which resumes").
+		Or(godwit.Do("return the external resources of all that were handed over", godwit.RollBackNames{Resource: o.Resource, Namespace: o.Namespace}))
 }

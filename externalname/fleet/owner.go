@@ -87,3 +87,14 @@ func policiesOwner(o *unstructured.Unstructured, sources []string) Owner {
 	}
 	return Owner{}
 }
+
+// StepsOwner returns the field manager that applies spec.managementPolicies or the pause of a managed resource from a source, and so would
+// write over the steps of a renaming or a handover. It is empty without one. sources are further field managers that apply manifests.
+func StepsOwner(o *unstructured.Unstructured, sources []string) string {
+	for _, w := range evidence.WritersOf(o) {
+		if by := ownerBy(o, w, sources); (w.Policies || w.Paused) && by.Source {
+			return by.Manager
+		}
+	}
+	return ""
+}

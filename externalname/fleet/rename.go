@@ -249,7 +249,7 @@ func refusalReason(err error) *godwit.Reason {
 
 func outcomeOf(p Phase) godwit.Outcome {
 	switch p {
-	case PhaseRenamed, PhaseRolledBack, PhaseRestored:
+	case PhaseRenamed, PhaseRolledBack, PhaseRestored, PhaseHandedOver:
 		return godwit.Migrated
 	case PhaseUnchanged:
 		return godwit.Unchanged

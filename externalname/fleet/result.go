@@ -15,6 +15,8 @@ const (
 	PhaseRolledBack Phase = "RolledBack"
 	// PhaseRestored means that the saved name is written.
 	PhaseRestored Phase = "Restored"
+	// PhaseHandedOver means that the successor of the managed resource has its external resource: see package handover.
+	PhaseHandedOver Phase = "HandedOver"
 	// PhaseUnchanged means that the managed resource has the name already.
 	PhaseUnchanged Phase = "Unchanged"
 	// PhaseDeferred means that nothing is changed, and that a later run may succeed.

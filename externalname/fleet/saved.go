@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname/internal/managed"
@@ -25,6 +28,11 @@ var (
 		Name: "NameDiffers", UserAction: true,
 		Meaning: "The managed resource has another external name than the one that was saved.",
 		Fix:     godwit.Do("see which name is right. --overwrite writes the saved one"),
+	})
+	ReasonNotMapped = Reasons.Declare(godwit.Reason{
+		Name: "NotMapped", UserAction: true,
+		Meaning: "The expressions for the namespace and the name of the successor give none for the managed resource, or give several managed resources one successor.",
+		Fix:     godwit.Do("correct --to-namespace or --to-name, and save again"),
 	})
 )
 
@@ -49,7 +57,19 @@ type Name struct {
 	Namespace    string `json:"namespace,omitempty"`
 	Name         string `json:"name"`
 	ExternalName string `json:"externalName"`
+	// Successor is the managed resource that is to have the external resource instead; nil if this one keeps it.
+	Successor *Successor `json:"successor,omitempty"`
 }
+
+// Successor is a managed resource of another kind, to which package handover hands an external resource over.
+type Successor struct {
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// Succession returns the successor of a managed resource.
+type Succession func(ctx context.Context, o *unstructured.Unstructured) (Successor, error)
 
 // NewSavedNames returns saved names with their version and kind.
 func NewSavedNames(savedAt time.Time, names []Name) SavedNames {
@@ -75,21 +95,54 @@ func ReadSavedNames(text []byte) (SavedNames, error) {
 	return b, nil
 }
 
-// Save returns the external names of all managed resources in scope. unnamed are those without an external name, which a
-// restore can't write. An external resource of one whose action is [Skip] exists, or may exist.
-func (f *Fleet) Save(ctx context.Context) (names []Name, unnamed []Item, err error) {
+// Save returns the external names of all managed resources in scope, with their successors unless to is nil. leftOut are those
+// that a restore can't write: without an external name, or without a successor of their own. An external resource of one whose action
+// is [Skip] exists, or may exist.
+func (f *Fleet) Save(ctx context.Context, to Succession) (names []Name, leftOut []Item, err error) {
 	resource := f.kind.Resource.GroupResource().String()
+	leave := func(n Name, message string) {
+		i := Item{Namespace: n.Namespace, Name: n.Name, Current: n.ExternalName, Action: Skip}
+		i.Reason, i.Message = ReasonNotMapped, message
+		leftOut = append(leftOut, i)
+	}
 	err = f.scan(ctx, func(m managed.Resource) error {
 		switch name := m.ExternalName(); {
 		case !m.IsManaged():
-		case name != nil && *name != "":
-			names = append(names, Name{resource, m.GetNamespace(), m.GetName(), *name})
+		case name == nil || *name == "":
+			leftOut = append(leftOut, PlanFor(Scan{Kind: f.kind, Facts: []Fact{factOf(f.kind, m.Unstructured, Proposal{}, f.options.Identity, nil)}})...)
 		default:
-			unnamed = append(unnamed, PlanFor(Scan{Kind: f.kind, Facts: []Fact{factOf(f.kind, m.Unstructured, Proposal{}, f.options.Identity, nil)}})...)
+			n := Name{Resource: resource, Namespace: m.GetNamespace(), Name: m.GetName(), ExternalName: *name}
+			if to != nil {
+				successor, err := to(ctx, m.Unstructured)
+				if err != nil {
+					leave(n, quote.Line(err.Error()))
+					return context.Cause(ctx)
+				}
+				n.Successor = &successor
+			}
+			names = append(names, n)
 		}
 		return nil
 	})
-	return names, unnamed, err
+	if to != nil {
+		names = distinct(names, leave)
+	}
+	return names, leftOut, err
+}
+
+// distinct leaves names out that have one successor.
+func distinct(names []Name, leave func(Name, string)) []Name {
+	count := map[Successor]int{}
+	for _, n := range names {
+		count[*n.Successor]++
+	}
+	return slices.DeleteFunc(names, func(n Name) bool {
+		if count[*n.Successor] == 1 {
+			return false
+		}
+		leave(n, fmt.Sprintf("%d managed resources have the successor %s %s", count[*n.Successor], n.Successor.Resource, key(n.Successor.Namespace, n.Successor.Name)))
+		return true
+	})
 }
 
 // RestoreOptions configure [Fleet.Restore].

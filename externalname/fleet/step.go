@@ -167,12 +167,12 @@ func decideRenamed(s situation) decision {
 		}
 		return decision{step: stepProve, phase: PhaseRenamed}
 	case trial && s.synced.Reason == managed.ReconcileError && strings.Contains(s.synced.Message, managed.DoesNotExist):
-		return undo(ReasonNoExternalResource, "the provider finds no external resource %q: %s", quote.Clip(s.journal.To, nameBytes), syncedMessage(s.synced))
+		return undo(ReasonNoExternalResource, "the provider finds no external resource %q: %s", quote.Clip(s.journal.To, nameBytes), s.synced)
 	case trial && s.synced.Reason == managed.ReconcileError && strings.Contains(s.synced.Message, managed.PoliciesOff):
-		return undo(ReasonNotReconciled, "the provider runs without management policies: %s", syncedMessage(s.synced))
+		return undo(ReasonNotReconciled, "the provider runs without management policies: %s", s.synced)
 	}
 	if s.expired {
-		return undo(ReasonNotReconciled, "the provider did not report ReconcileSuccess in time: %s", syncedMessage(s.synced))
+		return undo(ReasonNotReconciled, "the provider did not report ReconcileSuccess in time: %s", s.synced)
 	}
 	return decision{step: stepWait}
 }
@@ -206,15 +206,4 @@ func decideCreated(s situation) decision {
 			quote.Clip(s.journal.To, nameBytes), quote.Clip(s.journal.from(), nameBytes))
 	}
 	return decision{step: stepWait}
-}
-
-// syncedMessage returns the reason and the message of the condition Synced.
-func syncedMessage(c managed.Condition) string {
-	if c == (managed.Condition{}) {
-		return "it has not written the condition Synced"
-	}
-	if c.Message == "" {
-		return "Synced is " + c.Status + ", " + c.Reason
-	}
-	return "Synced is " + c.Status + ", " + c.Reason + ": " + quote.Line(c.Message)
 }

@@ -18,7 +18,7 @@ func TestParts(t *testing.T) {
 	for _, n := range []int{0, 1, 10_000} {
 		var names []Name
 		for i := range n {
-			names = append(names, Name{"persons.example.org", "ns", fmt.Sprintf("p-%d", i), strings.Repeat("ü/%2F \"", 30) + fmt.Sprint(i)})
+			names = append(names, Name{Resource: "persons.example.org", Namespace: "ns", Name: fmt.Sprintf("p-%d", i), ExternalName: strings.Repeat("ü/%2F \"", 30) + fmt.Sprint(i)})
 		}
 		parts, err := partsOf(names)
 		if err != nil {

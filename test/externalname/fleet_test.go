@@ -733,7 +733,7 @@ func TestNameBook(t *testing.T) {
 		all = append(all, p)
 	}
 	f := w.fleetOf(&fault.Transport{}, fleet.Options{})
-	names, unnamed, err := f.Save(t.Context())
+	names, unnamed, err := f.Save(t.Context(), nil)
 	if err != nil || len(names) != 3 || len(unnamed) != 0 {
 		t.Fatalf("saved %v, left out %v: %v", names, unnamed, err)
 	}

@@ -71,7 +71,7 @@ func exitAfterRun(ctx context.Context, a *frame.App, e ending) error {
 
 // runCode returns Refused if no managed resource has its intended name, and Partial if some have.
 func runCode(r fleet.Report) frame.Code {
-	done := r.Count(fleet.PhaseRenamed) + r.Count(fleet.PhaseRolledBack) + r.Count(fleet.PhaseRestored)
+	done := r.Count(fleet.PhaseRenamed) + r.Count(fleet.PhaseRolledBack) + r.Count(fleet.PhaseRestored) + r.Count(fleet.PhaseHandedOver)
 	bad := r.Count(fleet.PhaseUndone) + r.Count(fleet.PhaseFailed)
 	left := r.Count(fleet.PhaseDeferred) + r.Count(fleet.PhaseInterrupted) + r.Count(fleet.PhaseSkipped)
 	switch {

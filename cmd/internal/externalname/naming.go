@@ -54,6 +54,18 @@ func (o *nameFlags) naming() (fleet.Naming, error) {
 	if o.expression == "" {
 		return nil, frame.Usagef(`specify --name=CEL, such as --name='name.lowerAscii()'`)
 	}
+	program, err := compile("name", o.expression)
+	if err != nil {
+		return nil, err
+	}
+	limit := int(o.maxBytes)
+	return func(ctx context.Context, object *unstructured.Unstructured) (fleet.Proposal, error) {
+		return propose(ctx, program, object, limit)
+	}, nil
+}
+
+// compile compiles the expression of a flag, whose result is a string.
+func compile(flag, expression string) (cel.Program, error) {
 	env, err := cel.NewEnv(
 		cel.Variable("object", cel.DynType), cel.Variable("name", cel.StringType), cel.Variable("segments", cel.ListType(cel.StringType)),
 		cel.Function("escape", cel.Overload("escape_string", []*cel.Type{cel.StringType}, cel.StringType, cel.UnaryBinding(escape))),
@@ -62,21 +74,18 @@ func (o *nameFlags) naming() (fleet.Naming, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the expression: %w", err)
 	}
-	ast, issues := env.Compile(o.expression)
+	ast, issues := env.Compile(expression)
 	if issues.Err() != nil {
-		return nil, frame.Usagef("invalid argument %q for \"--name\": %s; the variables are object, name and segments", o.expression, issuesText(issues))
+		return nil, frame.Usagef("invalid argument %q for \"--%s\": %s; the variables are object, name and segments", expression, flag, issuesText(issues))
 	}
 	if t := ast.OutputType(); !t.IsExactType(cel.StringType) && !t.IsExactType(cel.DynType) {
-		return nil, frame.Usagef("invalid argument %q for \"--name\": the result is of type %s, want string", o.expression, t)
+		return nil, frame.Usagef("invalid argument %q for \"--%s\": the result is of type %s, want string", expression, flag, t)
 	}
 	program, err := env.Program(ast, cel.CostLimit(expressionCost), cel.InterruptCheckFrequency(100))
 	if err != nil {
-		return nil, frame.Usagef("invalid argument %q for \"--name\": %s", o.expression, frame.OneLine(err))
+		return nil, frame.Usagef("invalid argument %q for \"--%s\": %s", expression, flag, frame.OneLine(err))
 	}
-	limit := int(o.maxBytes)
-	return func(ctx context.Context, object *unstructured.Unstructured) (fleet.Proposal, error) {
-		return propose(ctx, program, object, limit)
-	}, nil
+	return program, nil
 }
 
 // issuesText returns the errors of an expression without an excerpt and without a CEL container.
@@ -90,20 +99,32 @@ func issuesText(issues *cel.Issues) string {
 	return strings.Join(parts, "; ")
 }
 
-// propose evaluates the expression for one managed resource. Its errors are about that one alone.
-func propose(ctx context.Context, program cel.Program, object *unstructured.Unstructured, limit int) (fleet.Proposal, error) {
+// evaluate evaluates an expression for one managed resource. Its errors are about that one alone, unless the context has ended.
+func evaluate(ctx context.Context, program cel.Program, object *unstructured.Unstructured) (string, error) {
 	current := object.GetAnnotations()[externalNameAnnotation]
 	result, _, err := program.ContextEval(ctx, map[string]any{"object": object.Object, "name": current, "segments": segments(current)})
 	switch {
 	case ctx.Err() != nil:
-		return fleet.Proposal{}, context.Cause(ctx)
+		return "", context.Cause(ctx)
 	case err != nil:
-		return fleet.Proposal{Err: fmt.Errorf("the expression fails: %s", frame.OneLine(err))}, nil
+		return "", fmt.Errorf("the expression fails: %s", frame.OneLine(err))
 	}
 	text, ok := result.Value().(string)
+	if !ok {
+		return "", fmt.Errorf("the result of the expression is a %s, want a string", result.Type().TypeName())
+	}
+	return text, nil
+}
+
+// propose evaluates the expression for one managed resource.
+func propose(ctx context.Context, program cel.Program, object *unstructured.Unstructured, limit int) (fleet.Proposal, error) {
+	current := object.GetAnnotations()[externalNameAnnotation]
+	text, err := evaluate(ctx, program, object)
 	switch {
-	case !ok:
-		return fleet.Proposal{Err: fmt.Errorf("the result of the expression is a %s, want a string", result.Type().TypeName())}, nil
+	case ctx.Err() != nil:
+		return fleet.Proposal{}, context.Cause(ctx)
+	case err != nil:
+		return fleet.Proposal{Err: err}, nil //nolint:nilerr // the error is what the proposal says
 	case text == "" || text == current:
 		return fleet.Proposal{Name: current}, nil
 	}

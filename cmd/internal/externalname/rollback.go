@@ -5,12 +5,14 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamepermission"
 	"github.com/godwit-dev/godwit/cmd/internal/externalname/externalnamereport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/remedy"
 	"github.com/godwit-dev/godwit/externalname/fleet"
+	"github.com/godwit-dev/godwit/externalname/handover"
 )
 
 type rollbackOptions struct {
@@ -24,10 +26,13 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 	o := &rollbackOptions{App: a}
 	c := &cobra.Command{
 		Use:   "rollback --resource=CRD {-n NAMESPACE | -A} [-l SELECTOR]",
-		Short: "Restore the external names from before an apply, byte for byte",
-		Long: "Restore the old external name of each managed resource that an apply has renamed, also of one that\n" +
-			"an interrupted apply has paused. The annotation godwit.dev/renaming has the old name; the command\n" +
+		Short: "Restore the external names from before a run, byte for byte, and return what was handed over",
+		Long: "Restore the old external name of each managed resource that a run has renamed, also of one that\n" +
+			"an interrupted run has paused. The annotation godwit.dev/renaming has the old name; the command\n" +
 			"removes it. A name that another client has changed since stays. The provider need not run.\n\n" +
+			"Where a restore has handed an external resource over to a managed resource, or was interrupted, pause\n" +
+			"it, wait until its provider reports the pause, and give the predecessor its management policies back.\n" +
+			"The successor stays paused, without the name. A predecessor that was deleted can't have it back.\n\n" +
 			"Exit codes: 0 all names are restored or nothing to do; 1 some are left to another client; 3 refused,\n" +
 			"and nothing written; 4 some failed; 2 error; 124 --timeout; 130 interrupted.",
 		Example:           "  " + a.Program + " externalname rollback --resource=members.example.org -n shop",
@@ -50,8 +55,15 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 type rollback struct {
 	*rollbackOptions
 	session *session
+	returns []handoverReturn
 	report  fleet.Report
 	err     error
+}
+
+// handoverReturn are the pairs of two kinds that are to be returned.
+type handoverReturn struct {
+	*handover.Handover
+	pairs []handover.Pair
 }
 
 func (o *rollbackOptions) plan(ctx context.Context) (frame.Change, error) {
@@ -62,7 +74,40 @@ func (o *rollbackOptions) plan(ctx context.Context) (frame.Change, error) {
 	if err := s.missing(ctx); err != nil {
 		return nil, frame.Refuse(err)
 	}
-	return &rollback{rollbackOptions: o, session: s}, nil
+	r := &rollback{rollbackOptions: o, session: s}
+	return r, r.find(ctx)
+}
+
+// find finds the handovers of which managed resources of the kind are a part.
+func (r *rollback) find(ctx context.Context) error {
+	type kinds struct{ from, to string }
+	pairs := map[kinds][]handover.Pair{}
+	err := r.session.Each(ctx, func(o *unstructured.Unstructured) error {
+		if p, has := handover.PairOf(r.resource, o); has {
+			k := kinds{p.From.Resource, p.To.Resource}
+			pairs[k] = append(pairs[k], p)
+		}
+		return nil
+	})
+	if err != nil {
+		return r.session.explain(ctx, err)
+	}
+	for k, all := range pairs {
+		from, err := r.session.newSession(ctx, k.from, "", fleet.Options{})
+		if err != nil {
+			return err
+		}
+		to, err := r.session.newSession(ctx, k.to, "", fleet.Options{})
+		if err != nil {
+			return err
+		}
+		h, err := handover.New(r.session.Config, from.kind, to.kind, handover.Options{Limiter: r.session.limiter})
+		if err != nil {
+			return err
+		}
+		r.returns = append(r.returns, handoverReturn{h, all})
+	}
+	return nil
 }
 
 // Question implements frame.Change.
@@ -71,7 +116,17 @@ func (r *rollback) Question() (string, error) {
 }
 
 // Run implements frame.Change.
-func (r *rollback) Run(ctx context.Context) { r.report, r.err = r.session.Rollback(ctx) }
+func (r *rollback) Run(ctx context.Context) {
+	r.report, r.err = r.session.Rollback(ctx)
+	for _, back := range r.returns {
+		if r.err != nil {
+			return
+		}
+		var one fleet.Report
+		one, r.err = back.Rollback(ctx, back.pairs)
+		r.report.Results = append(r.report.Results, one.Results...)
+	}
+}
 
 // End implements frame.Change.
 func (r *rollback) End(ctx context.Context) error {

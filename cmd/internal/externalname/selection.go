@@ -82,11 +82,16 @@ type identityFlags struct {
 }
 
 func (o *identityFlags) addTo(c *cobra.Command) {
+	o.addFieldsTo(c)
+	c.Flags().BoolVar(&o.unsafe, "accept-unsafe", false, "rename also where a second external resource may be the result: with the reasons MayCreate and OthersNotRead")
+}
+
+// addFieldsTo adds the flags that a restore has, too.
+func (o *identityFlags) addFieldsTo(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringArrayVar(&o.fields, "identity", nil, "`FIELD` of status.atProvider that must not change, such as id or metadata.uid; repeat the flag for several (default: all that the spec lacks, but volatile ones)")
 	flags.StringArrayVar(&o.volatile, "volatile", nil, "`FIELD` of status.atProvider that may change; repeat the flag for several")
 	flags.StringArrayVar(&o.sources, "source-manager", nil, "field `MANAGER` that applies names from a source, beside those of GitOps tools and Compositions; repeat the flag for several")
-	flags.BoolVar(&o.unsafe, "accept-unsafe", false, "rename also where a second external resource may be the result: with the reasons MayCreate and OthersNotRead")
 	for _, flag := range []string{"identity", "volatile", "source-manager"} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/godwit-dev/godwit/externalname/audit"
 	"github.com/godwit-dev/godwit/externalname/fieldmigration"
 	"github.com/godwit-dev/godwit/externalname/fleet"
+	"github.com/godwit-dev/godwit/externalname/handover"
 	"github.com/godwit-dev/godwit/externalname/ready"
 	storagedecision "github.com/godwit-dev/godwit/internal/storageversion/decision"
 	"github.com/godwit-dev/godwit/internal/storageversion/listing"
@@ -126,7 +127,7 @@ func Groups() []Group {
 		group(Marker, "godwit lint markers", &markers.Reasons),
 		group(Provider, "godwit lint provider, failures of fieldmigration.Existing", &providerlint.Reasons, &fieldmigration.Reasons),
 		group(Name, "errors and conditions of managed resources, from providers that use externalname", &externalname.Reasons, &externalname.ConditionReasons),
-		group(ManagedResource, "godwit externalname plan, run, rollback, save, restore and audit", &fleet.Reasons),
+		group(ManagedResource, "godwit externalname plan, run, rollback, save, restore and audit", &fleet.Reasons, &handover.Reasons),
 		group(NameAudit, "godwit externalname audit, godwit plan", &audit.Reasons),
 		group(Import, "godwit externalname ready", &ready.Reasons),
 		group(ClusterMigration, "conditions and events of a ManagedClusterMigration", &hubapi.Reasons).shownBy(clustermigration.Occurrences),

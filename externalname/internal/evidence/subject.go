@@ -43,6 +43,9 @@ var Volatile = []string{
 // idFields are fields of status.atProvider that identify an external resource of a kind, in lower case.
 var idFields = []string{"arn", "externalid", "guid", "id", "resourceid", "selflink", "uid", "uuid"}
 
+// Identifies reports whether a field of status.atProvider with this name identifies an external resource.
+func Identifies(field string) bool { return slices.Contains(idFields, strings.ToLower(field)) }
+
 // placeFields are fields of spec.forProvider that say where the external resource is, in lower case: the same name in another place
 // is another external resource. So do fields whose name ends with placeEnds.
 var (

@@ -24,10 +24,14 @@ type Identity struct {
 }
 
 // Hashes returns the hash of each field of status.atProvider that identifies the external resource. It is empty for an
-// object that was not observed.
+// object that was not observed. A zero value is none: when crossplane-runtime adds its finalizer, it drops what it has observed, and reports
+// success with the zero value of each field, until it observes again.
 func (i Identity) Hashes(m Resource) map[string]string {
 	identity := map[string]string{}
 	add := func(field string, value any) {
+		if isZero(value) {
+			return
+		}
 		if text, err := json.Marshal(value); err == nil { // sorts the keys of maps
 			sum := sha256.Sum256(text)
 			identity[field] = hex.EncodeToString(sum[:hashBytes])
@@ -49,6 +53,16 @@ func (i Identity) Hashes(m Resource) map[string]string {
 		}
 	}
 	return identity
+}
+
+func isZero(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return slices.Contains([]any{nil, "", false, int64(0), float64(0)}, value)
 }
 
 // Mirrored returns the fields of status.atProvider that the spec has, unless the user has chosen the fields.

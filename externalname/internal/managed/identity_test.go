@@ -13,7 +13,7 @@ import (
 func TestIdentityIsOutsideTheSpec(t *testing.T) {
 	m := Of(&unstructured.Unstructured{Object: map[string]any{
 		"spec":   map[string]any{"forProvider": map[string]any{"name": "bob"}},
-		"status": map[string]any{"atProvider": map[string]any{"name": "bob", "mail": "b@example.org", "id": "7", "manifest": map[string]any{"metadata": map[string]any{"uid": "u"}}}},
+		"status": map[string]any{"atProvider": map[string]any{"name": "bob", "mail": "b@example.org", "id": "7", "state": "", "size": int64(0), "tags": []any{}, "manifest": map[string]any{"metadata": map[string]any{"uid": "u"}}}},
 	}})
 	for name, test := range map[string]struct {
 		identity Identity

@@ -102,6 +102,9 @@ func (m Resource) Condition(kind string) Condition {
 
 func (m Resource) Synced() Condition { return m.Condition("Synced") }
 
+// Created reports whether the provider has created an external resource, or has begun to.
+func (m Resource) Created() bool { return m.Creations() != ",," }
+
 // Creations returns a text that changes whenever the provider begins or ends a creation.
 func (m Resource) Creations() string {
 	a := m.GetAnnotations()

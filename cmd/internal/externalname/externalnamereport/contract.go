@@ -85,7 +85,7 @@ func RunList(kind fleet.Kind, results []fleet.Result, w remedy.Writer) render.Li
 // after returns the name after the run.
 func after(one fleet.Result) string {
 	switch one.Phase {
-	case fleet.PhaseRenamed, fleet.PhaseRolledBack, fleet.PhaseRestored:
+	case fleet.PhaseRenamed, fleet.PhaseRolledBack, fleet.PhaseRestored, fleet.PhaseHandedOver:
 		return one.Proposed
 	}
 	return one.Current

@@ -21,12 +21,13 @@ var phases = map[fleet.Phase]render.Cell{
 	fleet.PhaseRenamed:     {Text: "✓ Renamed", Tone: render.Good},
 	fleet.PhaseRolledBack:  {Text: "✓ RolledBack", Tone: render.Good},
 	fleet.PhaseRestored:    {Text: "✓ Restored", Tone: render.Good},
+	fleet.PhaseHandedOver:  {Text: "✓ HandedOver", Tone: render.Good},
 }
 
 // phaseOrder is the order of the table and of the sum: problems come first.
 var phaseOrder = []fleet.Phase{
 	fleet.PhaseFailed, fleet.PhaseUndone, fleet.PhaseDeferred, fleet.PhaseInterrupted, fleet.PhaseSkipped,
-	fleet.PhaseRenamed, fleet.PhaseRolledBack, fleet.PhaseRestored, fleet.PhaseUnchanged, fleet.PhaseGone,
+	fleet.PhaseRenamed, fleet.PhaseRolledBack, fleet.PhaseRestored, fleet.PhaseHandedOver, fleet.PhaseUnchanged, fleet.PhaseGone,
 }
 
 // maxStopped bounds the rows of managed resources that a stopped run did not begin.
@@ -92,5 +93,5 @@ func runSum(items []Run) string {
 var words = map[fleet.Phase]string{
 	fleet.PhaseFailed: "failed", fleet.PhaseUndone: "undone", fleet.PhaseDeferred: "deferred", fleet.PhaseInterrupted: "interrupted",
 	fleet.PhaseSkipped: "skipped", fleet.PhaseGone: "gone", fleet.PhaseUnchanged: "unchanged", fleet.PhaseRenamed: "renamed",
-	fleet.PhaseRolledBack: "rolled back", fleet.PhaseRestored: "restored",
+	fleet.PhaseRolledBack: "rolled back", fleet.PhaseRestored: "restored", fleet.PhaseHandedOver: "handed over",
 }

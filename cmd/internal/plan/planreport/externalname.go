@@ -62,7 +62,7 @@ func nameObject(f externalnamereport.AuditFinding, hint Hint) Object {
 	switch {
 	case f.State == externalnamereport.UserAction:
 		o.State = Blocked
-	case f.Reason == audit.ReasonRenamingInterrupted.Name: // it resumes by the apply that began it, or ends by a rollback
+	case f.Reason == audit.ReasonRenamingInterrupted.Name, f.Reason == audit.ReasonHandoverInterrupted.Name: // it resumes by the apply that began it, or ends by a rollback
 		o.Next = hint("externalname rollback --resource=" + f.Resource + scope)
 	}
 	return o

@@ -1,0 +1,109 @@
+package externalname
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/externalname/fleet"
+)
+
+// mapFlags are the flags that map managed resources to their successors of another kind.
+type mapFlags struct {
+	pairs       []string
+	toNamespace string
+	toName      string
+
+	successors map[string]string // CRDs, by the CRD of their predecessors
+	namespace  cel.Program
+	name       cel.Program
+}
+
+// mapHelp documents the flags.
+const mapHelp = "--map names the CRD of the successors of a CRD, such as the namespaced kind of a provider for Crossplane\n" +
+	"v2: then a restore hands each external resource over to the successor. --to-namespace is the successor's\n" +
+	"namespace, an expression in CEL whose variables are object, name (the external name) and segments.\n" +
+	"--to-name is its name, which is that of the managed resource by default.\n\n"
+
+func (o *mapFlags) addTo(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringArrayVar(&o.pairs, "map", nil, "the `CRD=CRD` of managed resources and of their successors, as in buckets.s3.example.org=buckets.s3.m.example.org; repeat the flag for several")
+	flags.StringVar(&o.toNamespace, "to-namespace", "", "`CEL` expression of the successor's namespace, as in 'object.metadata.labels[\"crossplane.io/claim-namespace\"]'")
+	flags.StringVar(&o.toName, "to-name", "object.metadata.name", "`CEL` expression of the successor's name")
+	for _, flag := range []string{"map", "to-namespace", "to-name"} {
+		_ = c.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
+	}
+}
+
+func (o *mapFlags) parse() (err error) {
+	if len(o.pairs) == 0 {
+		if o.toNamespace != "" {
+			return frame.Usagef("specify --map=CRD=CRD with --to-namespace")
+		}
+		return nil
+	}
+	o.successors = map[string]string{}
+	for _, pair := range o.pairs {
+		from, to, _ := strings.Cut(pair, "=")
+		if !strings.Contains(from, ".") || !strings.Contains(to, ".") || from == to || strings.Contains(to, "=") {
+			return frame.Usagef("invalid argument %q for \"--map\": write it as CRD=CRD, such as buckets.s3.example.org=buckets.s3.m.example.org", pair)
+		}
+		if other, has := o.successors[from]; has && other != to {
+			return frame.Usagef("invalid argument %q for \"--map\": %s has the successor %s, too", pair, from, other)
+		}
+		o.successors[from] = to
+	}
+	if o.toNamespace != "" {
+		if o.namespace, err = compile("to-namespace", o.toNamespace); err != nil {
+			return err
+		}
+	}
+	o.name, err = compile("to-name", o.toName)
+	return err
+}
+
+// resources returns the CRDs of all predecessors.
+func (o *mapFlags) resources() []string {
+	var all []string
+	for _, pair := range o.pairs {
+		from, _, _ := strings.Cut(pair, "=")
+		if !slices.Contains(all, from) {
+			all = append(all, from)
+		}
+	}
+	return all
+}
+
+// succession returns the successors of the managed resources of a CRD; nil without --map for it.
+func (o *mapFlags) succession(resource string) fleet.Succession {
+	successor, has := o.successors[resource]
+	if !has {
+		return nil
+	}
+	return func(ctx context.Context, object *unstructured.Unstructured) (fleet.Successor, error) {
+		s := fleet.Successor{Resource: successor}
+		var err error
+		if o.namespace != nil {
+			if s.Namespace, err = evaluate(ctx, o.namespace, object); err != nil {
+				return s, fmt.Errorf("--to-namespace: %w", err)
+			}
+			if wrong := validation.IsDNS1123Label(s.Namespace); len(wrong) > 0 {
+				return s, fmt.Errorf("--to-namespace gives %q: %s", s.Namespace, wrong[0])
+			}
+		}
+		if s.Name, err = evaluate(ctx, o.name, object); err != nil {
+			return s, fmt.Errorf("--to-name: %w", err)
+		}
+		if wrong := validation.IsDNS1123Subdomain(s.Name); len(wrong) > 0 {
+			return s, fmt.Errorf("--to-name gives %q: %s", s.Name, wrong[0])
+		}
+		return s, nil
+	}
+}

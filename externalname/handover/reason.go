@@ -1,0 +1,102 @@
+package handover
+
+import (
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
+	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/placeholder"
+)
+
+// Reasons has the reasons that only a handover reports. It reports some of package fleet as well.
+var Reasons godwit.Catalog
+
+// Reasons of a managed resource that is not handed over.
+var (
+	ReasonNoSuccessor = Reasons.Declare(godwit.Reason{
+		Name: "NoSuccessor", UserAction: true,
+		Meaning: "The cluster has no managed resource of the new kind with the namespace and the name of the successor.",
+		Fix:     godwit.Do("create it from its manifest, with the annotation crossplane.io/paused: \"true\", and restore again"),
+	})
+	ReasonNoPredecessor = Reasons.Declare(godwit.Reason{
+		Name: "NoPredecessor", UserAction: true,
+		Meaning: "The predecessor does not exist any more, so that nothing proves that the successor has the same external resource.",
+		Fix:     bind(placeholder.Object(), placeholder.Name),
+	})
+	ReasonNoPolicies = Reasons.Declare(godwit.Reason{
+		Name: "NoPolicies", UserAction: true,
+		Meaning: "The kind has no spec.managementPolicies, or its provider runs without them, so that it can't be kept from writing.",
+		Fix:     godwit.Do("use a release of the provider whose kinds have spec.managementPolicies, and run it without --enable-management-policies=false"),
+	})
+	ReasonPoliciesApplied = Reasons.Declare(godwit.Reason{
+		Name: "PoliciesApplied", UserAction: true,
+		Meaning: "A GitOps tool or a Composition applies spec.managementPolicies or the pause from a source, and would write over the steps of the handover.",
+		Fix: godwit.Do("for a predecessor: let the source leave out spec.managementPolicies, and restore again").
+			Or(godwit.Do("for a successor: stop the source, create the successor with kubectl, paused, and restore again. Let the source apply it after the handover, without the pause")),
+	})
+	ReasonOwnResource = Reasons.Declare(godwit.Reason{
+		Name: "OwnResource", UserAction: true,
+		Meaning: "The successor has created an external resource of its own, or has begun to: there may be two.",
+		Fix:     startAnew(placeholder.Object()),
+	})
+	ReasonNothingFound = Reasons.Declare(godwit.Reason{
+		Name: "NothingFound", UserAction: true,
+		Meaning: "The provider of the successor finds no external resource under the name, while it could only observe. The successor is paused again, and nothing is created.",
+		Fix:     godwit.Do("compare spec.forProvider and the ProviderConfig of the two: they say where the external resource is"),
+	})
+	ReasonOtherResource = Reasons.Declare(godwit.Reason{
+		Name: "OtherResource", UserAction: true,
+		Meaning: "Under the name, the provider of the successor finds another external resource: status.atProvider differs. The successor is paused again.",
+		Fix: godwit.Do("compare spec.forProvider and the ProviderConfig of the two").
+			Or(godwit.Do("if the fields in the message do not identify the external resource, name the ones that do with --identity, or exclude these with --volatile")),
+	})
+	ReasonNothingToCompare = Reasons.Declare(godwit.Reason{
+		Name: "NothingToCompare", UserAction: true,
+		Meaning: "Nothing proves that the two have the same external resource: status.atProvider of the two kinds has no field in common that identifies it, or one of them was not observed.",
+		Fix:     godwit.Do("name a field that the external system alone decides, such as an ID, and that both kinds have: --identity=FIELD"),
+	})
+	ReasonNotReconciled = Reasons.Declare(godwit.Reason{
+		Name: "SuccessorNotReconciled", UserAction: true,
+		Meaning: "The provider of the successor did not report success in time. The successor is paused again.",
+		Fix:     godwit.Do("see the message for the error of the provider, and whether it serves the new kind"),
+	})
+	ReasonUnreadable = Reasons.Declare(godwit.Reason{
+		Name: "HandoverUnreadable", UserAction: true,
+		Meaning: "The annotation of a handover can't be read. Another client has changed it.",
+		Fix:     removeJournal(placeholder.Object()),
+	})
+	ReasonOtherHandover = Reasons.Declare(godwit.Reason{
+		Name: "OtherHandover", UserAction: true,
+		Meaning: "The managed resource has a handover with another one than the saved names say.",
+		Fix:     godwit.Do("roll the earlier handover back with `godwit externalname rollback`, and restore again"),
+	})
+	ReasonReturning = Reasons.Declare(godwit.Reason{
+		Name: "Returning", UserAction: true,
+		Meaning: "A rollback of the handover has begun and not ended.",
+		Fix:     godwit.Do("run `godwit externalname rollback` again for the kind of the successor"),
+	})
+	ReasonLastOne = Reasons.Declare(godwit.Reason{
+		Name: "LastOne", UserAction: true,
+		Meaning: "The predecessor was deleted, so that only the successor has the external resource.",
+		Fix:     godwit.Do("keep the successor. To return to the old kind, create the predecessor again, paused, and hand the external resource over to it"),
+	})
+)
+
+// bind is the fix of a successor without a predecessor.
+func bind(successor godwit.Object, name string) godwit.Fix {
+	return godwit.Do("see in the external system whether the external resource exists. If it does, write its name to the successor, and end the pause",
+		godwit.Annotate{Object: successor, Key: managed.AnnotationName, Value: name}, kube.RemoveAnnotation(successor, managed.AnnotationPaused))
+}
+
+// startAnew is the fix of a successor that has an external resource of its own.
+func startAnew(successor godwit.Object) godwit.Fix {
+	return godwit.Do("see in the external system what the successor has created, and delete there what nothing needs").
+		Then("let the successor only observe, so that its deletion deletes nothing, and delete it",
+			godwit.Patch{Object: successor, Type: godwit.PatchMerge, Body: `{"metadata":{"annotations":{"` + managed.AnnotationPaused + `":null}},"spec":{"managementPolicies":["Observe"]}}`},
+			godwit.Delete{Object: successor}).
+		Then("create it again from its manifest, paused, and restore again")
+}
+
+func removeJournal(o godwit.Object) godwit.Fix {
+	return godwit.Do("see which of the two managed resources may write, by their pauses and spec.managementPolicies").
+		Then("remove the annotation", kube.RemoveAnnotation(o, AnnotationHandover))
+}

@@ -1,0 +1,121 @@
+package handover
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit/externalname/fleet"
+	"github.com/godwit-dev/godwit/externalname/internal/evidence"
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
+)
+
+// Pair is a managed resource with its successor.
+type Pair struct {
+	From, To Object
+	// ExternalName is the name of their external resource.
+	ExternalName string
+}
+
+// GetNamespace makes a Pair an object of package walk.
+func (p Pair) GetNamespace() string { return p.To.Namespace }
+
+// GetName makes a Pair an object of package walk.
+func (p Pair) GetName() string { return p.To.Name }
+
+// PairOf returns the pair of which a managed resource is a part, by its annotation. It returns false without one.
+func PairOf(resource string, o *unstructured.Unstructured) (Pair, bool) {
+	m := managed.Of(o)
+	j, err := readJournal(m)
+	if err != nil || j == nil {
+		return Pair{}, false
+	}
+	self := Object{resource, o.GetNamespace(), o.GetName()}
+	p := Pair{From: j.Other, To: self}
+	if !j.successor() {
+		p = Pair{From: self, To: j.Other}
+	}
+	if name := m.ExternalName(); name != nil {
+		p.ExternalName = *name
+	}
+	return p, true
+}
+
+// side has the facts of one of the two.
+type side struct {
+	exists, deleting, paused bool
+	name                     *string
+	policies                 []string
+	synced                   managed.Condition
+	// identity has a hash of each field of status.atProvider that may identify the external resource.
+	identity map[string]string
+	// created means that the provider has created an external resource, or has begun to.
+	created bool
+	// source is the field manager that applies the management policies or the pause; empty without one.
+	source     string
+	journal    *journal
+	journalErr error
+}
+
+func sideOf(m managed.Resource, identity managed.Identity, sources []string) side {
+	if m.Unstructured == nil {
+		return side{}
+	}
+	s := side{
+		exists: true, deleting: m.GetDeletionTimestamp() != nil, paused: m.Paused(), name: m.ExternalName(), policies: m.Policies(),
+		synced: m.Synced(), identity: identity.Hashes(m), created: m.Created(), source: fleet.StepsOwner(m.Unstructured, sources),
+	}
+	s.journal, s.journalErr = readJournal(m)
+	return s
+}
+
+// observes reports whether the provider may only observe.
+func (s side) observes() bool { return slices.Equal(s.policies, managed.ObserveOnly) }
+
+// mayWrite reports whether the provider may create, change or delete the external resource.
+func (s side) mayWrite() bool { return s.exists && !s.paused && !s.observes() }
+
+func (s side) has(name string) bool { return s.name != nil && *s.name == name }
+
+func (s side) nameText() string {
+	if s.name == nil {
+		return ""
+	}
+	return *s.name
+}
+
+func (s side) reportsPause() bool { return s.paused && s.synced.Reason == managed.ReconcilePaused }
+
+// in reports whether the journal has a phase.
+func (s side) in(p phase) bool { return s.journal != nil && s.journal.Phase == p }
+
+// situation has the facts for the decisions about a pair.
+type situation struct {
+	pair     Pair
+	from, to side
+	// chosen means that the user has chosen the fields of the identity.
+	chosen bool
+	// overwrite means that the successor's name may be replaced.
+	overwrite bool
+	// expired means that the time of a provider to answer is over.
+	expired bool
+}
+
+// compare compares the identity of the predecessor with that of the successor, whose kind may have other fields. It returns the
+// fields that differ, and whether those that are equal identify the external resource.
+func (s situation) compare() (differing []string, proven bool) {
+	before, after := s.to.journal.Identity, s.to.identity
+	var common []string
+	for field, hash := range before {
+		switch other, both := after[field]; {
+		case !both:
+		case other == hash:
+			common = append(common, field)
+		default:
+			differing = append(differing, field)
+		}
+	}
+	slices.Sort(differing)
+	all := len(common) == len(before)
+	return differing, len(common) > 0 && (all && (s.chosen || len(common) == len(after)) || !s.chosen && slices.ContainsFunc(common, evidence.Identifies))
+}

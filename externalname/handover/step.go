@@ -1,0 +1,263 @@
+package handover
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/externalname/fleet"
+	"github.com/godwit-dev/godwit/externalname/internal/managed"
+	"github.com/godwit-dev/godwit/internal/format"
+	"github.com/godwit-dev/godwit/internal/quote"
+)
+
+// step is a step of a handover, or of its rollback.
+type step string
+
+const (
+	// stepWait waits for a provider.
+	stepWait step = "Wait"
+	// stepObserve gives the successor the name, allows its provider to observe alone, and ends its pause.
+	stepObserve step = "Observe"
+	// stepPause pauses the predecessor.
+	stepPause step = "Pause"
+	// stepRelease allows the provider of the predecessor to observe alone, and ends its pause.
+	stepRelease step = "Release"
+	// stepAdopt gives the successor its management policies back.
+	stepAdopt step = "Adopt"
+	// stepHold pauses the successor for a rollback.
+	stepHold step = "Hold"
+	// stepTakeBack restores the predecessor as it was.
+	stepTakeBack step = "TakeBack"
+	// stepReturn restores the successor as it was: paused, and without the name.
+	stepReturn step = "Return"
+	// stepEnd writes nothing.
+	stepEnd step = "End"
+)
+
+// onPredecessor reports whether a step writes to the predecessor.
+func (s step) onPredecessor() bool { return s == stepPause || s == stepRelease || s == stepTakeBack }
+
+// decision is a step, and the phase and the reason of the result if the step ends the handover.
+type decision struct {
+	step    step
+	phase   fleet.Phase
+	reason  *godwit.Reason
+	message string
+	// about is the managed resource of a damaged journal.
+	about Object
+}
+
+func endWith(s step, p fleet.Phase, reason *godwit.Reason, format string, args ...any) decision {
+	return decision{step: s, phase: p, reason: reason, message: fmt.Sprintf(format, args...)}
+}
+
+func skip(reason *godwit.Reason, format string, args ...any) decision {
+	return endWith(stepEnd, fleet.PhaseSkipped, reason, format, args...)
+}
+
+// nameBytes bounds a name in a message.
+const nameBytes = 64
+
+// decide decides the next step of a handover. It is pure.
+func decide(s situation) decision {
+	if d, damaged := s.unreadable(); damaged {
+		return d
+	}
+	switch {
+	case s.to.journal != nil && s.to.journal.Other != s.pair.From:
+		return skip(ReasonOtherHandover, "%s has a handover with %s", s.pair.To, s.to.journal.Other)
+	case s.from.journal != nil && s.from.journal.Other != s.pair.To:
+		return skip(ReasonOtherHandover, "%s has a handover with %s", s.pair.From, s.from.journal.Other)
+	case s.to.in(phaseAdopted):
+		return endWith(stepEnd, fleet.PhaseUnchanged, nil, "")
+	case s.to.in(phaseReturning):
+		return skip(ReasonReturning, "a rollback has paused %s and not ended", s.pair.To)
+	case s.to.in(phaseObserving):
+		return decideObserving(s)
+	case s.from.journal != nil && s.to.mayWrite():
+		return s.adoptedByOther()
+	case s.from.journal != nil: // the successor was deleted, or has lost its annotation, during an earlier handover
+		return decision{step: stepTakeBack}
+	}
+	return decideBegin(s)
+}
+
+// unreadable returns the decision for a journal that can't be read. It returns false if both can.
+func (s situation) unreadable() (decision, bool) {
+	switch {
+	case s.from.journalErr != nil:
+		return damaged(s.pair.From, s.from.journalErr), true
+	case s.to.journalErr != nil:
+		return damaged(s.pair.To, s.to.journalErr), true
+	}
+	return decision{}, false
+}
+
+// damaged returns the decision for a journal that can't be read.
+func damaged(o Object, err error) decision {
+	d := endWith(stepEnd, fleet.PhaseFailed, ReasonUnreadable, "the annotation %s of %s can't be read: %s", AnnotationHandover, o, quote.Line(err.Error()))
+	if errors.As(err, new(*format.NewerError)) {
+		d.reason, d.message = fleet.ReasonNewerFormat, err.Error()
+	}
+	d.about = o
+	return d
+}
+
+// decideBegin decides for a pair whose handover has not begun.
+func decideBegin(s situation) decision {
+	switch {
+	case !s.to.exists:
+		return skip(ReasonNoSuccessor, "%s does not exist", s.pair.To)
+	case !s.from.exists:
+		return skip(ReasonNoPredecessor, "%s does not exist", s.pair.From)
+	case s.to.deleting:
+		return skip(fleet.ReasonTerminating, "%s is being deleted", s.pair.To)
+	case s.from.deleting:
+		return skip(fleet.ReasonTerminating, "%s is being deleted", s.pair.From)
+	case !s.from.has(s.pair.ExternalName):
+		return skip(fleet.ReasonChanged, "%s has the external name %q, and the saved one is %q", s.pair.From, quote.Clip(s.from.nameText(), nameBytes), quote.Clip(s.pair.ExternalName, nameBytes))
+	case s.to.policies == nil:
+		return skip(ReasonNoPolicies, "%s has no spec.managementPolicies", s.pair.To)
+	case s.from.policies == nil:
+		return skip(ReasonNoPolicies, "%s has no spec.managementPolicies", s.pair.From)
+	case s.to.source != "":
+		return skip(ReasonPoliciesApplied, "%s applies spec.managementPolicies or the pause of %s", s.to.source, s.pair.To)
+	case s.from.source != "":
+		return skip(ReasonPoliciesApplied, "%s applies spec.managementPolicies or the pause of %s", s.from.source, s.pair.From)
+	case !s.to.has(s.pair.ExternalName) && s.to.created:
+		return skip(ReasonOwnResource, "%s has created an external resource, or has begun to: its external name is %q", s.pair.To, quote.Clip(s.to.nameText(), nameBytes))
+	case !s.to.paused:
+		return skip(fleet.ReasonNotPausedYet, "%s is not paused, so that its provider may create another external resource", s.pair.To)
+	case !s.to.has(s.pair.ExternalName) && s.to.nameText() != "" && !s.overwrite:
+		return skip(fleet.ReasonNameDiffers, "%s has the external name %q, and the saved one is %q", s.pair.To, quote.Clip(s.to.nameText(), nameBytes), quote.Clip(s.pair.ExternalName, nameBytes))
+	case len(s.from.identity) == 0:
+		return skip(ReasonNothingToCompare, "status.atProvider of %s has no field that identifies the external resource", s.pair.From)
+	case s.to.reportsPause():
+		return decision{step: stepObserve}
+	case s.expired:
+		return endWith(stepEnd, fleet.PhaseDeferred, fleet.ReasonNotPaused, "the provider of %s did not report ReconcilePaused in time", s.pair.To)
+	}
+	return decision{step: stepWait}
+}
+
+// decideObserving decides for a pair whose successor only observes.
+func decideObserving(s situation) decision {
+	changed := func(what string) decision { return s.undo(fleet.ReasonChanged, "another client has %s", what) }
+	switch {
+	case s.to.deleting:
+		return s.undo(fleet.ReasonTerminating, "%s is being deleted", s.pair.To)
+	case !s.to.has(s.pair.ExternalName):
+		return changed(fmt.Sprintf("changed the external name of %s to %q", s.pair.To, quote.Clip(s.to.nameText(), nameBytes)))
+	case s.from.in(phaseReleased) && s.to.mayWrite():
+		return s.adoptedByOther()
+	case !s.to.observes():
+		return changed(fmt.Sprintf("changed spec.managementPolicies of %s to %s", s.pair.To, strings.Join(s.to.policies, ",")))
+	case s.to.paused:
+		return changed(fmt.Sprintf("paused %s", s.pair.To))
+	case !s.from.exists: // its deletion may have deleted the external resource, after the successor has last observed it
+		return s.undo(ReasonNoPredecessor, "%s was deleted before the handover had ended", s.pair.From)
+	case !s.from.has(s.pair.ExternalName):
+		return changed(fmt.Sprintf("changed the external name of %s to %q", s.pair.From, quote.Clip(s.from.nameText(), nameBytes)))
+	case s.from.in(phaseReleased) && !s.from.observes():
+		return changed(fmt.Sprintf("changed spec.managementPolicies of %s to %s", s.pair.From, strings.Join(s.from.policies, ",")))
+	case s.from.deleting && !s.from.in(phaseReleased):
+		return s.undo(fleet.ReasonTerminating, "%s is being deleted", s.pair.From)
+	}
+	if d, waits := decideProof(s); waits {
+		return d
+	}
+	switch {
+	case s.from.in(phaseReleased):
+		return decision{step: stepAdopt, phase: fleet.PhaseHandedOver}
+	case s.from.journal == nil:
+		return decision{step: stepPause}
+	case !s.from.paused:
+		return changed(fmt.Sprintf("ended the pause of %s", s.pair.From))
+	case s.from.reportsPause():
+		return decision{step: stepRelease}
+	case s.expired:
+		return s.undo(fleet.ReasonNotPaused, "the provider of %s did not report ReconcilePaused in time", s.pair.From)
+	}
+	return decision{step: stepWait}
+}
+
+// decideProof decides while it is not proven that the successor has the same external resource. It returns false when it is.
+func decideProof(s situation) (d decision, waits bool) {
+	synced := s.to.synced
+	success := synced.Status == "True" && synced.Reason == managed.ReconcileSuccess
+	var differing []string
+	proven := false
+	if success {
+		differing, proven = s.compare()
+	}
+	switch {
+	case len(differing) > 0:
+		return s.undo(ReasonOtherResource, "status.atProvider of %s differs from that of %s in %s", s.pair.To, s.pair.From, strings.Join(differing, ", ")), true
+	case proven:
+		return decision{}, false
+	case success && s.expired: // not before: crossplane-runtime drops what it has observed when it adds its finalizer
+		return s.undo(ReasonNothingToCompare, "status.atProvider of %s and of %s has no field in common that identifies the external resource", s.pair.To, s.pair.From), true
+	case synced.Reason == managed.ReconcileError && strings.Contains(synced.Message, managed.DoesNotExist):
+		return s.undo(ReasonNothingFound, "the provider of %s finds no external resource %q: %s", s.pair.To, quote.Clip(s.pair.ExternalName, nameBytes), synced), true
+	case synced.Reason == managed.ReconcileError && strings.Contains(synced.Message, managed.PoliciesOff):
+		return s.undo(ReasonNoPolicies, "the provider of %s runs without management policies: %s", s.pair.To, synced), true
+	case s.expired:
+		return s.undo(ReasonNotReconciled, "the provider of %s did not report ReconcileSuccess in time: %s", s.pair.To, synced), true
+	}
+	return decision{step: stepWait}, true
+}
+
+// undo restores the two as they were.
+func (s situation) undo(reason *godwit.Reason, format string, args ...any) decision {
+	predecessor := ""
+	if s.from.exists {
+		predecessor = fmt.Sprintf(", and %s is as it was", s.pair.From)
+	}
+	return endWith(stepReturn, fleet.PhaseUndone, reason, "%s; %s is paused again%s", fmt.Sprintf(format, args...), s.pair.To, predecessor)
+}
+
+// adoptedByOther leaves a pair alone whose successor another client has allowed to write, while the predecessor only observes.
+func (s situation) adoptedByOther() decision {
+	return skip(fleet.ReasonChanged, "another client has given %s its management policies, and %s only observes", s.pair.To, s.pair.From)
+}
+
+// first returns the step before a decision: the successor is returned after the predecessor has its management policies back.
+func (d decision) first(s situation) decision {
+	if d.step == stepReturn && s.from.journal != nil {
+		return decision{step: stepTakeBack}
+	}
+	return d
+}
+
+// fixOf returns the fix for a pair; nil if that of the reason names no object.
+func fixOf(d decision, p Pair) godwit.Fix {
+	switch d.reason {
+	case ReasonNoPredecessor:
+		return bind(godwit.Object(p.To), p.ExternalName)
+	case ReasonOwnResource:
+		return startAnew(godwit.Object(p.To))
+	case ReasonUnreadable:
+		return removeJournal(godwit.Object(d.about))
+	}
+	return nil
+}
+
+// Unfinished returns the pair of a handover that has not ended, of which a managed resource is a part; nil without one. It returns a
+// finding if the annotation can't be read.
+func Unfinished(resource string, o *unstructured.Unstructured) (*Pair, *godwit.Finding) {
+	j, err := readJournal(managed.Of(o))
+	if err != nil {
+		self := Object{resource, o.GetNamespace(), o.GetName()}
+		d := damaged(self, err)
+		return nil, &godwit.Finding{Reason: d.reason, Message: d.message, Fix: fixOf(d, Pair{})}
+	}
+	if j == nil || j.Phase == phaseAdopted || j.Phase == phaseReleased {
+		return nil, nil
+	}
+	p, _ := PairOf(resource, o)
+	return &p, nil
+}

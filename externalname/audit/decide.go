@@ -157,7 +157,7 @@ func contested(f Fact, _ Options) *godwit.Finding {
 
 // paused reports a pause that seems to be over. It is not over while the name is not right.
 func paused(f Fact, o Options) *godwit.Finding {
-	if !f.Paused || f.Renaming != "" || f.Problem != nil || f.creation.Incomplete || f.creation.NameLost(f.ExternalName) {
+	if !f.Paused || f.Renaming != "" || f.Handover != nil || f.Problem != nil || f.creation.Incomplete || f.creation.NameLost(f.ExternalName) {
 		return nil
 	}
 	var message string

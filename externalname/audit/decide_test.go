@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/externalname/fleet"
+	"github.com/godwit-dev/godwit/externalname/handover"
 	"github.com/godwit-dev/godwit/externalname/internal/evidence"
 	"github.com/godwit-dev/godwit/internal/fixtest"
 )
@@ -128,6 +129,9 @@ func TestDecideOne(t *testing.T) {
 		"paused while it is lost":                          {object("a", annotations{pausedKey: "true", evidence.AnnotationSucceeded: at(time.Hour)}, writes("kubectl-annotate", update, 47*time.Hour, "paused")), 0, []string{"a Blocks NameLost"}},
 		"deleted while it is paused":                       {deleted(object("a", annotations{pausedKey: "true", evidence.AnnotationName: "x"})), 0, []string{"a Warns PausedLeftover"}},
 		"a renaming has not ended":                         {object("a", annotations{pausedKey: "true", evidence.AnnotationName: "x", fleet.AnnotationJournal: `{"format":1,"phase":"Pausing","from":"x","to":"y"}`}, writes("godwit", update, time.Hour, "paused")), 0, []string{"a Warns RenamingInterrupted"}},
+		"a handover has not ended":                         {object("a", annotations{pausedKey: "true", evidence.AnnotationName: "x", handover.AnnotationHandover: `{"format":1,"phase":"Pausing","other":{"resource":"buckets.m.example.org","name":"a"},"name":"x","policies":["*"]}`}, writes("godwit", update, time.Hour, "paused")), 0, []string{"a Warns HandoverInterrupted"}},
+		"it is handed over":                                {object("a", annotations{evidence.AnnotationName: "x", handover.AnnotationHandover: `{"format":1,"phase":"Released","other":{"resource":"buckets.m.example.org","name":"a"},"name":"x","policies":["*"]}`}), 0, nil},
+		"the handover can't be read":                       {object("a", annotations{handover.AnnotationHandover: "?"}), 0, []string{"a Blocks HandoverUnreadable"}},
 		"the journal can't be read":                        {object("a", annotations{fleet.AnnotationJournal: "?"}), 0, []string{"a Blocks JournalUnreadable"}},
 	} {
 		t.Run(reason, func(t *testing.T) {

@@ -40,7 +40,7 @@ var (
 	})
 	ReasonHandoverInterrupted = Reasons.Declare(godwit.Reason{
 		Name:    "HandoverInterrupted",
-		Meaning: "`godwit externalname restore` has begun to hand the external resource over to a successor, and has not ended: it runs, or it was interrupted. Neither of the two may write.",
+		Meaning: "`godwit externalname restore` has begun to hand the external resource over to a replacement, and has not ended: it runs, or it was interrupted. Neither of the two may write.",
 		Fix:     endHandover(placeholder.Object()),
 	})
 )
@@ -74,7 +74,7 @@ func endRenaming(o godwit.Object) godwit.Fix {
 		Or(godwit.Do("restore the old names of all that were renamed", godwit.RollBackNames{Resource: o.Resource, Namespace: o.Namespace}))
 }
 
-// endHandover is the fix for a successor.
+// endHandover is the fix for a replacement.
 func endHandover(o godwit.Object) godwit.Fix {
 	return godwit.Do("if no other client runs it, run the same `godwit externalname restore` again, which resumes").
 		Or(godwit.Do("return the external resources of all that were handed over", godwit.RollBackNames{Resource: o.Resource, Namespace: o.Namespace}))

@@ -58,7 +58,7 @@ func TestJournalOfOtherReleases(t *testing.T) {
 
 func TestNameBookOfOtherReleases(t *testing.T) {
 	oldest := formattest.Frozen(t, "namebook.json")
-	want := formattest.Same[SavedNames](t, oldest, ".Names[0].Successor")
+	want := formattest.Same[SavedNames](t, oldest, ".Names[0].Replacement")
 	got, err := ReadSavedNames([]byte(oldest))
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v: (-want +got):\n%s", err, diff)

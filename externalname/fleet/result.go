@@ -15,7 +15,7 @@ const (
 	PhaseRolledBack Phase = "RolledBack"
 	// PhaseRestored means that the saved name is written.
 	PhaseRestored Phase = "Restored"
-	// PhaseHandedOver means that the successor of the managed resource has its external resource: see package handover.
+	// PhaseHandedOver means that the replacement of the managed resource has its external resource: see package handover.
 	PhaseHandedOver Phase = "HandedOver"
 	// PhaseUnchanged means that the managed resource has the name already.
 	PhaseUnchanged Phase = "Unchanged"

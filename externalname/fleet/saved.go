@@ -31,7 +31,7 @@ var (
 	})
 	ReasonNotMapped = Reasons.Declare(godwit.Reason{
 		Name: "NotMapped", UserAction: true,
-		Meaning: "The expressions for the namespace and the name of the successor give none for the managed resource, or give several managed resources one successor.",
+		Meaning: "The expressions for the namespace and the name of the replacement give none for the managed resource, or give several managed resources one replacement.",
 		Fix:     godwit.Do("correct --to-namespace or --to-name, and save again"),
 	})
 )
@@ -57,19 +57,19 @@ type Name struct {
 	Namespace    string `json:"namespace,omitempty"`
 	Name         string `json:"name"`
 	ExternalName string `json:"externalName"`
-	// Successor is the managed resource that is to have the external resource instead; nil if this one keeps it.
-	Successor *Successor `json:"successor,omitempty"`
+	// Replacement is the managed resource that is to have the external resource instead; nil if this one keeps it.
+	Replacement *Replacement `json:"replacement,omitempty"`
 }
 
-// Successor is a managed resource of another kind, to which package handover hands an external resource over.
-type Successor struct {
+// Replacement is a managed resource of another kind, to which package handover hands an external resource over.
+type Replacement struct {
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 }
 
-// Succession returns the successor of a managed resource.
-type Succession func(ctx context.Context, o *unstructured.Unstructured) (Successor, error)
+// Mapping returns the replacement of a managed resource.
+type Mapping func(ctx context.Context, o *unstructured.Unstructured) (Replacement, error)
 
 // NewSavedNames returns saved names with their version and kind.
 func NewSavedNames(savedAt time.Time, names []Name) SavedNames {
@@ -95,10 +95,10 @@ func ReadSavedNames(text []byte) (SavedNames, error) {
 	return b, nil
 }
 
-// Save returns the external names of all managed resources in scope, with their successors unless to is nil. leftOut are those
-// that a restore can't write: without an external name, or without a successor of their own. An external resource of one whose action
+// Save returns the external names of all managed resources in scope, with their replacements unless to is nil. leftOut are those
+// that a restore can't write: without an external name, or without a replacement of their own. An external resource of one whose action
 // is [Skip] exists, or may exist.
-func (f *Fleet) Save(ctx context.Context, to Succession) (names []Name, leftOut []Item, err error) {
+func (f *Fleet) Save(ctx context.Context, to Mapping) (names []Name, leftOut []Item, err error) {
 	resource := f.kind.Resource.GroupResource().String()
 	leave := func(n Name, message string) {
 		i := Item{Namespace: n.Namespace, Name: n.Name, Current: n.ExternalName, Action: Skip}
@@ -113,12 +113,12 @@ func (f *Fleet) Save(ctx context.Context, to Succession) (names []Name, leftOut 
 		default:
 			n := Name{Resource: resource, Namespace: m.GetNamespace(), Name: m.GetName(), ExternalName: *name}
 			if to != nil {
-				successor, err := to(ctx, m.Unstructured)
+				replacement, err := to(ctx, m.Unstructured)
 				if err != nil {
 					leave(n, quote.Line(err.Error()))
 					return context.Cause(ctx)
 				}
-				n.Successor = &successor
+				n.Replacement = &replacement
 			}
 			names = append(names, n)
 		}
@@ -130,17 +130,17 @@ func (f *Fleet) Save(ctx context.Context, to Succession) (names []Name, leftOut 
 	return names, leftOut, err
 }
 
-// distinct leaves names out that have one successor.
+// distinct leaves names out that have one replacement.
 func distinct(names []Name, leave func(Name, string)) []Name {
-	count := map[Successor]int{}
+	count := map[Replacement]int{}
 	for _, n := range names {
-		count[*n.Successor]++
+		count[*n.Replacement]++
 	}
 	return slices.DeleteFunc(names, func(n Name) bool {
-		if count[*n.Successor] == 1 {
+		if count[*n.Replacement] == 1 {
 			return false
 		}
-		leave(n, fmt.Sprintf("%d managed resources have the successor %s %s", count[*n.Successor], n.Successor.Resource, key(n.Successor.Namespace, n.Successor.Name)))
+		leave(n, fmt.Sprintf("%d managed resources have the replacement %s %s", count[*n.Replacement], n.Replacement.Resource, key(n.Replacement.Namespace, n.Replacement.Name)))
 		return true
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/godwit-dev/godwit/internal/quote"
 )
 
-// decideBack decides the next step of a rollback. The successor is paused before the predecessor may write again. It is pure.
+// decideBack decides the next step of a rollback. The replacement is paused before the original may write again. It is pure.
 func decideBack(s situation) decision {
 	if d, damaged := s.unreadable(); damaged {
 		return d
@@ -14,7 +14,7 @@ func decideBack(s situation) decision {
 	switch {
 	case !begun && s.from.journal != nil && s.to.mayWrite():
 		return s.adoptedByOther()
-	case !begun && s.from.journal != nil: // the successor was deleted
+	case !begun && s.from.journal != nil: // the replacement was deleted
 		return endWith(stepTakeBack, fleet.PhaseRolledBack, nil, "")
 	case !begun:
 		return endWith(stepEnd, fleet.PhaseRolledBack, nil, "") // the answer to the last write was lost

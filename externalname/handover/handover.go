@@ -25,12 +25,12 @@ type Options struct {
 	Batch int
 	// PauseTimeout is how long a provider may take to report a pause; 0 means 2 minutes.
 	PauseTimeout time.Duration
-	// ProofTimeout is how long the provider of the successor may take to report success; 0 means 5 minutes.
+	// ProofTimeout is how long the provider of the replacement may take to report success; 0 means 5 minutes.
 	ProofTimeout time.Duration
 	// Identity selects the fields of status.atProvider that must be the same. Without a choice they are the fields that both kinds
 	// have, of which one must be an identifier, such as id or arn, unless the two kinds have the same fields.
 	Identity fleet.Identity
-	// Overwrite also replaces an external name of the successor that differs from the saved one.
+	// Overwrite also replaces an external name of the replacement that differs from the saved one.
 	Overwrite bool
 	// DryRun decides and writes nothing.
 	DryRun bool
@@ -104,8 +104,8 @@ func (h *Handover) read(ctx context.Context, k fleet.Kind, o Object) (managed.Re
 // objects are the two managed resources of a pair as they were read.
 type objects struct{ from, to managed.Resource }
 
-// look reads a pair.
-func (h *Handover) look(ctx context.Context, p Pair) (objects, situation, error) {
+// readPair reads a pair.
+func (h *Handover) readPair(ctx context.Context, p Pair) (objects, situation, error) {
 	from, err := h.read(ctx, h.from, p.From)
 	if err != nil {
 		return objects{}, situation{}, err
@@ -127,7 +127,7 @@ func (h *Handover) write(ctx context.Context, o objects, s situation, step step)
 		return err
 	}
 	kind, m := h.to, o.to
-	if step.onPredecessor() {
+	if step.onOriginal() {
 		kind, m = h.from, o.from
 	}
 	body, err := c.Patch(m)
@@ -178,7 +178,7 @@ func changesFor(st step, s situation) (*managed.Changes, error) {
 	return nil, fmt.Errorf("step %s writes nothing; this is an error of Godwit", st)
 }
 
-// takeBack restores the predecessor as it was. Policies that another client has written stay.
+// takeBack restores the original as it was. Policies that another client has written stay.
 func takeBack(c *managed.Changes, from side) *managed.Changes {
 	if from.in(phaseReleased) && from.observes() {
 		c.Policies = from.journal.Policies

@@ -18,15 +18,15 @@ const AnnotationHandover = "godwit.dev/handover"
 type phase string
 
 const (
-	// phaseObserving means that the successor has the name, and only observes.
+	// phaseObserving means that the replacement has the name, and only observes.
 	phaseObserving phase = "Observing"
-	// phaseAdopted means that the successor has its management policies back.
+	// phaseAdopted means that the replacement has its management policies back.
 	phaseAdopted phase = "Adopted"
-	// phaseReturning means that a rollback has paused the successor.
+	// phaseReturning means that a rollback has paused the replacement.
 	phaseReturning phase = "Returning"
-	// phasePausing means that the predecessor is paused.
+	// phasePausing means that the original is paused.
 	phasePausing phase = "Pausing"
-	// phaseReleased means that the predecessor only observes.
+	// phaseReleased means that the original only observes.
 	phaseReleased phase = "Released"
 )
 
@@ -53,17 +53,17 @@ type journal struct {
 	Phase phase `json:"phase"`
 	// Other is the other managed resource.
 	Other Object `json:"other"`
-	// Name is the external name of the successor before the handover; null if it had none.
+	// Name is the external name of the replacement before the handover; null if it had none.
 	Name *string `json:"name"`
 	// Policies are the management policies before the handover, and Paused whether it was paused.
 	Policies []string `json:"policies"`
 	Paused   bool     `json:"paused,omitempty"`
-	// Identity is that of the predecessor when the successor began to observe.
+	// Identity is that of the original when the replacement began to observe.
 	Identity map[string]string `json:"identity,omitempty"`
 }
 
-// successor reports whether the journal is that of a successor.
-func (j *journal) successor() bool {
+// replacement reports whether the journal is that of a replacement.
+func (j *journal) replacement() bool {
 	return slices.Contains([]phase{phaseObserving, phaseAdopted, phaseReturning}, j.Phase)
 }
 
@@ -90,7 +90,7 @@ func readJournal(m managed.Resource) (*journal, error) {
 	if err := json.Unmarshal([]byte(text), j); err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}
-	if !j.successor() && j.Phase != phasePausing && j.Phase != phaseReleased || j.Other.Resource == "" || j.Other.Name == "" {
+	if !j.replacement() && j.Phase != phasePausing && j.Phase != phaseReleased || j.Other.Resource == "" || j.Other.Name == "" {
 		return nil, errJournal
 	}
 	return j, nil

@@ -15,10 +15,10 @@ var pair = Pair{
 	From: Object{"buckets.example.org", "", "one"}, To: Object{"buckets.m.example.org", "shop", "one"}, ExternalName: "b-1",
 }
 
-// world has a predecessor, its successor, and the external resource.
+// world has an original, its replacement, and the external resource.
 type world struct {
 	From, To map[string]any // nil after a deletion
-	// External means that the external resource exists. Other means that the successor's ProviderConfig leads to another system, in
+	// External means that the external resource exists. Other means that the replacement's ProviderConfig leads to another system, in
 	// which another resource has the name. Absent means that no resource there has it.
 	External, Other, Absent bool
 }
@@ -73,13 +73,13 @@ func (w world) situation(expired bool) situation {
 }
 
 // provider reconciles a managed resource once, as crossplane-runtime does. It returns what must never happen.
-func (w *world) provider(o map[string]any, successor bool) (wrong string) {
+func (w *world) provider(o map[string]any, replacement bool) (wrong string) {
 	if o == nil {
 		return ""
 	}
 	m := resource(o)
-	elsewhere := successor && (w.Other || w.Absent)
-	exists := m.ExternalName() != nil && *m.ExternalName() == pair.ExternalName && (w.External || elsewhere) && !(successor && w.Absent)
+	elsewhere := replacement && (w.Other || w.Absent)
+	exists := m.ExternalName() != nil && *m.ExternalName() == pair.ExternalName && (w.External || elsewhere) && !(replacement && w.Absent)
 	synced := func(status, reason, message string) {
 		_ = unstructured.SetNestedSlice(o, []any{map[string]any{"type": "Synced", "status": status, "reason": reason, "message": message}}, "status", "conditions")
 	}
@@ -88,7 +88,7 @@ func (w *world) provider(o map[string]any, successor bool) (wrong string) {
 		synced("False", managed.ReconcilePaused, "")
 	case exists:
 		if !observes && elsewhere {
-			wrong = "the successor writes to another external resource"
+			wrong = "the replacement writes to another external resource"
 		}
 		_ = unstructured.SetNestedField(o, fmt.Sprint("id-", elsewhere), "status", "atProvider", "id")
 		synced("True", managed.ReconcileSuccess, "")
@@ -108,7 +108,7 @@ func (w *world) write(t *testing.T, d decision, s situation) {
 		t.Fatalf("%v in %s", err, w.key())
 	}
 	o := w.To
-	if d.step.onPredecessor() {
+	if d.step.onOriginal() {
 		o = w.From
 	}
 	if o == nil {
@@ -128,7 +128,7 @@ func (w *world) write(t *testing.T, d decision, s situation) {
 	}
 }
 
-// deleteFrom deletes the predecessor, whose provider deletes the external resource if it may. A pause holds the deletion.
+// deleteFrom deletes the original, whose provider deletes the external resource if it may. A pause holds the deletion.
 func (w *world) deleteFrom() bool {
 	s := w.situation(false)
 	if !s.from.exists || s.from.paused {
@@ -161,13 +161,13 @@ func (w world) next(t *testing.T) (following []world) {
 			})
 		}
 	}
-	for _, successor := range []bool{false, true} {
+	for _, replacement := range []bool{false, true} {
 		add(func(w *world) bool {
 			o := w.From
-			if successor {
+			if replacement {
 				o = w.To
 			}
-			if wrong := w.provider(o, successor); wrong != "" {
+			if wrong := w.provider(o, replacement); wrong != "" {
 				t.Errorf("%s in %s", wrong, w.key())
 			}
 			return true
@@ -226,7 +226,7 @@ func TestOneOfTwoWrites(t *testing.T) {
 					t.Errorf("both may write in %s", w.key())
 				}
 				if !w.External && s.to.mayWrite() && w.From != nil {
-					t.Errorf("the successor has an external resource that does not exist in %s", w.key())
+					t.Errorf("the replacement has an external resource that does not exist in %s", w.key())
 				}
 				w.checkEnds(t)
 				queue = append(queue, w.next(t)...)

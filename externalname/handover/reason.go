@@ -12,14 +12,14 @@ var Reasons godwit.Catalog
 
 // Reasons of a managed resource that is not handed over.
 var (
-	ReasonNoSuccessor = Reasons.Declare(godwit.Reason{
-		Name: "NoSuccessor", UserAction: true,
-		Meaning: "The cluster has no managed resource of the new kind with the namespace and the name of the successor.",
+	ReasonNoReplacement = Reasons.Declare(godwit.Reason{
+		Name: "NoReplacement", UserAction: true,
+		Meaning: "The cluster has no managed resource of the new kind with the namespace and the name of the replacement.",
 		Fix:     godwit.Do("create it from its manifest, with the annotation crossplane.io/paused: \"true\", and restore again"),
 	})
-	ReasonNoPredecessor = Reasons.Declare(godwit.Reason{
-		Name: "NoPredecessor", UserAction: true,
-		Meaning: "The predecessor does not exist any more, so that nothing proves that the successor has the same external resource.",
+	ReasonNoOriginal = Reasons.Declare(godwit.Reason{
+		Name: "NoOriginal", UserAction: true,
+		Meaning: "The original does not exist any more, so that nothing proves that the replacement has the same external resource.",
 		Fix:     bind(placeholder.Object(), placeholder.Name),
 	})
 	ReasonNoPolicies = Reasons.Declare(godwit.Reason{
@@ -30,22 +30,22 @@ var (
 	ReasonPoliciesApplied = Reasons.Declare(godwit.Reason{
 		Name: "PoliciesApplied", UserAction: true,
 		Meaning: "A GitOps tool or a Composition applies spec.managementPolicies or the pause from a source, and would write over the steps of the handover.",
-		Fix: godwit.Do("for a predecessor: let the source leave out spec.managementPolicies, and restore again").
-			Or(godwit.Do("for a successor: stop the source, create the successor with kubectl, paused, and restore again. Let the source apply it after the handover, without the pause")),
+		Fix: godwit.Do("for an original: let the source leave out spec.managementPolicies, and restore again").
+			Or(godwit.Do("for a replacement: stop the source, create the replacement with kubectl, paused, and restore again. Let the source apply it after the handover, without the pause")),
 	})
 	ReasonOwnResource = Reasons.Declare(godwit.Reason{
 		Name: "OwnResource", UserAction: true,
-		Meaning: "The successor has created an external resource of its own, or has begun to: there may be two.",
+		Meaning: "The replacement has created an external resource of its own, or has begun to: there may be two.",
 		Fix:     startAnew(placeholder.Object()),
 	})
 	ReasonNothingFound = Reasons.Declare(godwit.Reason{
 		Name: "NothingFound", UserAction: true,
-		Meaning: "The provider of the successor finds no external resource under the name, while it could only observe. The successor is paused again, and nothing is created.",
+		Meaning: "The provider of the replacement finds no external resource under the name, while it could only observe. The replacement is paused again, and nothing is created.",
 		Fix:     godwit.Do("compare spec.forProvider and the ProviderConfig of the two: they say where the external resource is"),
 	})
 	ReasonOtherResource = Reasons.Declare(godwit.Reason{
 		Name: "OtherResource", UserAction: true,
-		Meaning: "Under the name, the provider of the successor finds another external resource: status.atProvider differs. The successor is paused again.",
+		Meaning: "Under the name, the provider of the replacement finds another external resource: status.atProvider differs. The replacement is paused again.",
 		Fix: godwit.Do("compare spec.forProvider and the ProviderConfig of the two").
 			Or(godwit.Do("if the fields in the message do not identify the external resource, name the ones that do with --identity, or exclude these with --volatile")),
 	})
@@ -55,8 +55,8 @@ var (
 		Fix:     godwit.Do("name a field that the external system alone decides, such as an ID, and that both kinds have: --identity=FIELD"),
 	})
 	ReasonNotReconciled = Reasons.Declare(godwit.Reason{
-		Name: "SuccessorNotReconciled", UserAction: true,
-		Meaning: "The provider of the successor did not report success in time. The successor is paused again.",
+		Name: "ReplacementNotReconciled", UserAction: true,
+		Meaning: "The provider of the replacement did not report success in time. The replacement is paused again.",
 		Fix:     godwit.Do("see the message for the error of the provider, and whether it serves the new kind"),
 	})
 	ReasonUnreadable = Reasons.Declare(godwit.Reason{
@@ -72,27 +72,27 @@ var (
 	ReasonReturning = Reasons.Declare(godwit.Reason{
 		Name: "Returning", UserAction: true,
 		Meaning: "A rollback of the handover has begun and not ended.",
-		Fix:     godwit.Do("run `godwit externalname rollback` again for the kind of the successor"),
+		Fix:     godwit.Do("run `godwit externalname rollback` again for the kind of the replacement"),
 	})
 	ReasonLastOne = Reasons.Declare(godwit.Reason{
 		Name: "LastOne", UserAction: true,
-		Meaning: "The predecessor was deleted, so that only the successor has the external resource.",
-		Fix:     godwit.Do("keep the successor. To return to the old kind, create the predecessor again, paused, and hand the external resource over to it"),
+		Meaning: "The original was deleted, so that only the replacement has the external resource.",
+		Fix:     godwit.Do("keep the replacement. To return to the old kind, create the original again, paused, and hand the external resource over to it"),
 	})
 )
 
-// bind is the fix of a successor without a predecessor.
-func bind(successor godwit.Object, name string) godwit.Fix {
-	return godwit.Do("see in the external system whether the external resource exists. If it does, write its name to the successor, and end the pause",
-		godwit.Annotate{Object: successor, Key: managed.AnnotationName, Value: name}, kube.RemoveAnnotation(successor, managed.AnnotationPaused))
+// bind is the fix of a replacement without an original.
+func bind(replacement godwit.Object, name string) godwit.Fix {
+	return godwit.Do("see in the external system whether the external resource exists. If it does, write its name to the replacement, and end the pause",
+		godwit.Annotate{Object: replacement, Key: managed.AnnotationName, Value: name}, kube.RemoveAnnotation(replacement, managed.AnnotationPaused))
 }
 
-// startAnew is the fix of a successor that has an external resource of its own.
-func startAnew(successor godwit.Object) godwit.Fix {
-	return godwit.Do("see in the external system what the successor has created, and delete there what nothing needs").
-		Then("let the successor only observe, so that its deletion deletes nothing, and delete it",
-			godwit.Patch{Object: successor, Type: godwit.PatchMerge, Body: `{"metadata":{"annotations":{"` + managed.AnnotationPaused + `":null}},"spec":{"managementPolicies":["Observe"]}}`},
-			godwit.Delete{Object: successor}).
+// startAnew is the fix of a replacement that has an external resource of its own.
+func startAnew(replacement godwit.Object) godwit.Fix {
+	return godwit.Do("see in the external system what the replacement has created, and delete there what nothing needs").
+		Then("let the replacement only observe, so that its deletion deletes nothing, and delete it",
+			godwit.Patch{Object: replacement, Type: godwit.PatchMerge, Body: `{"metadata":{"annotations":{"` + managed.AnnotationPaused + `":null}},"spec":{"managementPolicies":["Observe"]}}`},
+			godwit.Delete{Object: replacement}).
 		Then("create it again from its manifest, paused, and restore again")
 }
 

@@ -20,8 +20,8 @@ type task struct {
 	result *fleet.Result
 	// err is that of the last attempt.
 	err error
-	// last is the situation that was last seen.
-	last situation
+	// last is the situation that was last seen; nil before the first.
+	last *situation
 	// ending is the last decision that was sent, if it ends the handover: its answer may be lost. undoing is an undo that has begun.
 	ending, undoing *decision
 	conflicts       int
@@ -35,7 +35,10 @@ func (t *task) setResult(d decision) {
 
 // setUnfinished sets the result of a task that may have begun, and has not ended.
 func (t *task) setUnfinished(p fleet.Phase, reason *godwit.Reason, message string) {
-	held := t.last.held()
+	held := ""
+	if t.last != nil {
+		held = t.last.held()
+	}
 	t.setResult(endWith(stepEnd, p, reason, "%s%s", message, held))
 	t.result.Unfinished = held != ""
 }
@@ -65,7 +68,7 @@ const (
 )
 
 // Run hands the external resources of pairs over. A pair whose handover was interrupted is resumed. It hands the first pair over
-// alone, and continues with batches. It stops after a pair that is not handed over. The results are about the successors.
+// alone, and continues with batches. It stops after a pair that is not handed over. The results are about the replacements.
 func (h *Handover) Run(ctx context.Context, pairs []Pair) (fleet.Report, error) {
 	report := fleet.Report{Results: make([]fleet.Result, len(pairs))}
 	rest := tasksOf(pairs, report.Results)
@@ -87,7 +90,7 @@ func (h *Handover) Run(ctx context.Context, pairs []Pair) (fleet.Report, error) 
 	return report, err
 }
 
-// Rollback returns the external resources of pairs to the predecessors. Each successor is paused, and keeps nothing of the handover.
+// Rollback returns the external resources of pairs to the originals. Each replacement is paused, and keeps nothing of the handover.
 func (h *Handover) Rollback(ctx context.Context, pairs []Pair) (fleet.Report, error) {
 	report := fleet.Report{Results: make([]fleet.Result, len(pairs))}
 	return report, h.each(ctx, tasksOf(pairs, report.Results), decideBack)
@@ -132,14 +135,14 @@ func (h *Handover) each(ctx context.Context, tasks []*task, decide func(situatio
 func (h *Handover) advance(ctx, stop context.Context, t *task, decide func(situation) decision) (godwit.Outcome, error) {
 	began, poll := h.clock.Now(), firstPoll
 	for {
-		o, s, err := h.look(ctx, t.Pair)
+		o, s, err := h.readPair(ctx, t.Pair)
 		if err != nil {
 			return h.endIfFinal(t, err)
 		}
-		t.last = s
-		if t.result.Current == "" {
+		if t.last == nil {
 			t.result.Current = s.to.nameText()
 		}
+		t.last = &s
 		s.expired = h.clock.Since(began) >= h.timeout(s)
 		d := t.next(s, decide)
 		switch {
@@ -186,7 +189,7 @@ func (t *task) next(s situation, decide func(situation) decision) decision {
 	switch {
 	case t.ending != nil && t.ending.isWritten(s): // the answer to the last write was lost
 		return t.ending.written()
-	case t.undoing != nil && s.to.journal == nil && s.from.journal == nil: // the successor was deleted meanwhile
+	case t.undoing != nil && s.to.journal == nil && s.from.journal == nil: // the replacement was deleted meanwhile
 		return t.undoing.written()
 	case t.undoing != nil:
 		return t.undoing.first(s)

@@ -10,7 +10,7 @@ import (
 	"github.com/godwit-dev/godwit/externalname/internal/managed"
 )
 
-// Pair is a managed resource with its successor.
+// Pair is a managed resource with its replacement.
 type Pair struct {
 	From, To Object
 	// ExternalName is the name of their external resource.
@@ -32,7 +32,7 @@ func PairOf(resource string, o *unstructured.Unstructured) (Pair, bool) {
 	}
 	self := Object{resource, o.GetNamespace(), o.GetName()}
 	p := Pair{From: j.Other, To: self}
-	if !j.successor() {
+	if !j.replacement() {
 		p = Pair{From: self, To: j.Other}
 	}
 	if name := m.ExternalName(); name != nil {
@@ -95,13 +95,13 @@ type situation struct {
 	from, to side
 	// chosen means that the user has chosen the fields of the identity.
 	chosen bool
-	// overwrite means that the successor's name may be replaced.
+	// overwrite means that the replacement's name may be replaced.
 	overwrite bool
 	// expired means that the time of a provider to answer is over.
 	expired bool
 }
 
-// compare compares the identity of the predecessor with that of the successor, whose kind may have other fields. It returns the
+// compare compares the identity of the original with that of the replacement, whose kind may have other fields. It returns the
 // fields that differ, and whether those that are equal identify the external resource.
 func (s situation) compare() (differing []string, proven bool) {
 	before, after := s.to.journal.Identity, s.to.identity

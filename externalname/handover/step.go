@@ -20,26 +20,26 @@ type step string
 const (
 	// stepWait waits for a provider.
 	stepWait step = "Wait"
-	// stepObserve gives the successor the name, allows its provider to observe alone, and ends its pause.
+	// stepObserve gives the replacement the name, allows its provider to observe alone, and ends its pause.
 	stepObserve step = "Observe"
-	// stepPause pauses the predecessor.
+	// stepPause pauses the original.
 	stepPause step = "Pause"
-	// stepRelease allows the provider of the predecessor to observe alone, and ends its pause.
+	// stepRelease allows the provider of the original to observe alone, and ends its pause.
 	stepRelease step = "Release"
-	// stepAdopt gives the successor its management policies back.
+	// stepAdopt gives the replacement its management policies back.
 	stepAdopt step = "Adopt"
-	// stepHold pauses the successor for a rollback.
+	// stepHold pauses the replacement for a rollback.
 	stepHold step = "Hold"
-	// stepTakeBack restores the predecessor as it was.
+	// stepTakeBack restores the original as it was.
 	stepTakeBack step = "TakeBack"
-	// stepReturn restores the successor as it was: paused, and without the name.
+	// stepReturn restores the replacement as it was: paused, and without the name.
 	stepReturn step = "Return"
 	// stepEnd writes nothing.
 	stepEnd step = "End"
 )
 
-// onPredecessor reports whether a step writes to the predecessor.
-func (s step) onPredecessor() bool { return s == stepPause || s == stepRelease || s == stepTakeBack }
+// onOriginal reports whether a step writes to the original.
+func (s step) onOriginal() bool { return s == stepPause || s == stepRelease || s == stepTakeBack }
 
 // decision is a step, and the phase and the reason of the result if the step ends the handover.
 type decision struct {
@@ -80,7 +80,7 @@ func decide(s situation) decision {
 		return decideObserving(s)
 	case s.from.journal != nil && s.to.mayWrite():
 		return s.adoptedByOther()
-	case s.from.journal != nil: // the successor was deleted, or has lost its annotation, during an earlier handover
+	case s.from.journal != nil: // the replacement was deleted, or has lost its annotation, during an earlier handover
 		return decision{step: stepTakeBack}
 	}
 	return decideBegin(s)
@@ -111,9 +111,9 @@ func damaged(o Object, err error) decision {
 func decideBegin(s situation) decision {
 	switch {
 	case !s.to.exists:
-		return skip(ReasonNoSuccessor, "%s does not exist", s.pair.To)
+		return skip(ReasonNoReplacement, "%s does not exist", s.pair.To)
 	case !s.from.exists:
-		return skip(ReasonNoPredecessor, "%s does not exist", s.pair.From)
+		return skip(ReasonNoOriginal, "%s does not exist", s.pair.From)
 	case s.to.deleting:
 		return skip(fleet.ReasonTerminating, "%s is being deleted", s.pair.To)
 	case s.from.deleting:
@@ -144,7 +144,7 @@ func decideBegin(s situation) decision {
 	return decision{step: stepWait}
 }
 
-// decideObserving decides for a pair whose successor only observes.
+// decideObserving decides for a pair whose replacement only observes.
 func decideObserving(s situation) decision {
 	changed := func(what string) decision { return s.undo(fleet.ReasonChanged, "another client has %s", what) }
 	switch {
@@ -158,8 +158,8 @@ func decideObserving(s situation) decision {
 		return changed(fmt.Sprintf("changed spec.managementPolicies of %s to %s", s.pair.To, strings.Join(s.to.policies, ",")))
 	case s.to.paused:
 		return changed(fmt.Sprintf("paused %s", s.pair.To))
-	case !s.from.exists: // its deletion may have deleted the external resource, after the successor has last observed it
-		return s.undo(ReasonNoPredecessor, "%s was deleted before the handover had ended", s.pair.From)
+	case !s.from.exists: // its deletion may have deleted the external resource, after the replacement has last observed it
+		return s.undo(ReasonNoOriginal, "%s was deleted before the handover had ended", s.pair.From)
 	case !s.from.has(s.pair.ExternalName):
 		return changed(fmt.Sprintf("changed the external name of %s to %q", s.pair.From, quote.Clip(s.from.nameText(), nameBytes)))
 	case s.from.in(phaseReleased) && !s.from.observes():
@@ -185,7 +185,7 @@ func decideObserving(s situation) decision {
 	return decision{step: stepWait}
 }
 
-// decideProof decides while it is not proven that the successor has the same external resource. It returns false when it is.
+// decideProof decides while it is not proven that the replacement has the same external resource. It returns false when it is.
 func decideProof(s situation) (d decision, waits bool) {
 	synced := s.to.synced
 	success := synced.Status == "True" && synced.Reason == managed.ReconcileSuccess
@@ -213,19 +213,19 @@ func decideProof(s situation) (d decision, waits bool) {
 
 // undo restores the two as they were.
 func (s situation) undo(reason *godwit.Reason, format string, args ...any) decision {
-	predecessor := ""
+	original := ""
 	if s.from.exists {
-		predecessor = fmt.Sprintf(", and %s is as it was", s.pair.From)
+		original = fmt.Sprintf(", and %s is as it was", s.pair.From)
 	}
-	return endWith(stepReturn, fleet.PhaseUndone, reason, "%s; %s is paused again%s", fmt.Sprintf(format, args...), s.pair.To, predecessor)
+	return endWith(stepReturn, fleet.PhaseUndone, reason, "%s; %s is paused again%s", fmt.Sprintf(format, args...), s.pair.To, original)
 }
 
-// adoptedByOther leaves a pair alone whose successor another client has allowed to write, while the predecessor only observes.
+// adoptedByOther leaves a pair alone whose replacement another client has allowed to write, while the original only observes.
 func (s situation) adoptedByOther() decision {
 	return skip(fleet.ReasonChanged, "another client has given %s its management policies, and %s only observes", s.pair.To, s.pair.From)
 }
 
-// first returns the step before a decision: the successor is returned after the predecessor has its management policies back.
+// first returns the step before a decision: the replacement is returned after the original has its management policies back.
 func (d decision) first(s situation) decision {
 	if d.step == stepReturn && s.from.journal != nil {
 		return decision{step: stepTakeBack}
@@ -236,7 +236,7 @@ func (d decision) first(s situation) decision {
 // fixOf returns the fix for a pair; nil if that of the reason names no object.
 func fixOf(d decision, p Pair) godwit.Fix {
 	switch d.reason {
-	case ReasonNoPredecessor:
+	case ReasonNoOriginal:
 		return bind(godwit.Object(p.To), p.ExternalName)
 	case ReasonOwnResource:
 		return startAnew(godwit.Object(p.To))

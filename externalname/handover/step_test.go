@@ -22,7 +22,7 @@ func begun(change func(*situation)) situation {
 	return s
 }
 
-// observing returns the situation when the successor has been observed.
+// observing returns the situation when the replacement has been observed.
 func observing(change func(*situation)) situation {
 	s := begun(func(s *situation) {
 		name := pair.ExternalName
@@ -46,40 +46,40 @@ func TestDecide(t *testing.T) {
 		phase  fleet.Phase
 		reason *godwit.Reason
 	}{
-		"begins":                     {begun(func(*situation) {}), stepObserve, "", nil},
-		"no successor":               {begun(func(s *situation) { s.to = side{} }), stepEnd, fleet.PhaseSkipped, ReasonNoSuccessor},
-		"no predecessor":             {begun(func(s *situation) { s.from = side{} }), stepEnd, fleet.PhaseSkipped, ReasonNoPredecessor},
-		"successor is deleted":       {begun(func(s *situation) { s.to.deleting = true }), stepEnd, fleet.PhaseSkipped, fleet.ReasonTerminating},
-		"predecessor is deleted":     {begun(func(s *situation) { s.from.deleting = true }), stepEnd, fleet.PhaseSkipped, fleet.ReasonTerminating},
-		"renamed since":              {begun(func(s *situation) { s.from.name = &other }), stepEnd, fleet.PhaseSkipped, fleet.ReasonChanged},
-		"successor without policies": {begun(func(s *situation) { s.to.policies = nil }), stepEnd, fleet.PhaseSkipped, ReasonNoPolicies},
-		"predecessor without":        {begun(func(s *situation) { s.from.policies = nil }), stepEnd, fleet.PhaseSkipped, ReasonNoPolicies},
-		"source of the successor":    {begun(func(s *situation) { s.to.source = "flux" }), stepEnd, fleet.PhaseSkipped, ReasonPoliciesApplied},
-		"source of the predecessor":  {begun(func(s *situation) { s.from.source = "flux" }), stepEnd, fleet.PhaseSkipped, ReasonPoliciesApplied},
-		"has created":                {begun(func(s *situation) { s.to.created = true }), stepEnd, fleet.PhaseSkipped, ReasonOwnResource},
-		"not paused":                 {begun(func(s *situation) { s.to.paused = false }), stepEnd, fleet.PhaseSkipped, fleet.ReasonNotPausedYet},
-		"has another name":           {begun(func(s *situation) { s.to.name = &other }), stepEnd, fleet.PhaseSkipped, fleet.ReasonNameDiffers},
-		"overwrites another name":    {begun(func(s *situation) { s.to.name, s.overwrite = &other, true }), stepObserve, "", nil},
-		"not observed":               {begun(func(s *situation) { s.from.identity = nil }), stepEnd, fleet.PhaseSkipped, ReasonNothingToCompare},
-		"pause is not reported":      {begun(func(s *situation) { s.to.synced = managed.Condition{} }), stepWait, "", nil},
-		"pause is never reported":    {begun(func(s *situation) { s.to.synced, s.expired = managed.Condition{}, true }), stepEnd, fleet.PhaseDeferred, fleet.ReasonNotPaused},
-		"another handover":           {observing(func(s *situation) { s.to.journal.Other.Name = "two" }), stepEnd, fleet.PhaseSkipped, ReasonOtherHandover},
-		"proven by an identifier":    {observing(func(*situation) {}), stepPause, "", nil},
-		"another resource":           {observing(func(s *situation) { s.to.identity["id"] = "2" }), stepReturn, fleet.PhaseUndone, ReasonOtherResource},
-		"chosen field is missing":    {observing(func(s *situation) { s.chosen = true }), stepWait, "", nil},
-		"no identifier yet":          {observing(func(s *situation) { s.to.identity = map[string]string{"size": "7"} }), stepWait, "", nil},
-		"no identifier in common":    {observing(func(s *situation) { s.to.identity, s.expired = map[string]string{"size": "7"}, true }), stepReturn, fleet.PhaseUndone, ReasonNothingToCompare},
-		"all fields in common":       {observing(func(s *situation) { s.to.identity = s.to.journal.Identity }), stepPause, "", nil},
-		"not found":                  {observing(func(s *situation) { s.to.synced = failed("external resource does not exist") }), stepReturn, fleet.PhaseUndone, ReasonNothingFound},
-		"policies are off":           {observing(func(s *situation) { s.to.synced = failed("is set to a non-default value") }), stepReturn, fleet.PhaseUndone, ReasonNoPolicies},
-		"an error is no end":         {observing(func(s *situation) { s.to.synced = failed("timeout") }), stepWait, "", nil},
-		"never reconciled":           {observing(func(s *situation) { s.to.synced, s.expired = failed("timeout"), true }), stepReturn, fleet.PhaseUndone, ReasonNotReconciled},
-		"deleted while it is proven": {observing(func(s *situation) { s.from = side{} }), stepReturn, fleet.PhaseUndone, ReasonNoPredecessor},
-		"paused by another client":   {observing(func(s *situation) { s.to.paused = true }), stepReturn, fleet.PhaseUndone, fleet.ReasonChanged},
-		"policies of another client": {observing(func(s *situation) { s.to.policies = []string{"*"} }), stepReturn, fleet.PhaseUndone, fleet.ReasonChanged},
-		"damaged":                    {observing(func(s *situation) { s.to.journalErr = errJournal }), stepEnd, fleet.PhaseFailed, ReasonUnreadable},
-		"rollback has begun":         {observing(func(s *situation) { s.to.journal.Phase = phaseReturning }), stepEnd, fleet.PhaseSkipped, ReasonReturning},
-		"predecessor is never paused": {observing(func(s *situation) {
+		"begins":                       {begun(func(*situation) {}), stepObserve, "", nil},
+		"no replacement":               {begun(func(s *situation) { s.to = side{} }), stepEnd, fleet.PhaseSkipped, ReasonNoReplacement},
+		"no original":                  {begun(func(s *situation) { s.from = side{} }), stepEnd, fleet.PhaseSkipped, ReasonNoOriginal},
+		"replacement is deleted":       {begun(func(s *situation) { s.to.deleting = true }), stepEnd, fleet.PhaseSkipped, fleet.ReasonTerminating},
+		"original is deleted":          {begun(func(s *situation) { s.from.deleting = true }), stepEnd, fleet.PhaseSkipped, fleet.ReasonTerminating},
+		"renamed since":                {begun(func(s *situation) { s.from.name = &other }), stepEnd, fleet.PhaseSkipped, fleet.ReasonChanged},
+		"replacement without policies": {begun(func(s *situation) { s.to.policies = nil }), stepEnd, fleet.PhaseSkipped, ReasonNoPolicies},
+		"original without":             {begun(func(s *situation) { s.from.policies = nil }), stepEnd, fleet.PhaseSkipped, ReasonNoPolicies},
+		"source of the replacement":    {begun(func(s *situation) { s.to.source = "flux" }), stepEnd, fleet.PhaseSkipped, ReasonPoliciesApplied},
+		"source of the original":       {begun(func(s *situation) { s.from.source = "flux" }), stepEnd, fleet.PhaseSkipped, ReasonPoliciesApplied},
+		"has created":                  {begun(func(s *situation) { s.to.created = true }), stepEnd, fleet.PhaseSkipped, ReasonOwnResource},
+		"not paused":                   {begun(func(s *situation) { s.to.paused = false }), stepEnd, fleet.PhaseSkipped, fleet.ReasonNotPausedYet},
+		"has another name":             {begun(func(s *situation) { s.to.name = &other }), stepEnd, fleet.PhaseSkipped, fleet.ReasonNameDiffers},
+		"overwrites another name":      {begun(func(s *situation) { s.to.name, s.overwrite = &other, true }), stepObserve, "", nil},
+		"not observed":                 {begun(func(s *situation) { s.from.identity = nil }), stepEnd, fleet.PhaseSkipped, ReasonNothingToCompare},
+		"pause is not reported":        {begun(func(s *situation) { s.to.synced = managed.Condition{} }), stepWait, "", nil},
+		"pause is never reported":      {begun(func(s *situation) { s.to.synced, s.expired = managed.Condition{}, true }), stepEnd, fleet.PhaseDeferred, fleet.ReasonNotPaused},
+		"another handover":             {observing(func(s *situation) { s.to.journal.Other.Name = "two" }), stepEnd, fleet.PhaseSkipped, ReasonOtherHandover},
+		"proven by an identifier":      {observing(func(*situation) {}), stepPause, "", nil},
+		"another resource":             {observing(func(s *situation) { s.to.identity["id"] = "2" }), stepReturn, fleet.PhaseUndone, ReasonOtherResource},
+		"chosen field is missing":      {observing(func(s *situation) { s.chosen = true }), stepWait, "", nil},
+		"no identifier yet":            {observing(func(s *situation) { s.to.identity = map[string]string{"size": "7"} }), stepWait, "", nil},
+		"no identifier in common":      {observing(func(s *situation) { s.to.identity, s.expired = map[string]string{"size": "7"}, true }), stepReturn, fleet.PhaseUndone, ReasonNothingToCompare},
+		"all fields in common":         {observing(func(s *situation) { s.to.identity = s.to.journal.Identity }), stepPause, "", nil},
+		"not found":                    {observing(func(s *situation) { s.to.synced = failed("external resource does not exist") }), stepReturn, fleet.PhaseUndone, ReasonNothingFound},
+		"policies are off":             {observing(func(s *situation) { s.to.synced = failed("is set to a non-default value") }), stepReturn, fleet.PhaseUndone, ReasonNoPolicies},
+		"an error is no end":           {observing(func(s *situation) { s.to.synced = failed("timeout") }), stepWait, "", nil},
+		"never reconciled":             {observing(func(s *situation) { s.to.synced, s.expired = failed("timeout"), true }), stepReturn, fleet.PhaseUndone, ReasonNotReconciled},
+		"deleted while it is proven":   {observing(func(s *situation) { s.from = side{} }), stepReturn, fleet.PhaseUndone, ReasonNoOriginal},
+		"paused by another client":     {observing(func(s *situation) { s.to.paused = true }), stepReturn, fleet.PhaseUndone, fleet.ReasonChanged},
+		"policies of another client":   {observing(func(s *situation) { s.to.policies = []string{"*"} }), stepReturn, fleet.PhaseUndone, fleet.ReasonChanged},
+		"damaged":                      {observing(func(s *situation) { s.to.journalErr = errJournal }), stepEnd, fleet.PhaseFailed, ReasonUnreadable},
+		"rollback has begun":           {observing(func(s *situation) { s.to.journal.Phase = phaseReturning }), stepEnd, fleet.PhaseSkipped, ReasonReturning},
+		"original is never paused": {observing(func(s *situation) {
 			s.from.journal, s.from.paused, s.expired = &journal{Phase: phasePausing, Other: pair.To}, true, true
 		}), stepReturn, fleet.PhaseUndone, fleet.ReasonNotPaused},
 		"adopted by another client": {observing(func(s *situation) {

@@ -13,12 +13,12 @@ import (
 	"github.com/godwit-dev/godwit/test/fault"
 )
 
-// successors creates a paused person for each of the others, with its spec.
-func (w *world) successors(all []*person, change func(*person)) ([]*person, []handover.Pair) {
+// replacements creates a paused person for each of the others, with its spec.
+func (w *world) replacements(all []*person, change func(*person)) ([]*person, []handover.Pair) {
 	w.t.Helper()
 	persons, pairs := make([]*person, len(all)), make([]handover.Pair, len(all))
 	for i, old := range all {
-		persons[i] = w.person("successor-of-"+old.Name, func(p *person) {
+		persons[i] = w.person("replacement-of-"+old.Name, func(p *person) {
 			p.Spec.ForProvider = old.Spec.ForProvider
 			meta.AddAnnotations(p, map[string]string{meta.AnnotationKeyReconciliationPaused: "true"})
 			change(p)
@@ -40,11 +40,11 @@ func (w *world) handover(wire *fault.Transport) *handover.Handover {
 	return h
 }
 
-// TestHandover: the successors manage the external resources, and the deletion of the predecessors deletes nothing.
+// TestHandover: the replacements manage the external resources, and the deletion of the originals deletes nothing.
 func TestHandover(t *testing.T) {
 	w := newWorld(t)
 	old := w.plainPersons(3, 0)
-	persons, pairs := w.successors(old, func(*person) {})
+	persons, pairs := w.replacements(old, func(*person) {})
 	h := w.handover(&fault.Transport{})
 	for _, want := range []fleet.Phase{fleet.PhaseHandedOver, fleet.PhaseUnchanged} {
 		r, err := h.Run(t.Context(), pairs)
@@ -63,15 +63,15 @@ func TestHandover(t *testing.T) {
 	}
 	w.checkEntries(len(pairs))
 	if r, err := h.Rollback(t.Context(), pairs); err != nil || r.Results[0].Reason != handover.ReasonLastOne {
-		t.Errorf("a rollback without predecessors: %v, %+v", err, r)
+		t.Errorf("a rollback without originals: %v, %+v", err, r)
 	}
 }
 
-// TestHandoverIsReturned by a rollback: the predecessor manages the external resource again, and the successor is paused.
+// TestHandoverIsReturned by a rollback: the original manages the external resource again, and the replacement is paused.
 func TestHandoverIsReturned(t *testing.T) {
 	w := newWorld(t)
 	old := w.plainPersons(1, 0)
-	persons, pairs := w.successors(old, func(*person) {})
+	persons, pairs := w.replacements(old, func(*person) {})
 	h := w.handover(&fault.Transport{})
 	if r, err := h.Run(t.Context(), pairs); err != nil || r.Count(fleet.PhaseHandedOver) != 1 {
 		t.Fatalf("%v: %+v", err, r)
@@ -80,14 +80,14 @@ func TestHandoverIsReturned(t *testing.T) {
 		t.Fatalf("%v: %+v", err, r)
 	}
 	if p := get(w, persons[0]); !meta.IsPaused(p) || meta.GetExternalName(p) != "" || p.Annotations[handover.AnnotationHandover] != "" {
-		t.Errorf("the successor has the annotations %v", p.Annotations)
+		t.Errorf("the replacement has the annotations %v", p.Annotations)
 	}
 	w.patch(old[0], `{"spec":{"forProvider":{"title":"manager"}}}`)
 	w.awaitPerson(old[0], "written by its provider", func(p *person) bool { return synced(p) && p.Status.AtProvider.Title == "manager" })
 	w.checkEntries(1)
 }
 
-// TestHandoverToAnotherResource: a successor under whose name its provider finds nothing, or another external resource, is
+// TestHandoverToAnotherResource: a replacement under whose name its provider finds nothing, or another external resource, is
 // paused again, and nothing is created.
 func TestHandoverToAnotherResource(t *testing.T) {
 	for reason, pointTo := range map[*string]func(w *world, pair *handover.Pair, old *person){
@@ -101,7 +101,7 @@ func TestHandoverToAnotherResource(t *testing.T) {
 		t.Run(*reason, func(t *testing.T) {
 			w := newWorld(t)
 			old := w.plainPersons(2, 0)
-			persons, pairs := w.successors(old, func(*person) {})
+			persons, pairs := w.replacements(old, func(*person) {})
 			pointTo(w, &pairs[0], old[0])
 			w.patch(old[0], `{"metadata":{"annotations":{"crossplane.io/paused":"true","crossplane.io/external-name":"`+pairs[0].ExternalName+`"}}}`)
 			entries := len(w.memory.all())
@@ -111,7 +111,7 @@ func TestHandoverToAnotherResource(t *testing.T) {
 			}
 			w.passes(3)
 			if p := get(w, persons[0]); !meta.IsPaused(p) || meta.GetExternalName(p) != "" || p.Annotations[handover.AnnotationHandover] != "" {
-				t.Errorf("the successor has the annotations %v", p.Annotations)
+				t.Errorf("the replacement has the annotations %v", p.Annotations)
 			}
 			w.checkEntries(entries)
 		})
@@ -123,7 +123,7 @@ func TestHandoverResumes(t *testing.T) {
 	const writes = 4
 	w := newWorld(t)
 	old := w.plainPersons(writes*len(fault.All()), 0)
-	persons, pairs := w.successors(old, func(*person) {})
+	persons, pairs := w.replacements(old, func(*person) {})
 	next := 0
 	for name, one := range fault.All() {
 		for at := range writes {
@@ -137,9 +137,9 @@ func TestHandoverResumes(t *testing.T) {
 				t.Errorf("write %d %s: %v: %+v; before: %+v", at, name, err, r.Results[0], first.Results[0])
 				continue
 			}
-			p, predecessor := get(w, persons[i]), get(w, old[i])
-			if p.Spec.ManagementPolicies[0] != xpv2.ManagementActionAll || predecessor.Spec.ManagementPolicies[0] != xpv2.ManagementActionObserve || meta.IsPaused(p) || meta.IsPaused(predecessor) {
-				t.Errorf("write %d %s: the policies are %v, and %v of the predecessor", at, name, p.Spec.ManagementPolicies, predecessor.Spec.ManagementPolicies)
+			p, original := get(w, persons[i]), get(w, old[i])
+			if p.Spec.ManagementPolicies[0] != xpv2.ManagementActionAll || original.Spec.ManagementPolicies[0] != xpv2.ManagementActionObserve || meta.IsPaused(p) || meta.IsPaused(original) {
+				t.Errorf("write %d %s: the policies are %v, and %v of the original", at, name, p.Spec.ManagementPolicies, original.Spec.ManagementPolicies)
 			}
 			if killed := strings.HasPrefix(name, "killed"); killed && at > 0 && at < 3 && !first.Results[0].Unfinished {
 				t.Errorf("write %d %s: it does not say what is held: %+v", at, name, first.Results[0])

@@ -44,7 +44,7 @@ var ordered = []string{
 	"crdmigrator", "crdmigrator/doctor", "crdmigrator/markers", "crdmigrator/releasecheck", "crdmigrator/rescue",
 	"examples/provider-ldap/provider",
 	"externalname", "externalname/crossplane", "externalname/crossplane/conformance", "externalname/crossplane/export",
-	"externalname/fieldmigration", "externalname/fleet",
+	"externalname/fieldmigration", "externalname/fleet", "externalname/handover",
 	"cmd/hub", "cmd/hub/agent", "cmd/hub/cluster", "cmd/hub/manager", "cmd/hub/message", "cmd/hub/preflight", "cmd/hub/source", "cmd/hub/target",
 	"internal/kube",
 	"internal/storageversion", "internal/storageversion/decision", "internal/storageversion/values", "internal/storageversion/ownerreference", "internal/storageversion/preflight", "internal/storageversion/resource",

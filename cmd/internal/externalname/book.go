@@ -62,9 +62,9 @@ func saveCommand(a *frame.App) *cobra.Command {
 			"external resources and creates no second ones.\n\n" +
 			"ConfigMaps are in the cluster whose loss you prepare for: back them up, or save to a file.\n\n" +
 			"It prints the managed resources that a restore can't write: those without an external name, and those\n" +
-			"without a successor of their own.\n\n" + mapHelp +
+			"without a replacement of their own.\n\n" + mapHelp +
 			"Exit codes: 0 saved; 1 saved, except for external resources that exist, or may exist, without a name or\n" +
-			"a successor; 2 error.",
+			"a replacement; 2 error.",
 		Example: "  # All managed resources, to a file\n" +
 			"  " + a.Program + " externalname save --all > names.json\n\n" +
 			"  # One kind, in the cluster\n" +
@@ -120,7 +120,7 @@ func (o *saveOptions) run(ctx context.Context) error {
 	}
 	var saved savedNames
 	for _, resource := range resources {
-		if err := saved.add(ctx, c, resource, o.succession(resource)); err != nil {
+		if err := saved.add(ctx, c, resource, o.mapping(resource)); err != nil {
 			return err
 		}
 	}
@@ -161,7 +161,7 @@ type savedNames struct {
 	code frame.Code
 }
 
-func (n *savedNames) add(ctx context.Context, c *cluster, resource string, to fleet.Succession) error {
+func (n *savedNames) add(ctx context.Context, c *cluster, resource string, to fleet.Mapping) error {
 	s, err := c.newSession(ctx, resource, "", fleet.Options{})
 	if err != nil {
 		return err

@@ -42,14 +42,14 @@ func restoreCommand(a *frame.App) *cobra.Command {
 		Long: "Write the external names that `" + a.Program + " externalname save` has saved onto managed resources with\n" +
 			"the annotation crossplane.io/paused=true. Others are left alone: their provider may create a second\n" +
 			"external resource before they have a name. --unpause ends the pause in the same patch.\n\n" +
-			"A name that was saved with --map is handed over to the successor, which you have created, paused. For\n" +
-			"each one: write the name and spec.managementPolicies [Observe] to the successor, and end its pause. Wait\n" +
+			"A name that was saved with --map is handed over to the replacement, which you have created, paused. For\n" +
+			"each one: write the name and spec.managementPolicies [Observe] to the replacement, and end its pause. Wait\n" +
 			"until its provider reports success, and compare the fields of status.atProvider that identify the\n" +
-			"external resource with those of the predecessor. Then let the predecessor only observe, so that its\n" +
-			"deletion deletes nothing, and give the successor its management policies back. If the two have different\n" +
+			"external resource with those of the original. Then let the original only observe, so that its\n" +
+			"deletion deletes nothing, and give the replacement its management policies back. If the two have different\n" +
 			"external resources, or the provider finds none, both are as before. The first is handed over alone; the\n" +
 			"command stops after one that is not handed over. Run it again to resume. `" + a.Program + " externalname\n" +
-			"rollback` with the CRD of the successors returns the external resources.\n\n" +
+			"rollback` with the CRD of the replacements returns the external resources.\n\n" +
 			"Exit codes: 0 all names are restored; 1 some are left alone, or a dry run found work; 3 refused or\n" +
 			"undone, and nothing restored; 4 some are undone or failed; 2 error; 124 --timeout; 130 interrupted.",
 		Example: "  # Show what would be written\n" +
@@ -73,7 +73,7 @@ func restoreCommand(a *frame.App) *cobra.Command {
 	flags.BoolVar(&o.overwrite, "overwrite", false, "replace external names that differ from the saved ones")
 	o.addFieldsTo(c)
 	flags.Var(&o.pauseTimeout, "pause-timeout", "how long a provider may take to report a pause, in a handover")
-	flags.Var(&o.proofTimeout, "proof-timeout", "how long the provider of a successor may take to report success")
+	flags.Var(&o.proofTimeout, "proof-timeout", "how long the provider of a replacement may take to report success")
 	o.change.AddTimeoutTo(c)
 	o.output.AddTo(c, externalnamereport.RunList(fleet.Kind{}, nil, remedy.Writer{}))
 	return c
@@ -169,8 +169,8 @@ func (r *restore) connect(ctx context.Context) error {
 	var pairs [][2]string
 	for _, n := range r.book.Names {
 		crds := []string{n.Resource}
-		if n.Successor != nil {
-			crds = append(crds, n.Successor.Resource)
+		if n.Replacement != nil {
+			crds = append(crds, n.Replacement.Resource)
 			if pair := [2]string(crds); !slices.Contains(pairs, pair) {
 				pairs = append(pairs, pair)
 			}
@@ -188,7 +188,7 @@ func (r *restore) connect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.parts = append(r.parts, r.nameless(s))
+		r.parts = append(r.parts, r.unmapped(s))
 	}
 	for _, pair := range pairs {
 		part, err := r.handover(ctx, pair[0], pair[1])
@@ -211,9 +211,9 @@ func (r *restore) session(ctx context.Context, resource string) (*session, error
 	return s, nil
 }
 
-// nameless writes names to managed resources that have none.
-func (r *restore) nameless(s *session) restorePart {
-	names := slices.DeleteFunc(slices.Clone(r.book.Names), func(n fleet.Name) bool { return n.Successor != nil || n.Resource != s.resource })
+// unmapped writes names to the managed resources of a kind themselves.
+func (r *restore) unmapped(s *session) restorePart {
+	names := slices.DeleteFunc(slices.Clone(r.book.Names), func(n fleet.Name) bool { return n.Replacement != nil || n.Resource != s.resource })
 	how := fleet.RestoreOptions{Overwrite: r.overwrite, Unpause: r.unpause, DryRun: !r.change.Writes()}
 	return restorePart{session: s, n: len(names), run: func(ctx context.Context) (fleet.Report, error) { return s.Restore(ctx, names, how) }}
 }
@@ -230,9 +230,12 @@ func (r *restore) handover(ctx context.Context, from, to string) (restorePart, e
 	}
 	var pairs []handover.Pair
 	for _, n := range r.book.Names {
-		if n.Resource == from && n.Successor != nil && n.Successor.Resource == to {
+		if n.Resource == from && n.Replacement != nil && n.Replacement.Resource == to {
+			if s.clusterScoped != (n.Replacement.Namespace == "") {
+				return restorePart{}, frame.Refuse(wrongScope(s, *n.Replacement))
+			}
 			pairs = append(pairs, handover.Pair{
-				From: handover.Object{Resource: from, Namespace: n.Namespace, Name: n.Name}, To: handover.Object(*n.Successor), ExternalName: n.ExternalName,
+				From: handover.Object{Resource: from, Namespace: n.Namespace, Name: n.Name}, To: handover.Object(*n.Replacement), ExternalName: n.ExternalName,
 			})
 		}
 	}
@@ -241,6 +244,15 @@ func (r *restore) handover(ctx context.Context, from, to string) (restorePart, e
 		DryRun: !r.change.Writes(), PauseTimeout: time.Duration(r.pauseTimeout), ProofTimeout: time.Duration(r.proofTimeout), Progress: r.progress.update,
 	})
 	return restorePart{session: s, n: len(pairs), run: func(ctx context.Context) (fleet.Report, error) { return h.Run(ctx, pairs) }}, err
+}
+
+// wrongScope returns the error for a replacement whose kind has a namespace where it has none, or the other way round.
+func wrongScope(s *session, o fleet.Replacement) error {
+	message, remedy := "%s %s has no namespace, and its kind is namespaced", "save again, with --to-namespace=CEL"
+	if s.clusterScoped {
+		message, remedy = "%s %s has a namespace, and its kind is cluster-scoped", "save again, with --to-namespace='\"\"'"
+	}
+	return &frame.ActionableError{Reason: fleet.ReasonNotMapped, Message: fmt.Sprintf(message, o.Resource, render.ObjectName(o.Namespace, o.Name)), Remedy: remedy}
 }
 
 // Question implements frame.Change.
@@ -253,7 +265,9 @@ func (r *restore) Question() (string, error) {
 func (r *restore) Run(ctx context.Context) {
 	r.list = externalnamereport.RunList(fleet.Kind{}, nil, r.cluster.remedies)
 	for _, part := range r.parts {
-		r.progress.begin(part.n)
+		if r.change.Writes() {
+			r.progress.begin(part.n)
+		}
 		var one fleet.Report
 		one, r.err = part.run(ctx)
 		r.progress.end()

@@ -31,8 +31,8 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 			"an interrupted run has paused. The annotation godwit.dev/renaming has the old name; the command\n" +
 			"removes it. A name that another client has changed since stays. The provider need not run.\n\n" +
 			"Where a restore has handed an external resource over to a managed resource, or was interrupted, pause\n" +
-			"it, wait until its provider reports the pause, and give the predecessor its management policies back.\n" +
-			"The successor stays paused, without the name. A predecessor that was deleted can't have it back.\n\n" +
+			"it, wait until its provider reports the pause, and give the original its management policies back.\n" +
+			"The replacement stays paused, without the name. A original that was deleted can't have it back.\n\n" +
 			"Exit codes: 0 all names are restored or nothing to do; 1 some are left to another client; 3 refused,\n" +
 			"and nothing written; 4 some failed; 2 error; 124 --timeout; 130 interrupted.",
 		Example:           "  " + a.Program + " externalname rollback --resource=members.example.org -n shop",
@@ -81,9 +81,10 @@ func (o *rollbackOptions) plan(ctx context.Context) (frame.Change, error) {
 // find finds the handovers of which managed resources of the kind are a part.
 func (r *rollback) find(ctx context.Context) error {
 	type kinds struct{ from, to string }
-	pairs := map[kinds][]handover.Pair{}
+	pairs, seen := map[kinds][]handover.Pair{}, map[[2]handover.Object]bool{} // of one kind, both have the annotation
 	err := r.session.Each(ctx, func(o *unstructured.Unstructured) error {
-		if p, has := handover.PairOf(r.resource, o); has {
+		if p, has := handover.PairOf(r.resource, o); has && !seen[[2]handover.Object{p.From, p.To}] {
+			seen[[2]handover.Object{p.From, p.To}] = true
 			k := kinds{p.From.Resource, p.To.Resource}
 			pairs[k] = append(pairs[k], p)
 		}

@@ -34,6 +34,8 @@ type session struct {
 	kind      fleet.Kind
 	resource  string
 	namespace string
+	// clusterScoped means that the managed resources have no namespace.
+	clusterScoped bool
 }
 
 // dial connects for the managed resources of some CRDs.
@@ -66,7 +68,8 @@ func (c *cluster) newSession(ctx context.Context, resource, namespace string, o 
 		})
 	}
 	s.kind = fleet.KindOf(crd)
-	if kube.ClusterScoped(crd) && namespace != "" {
+	s.clusterScoped = kube.ClusterScoped(crd)
+	if s.clusterScoped && namespace != "" {
 		return nil, frame.Usagef("remove --namespace: %s are not namespaced", resource)
 	}
 	o.Limiter = c.limiter

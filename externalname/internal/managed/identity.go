@@ -24,7 +24,7 @@ type Identity struct {
 }
 
 // Hashes returns the hash of each field of status.atProvider that identifies the external resource. It is empty for an
-// object that was not observed. A zero value is none: when crossplane-runtime adds its finalizer, it drops what it has observed, and reports
+// object that was not observed. A zero value does not count: when crossplane-runtime adds its finalizer, it drops what it has observed, and reports
 // success with the zero value of each field, until it observes again.
 func (i Identity) Hashes(m Resource) map[string]string {
 	identity := map[string]string{}

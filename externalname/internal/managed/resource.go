@@ -85,6 +85,7 @@ func (m Resource) Upjet(generatedCRD bool) bool {
 // Condition is what the package reads of a condition.
 type Condition struct{ Status, Reason, Message string }
 
+// Condition returns a condition of the status; it is empty without one.
 func (m Resource) Condition(kind string) Condition {
 	list, _, _ := unstructured.NestedSlice(m.Object, "status", "conditions")
 	for _, one := range list {
@@ -100,6 +101,7 @@ func (m Resource) Condition(kind string) Condition {
 	return Condition{}
 }
 
+// Synced returns the condition of crossplane-runtime about the last reconciliation.
 func (m Resource) Synced() Condition { return m.Condition("Synced") }
 
 // Created reports whether the provider has created an external resource, or has begun to.

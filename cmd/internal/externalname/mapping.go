@@ -2,6 +2,7 @@ package externalname
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,28 +16,28 @@ import (
 	"github.com/godwit-dev/godwit/externalname/fleet"
 )
 
-// mapFlags are the flags that map managed resources to their successors of another kind.
+// mapFlags are the flags that map managed resources to their replacements of another kind.
 type mapFlags struct {
 	pairs       []string
 	toNamespace string
 	toName      string
 
-	successors map[string]string // CRDs, by the CRD of their predecessors
-	namespace  cel.Program
-	name       cel.Program
+	replacements map[string]string // CRDs, by the CRD of their originals
+	namespace    cel.Program
+	name         cel.Program
 }
 
 // mapHelp documents the flags.
-const mapHelp = "--map names the CRD of the successors of a CRD, such as the namespaced kind of a provider for Crossplane\n" +
-	"v2: then a restore hands each external resource over to the successor. --to-namespace is the successor's\n" +
+const mapHelp = "--map names the CRD of the replacements of a CRD, such as the namespaced kind of a provider for Crossplane\n" +
+	"v2: then a restore hands each external resource over to the replacement. --to-namespace is the replacement's\n" +
 	"namespace, an expression in CEL whose variables are object, name (the external name) and segments.\n" +
-	"--to-name is its name, which is that of the managed resource by default.\n\n"
+	"--to-name is its name. By default both are those of the managed resource.\n\n"
 
 func (o *mapFlags) addTo(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringArrayVar(&o.pairs, "map", nil, "the `CRD=CRD` of managed resources and of their successors, as in buckets.s3.example.org=buckets.s3.m.example.org; repeat the flag for several")
-	flags.StringVar(&o.toNamespace, "to-namespace", "", "`CEL` expression of the successor's namespace, as in 'object.metadata.labels[\"crossplane.io/claim-namespace\"]'")
-	flags.StringVar(&o.toName, "to-name", "object.metadata.name", "`CEL` expression of the successor's name")
+	flags.StringArrayVar(&o.pairs, "map", nil, "the `CRD=CRD` of managed resources and of their replacements, as in buckets.s3.example.org=buckets.s3.m.example.org; repeat the flag for several")
+	flags.StringVar(&o.toNamespace, "to-namespace", "", "`CEL` expression of the replacement's namespace, as in 'object.metadata.labels[\"crossplane.io/claim-namespace\"]'")
+	flags.StringVar(&o.toName, "to-name", "object.metadata.name", "`CEL` expression of the replacement's name")
 	for _, flag := range []string{"map", "to-namespace", "to-name"} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}
@@ -49,16 +50,16 @@ func (o *mapFlags) parse() (err error) {
 		}
 		return nil
 	}
-	o.successors = map[string]string{}
+	o.replacements = map[string]string{}
 	for _, pair := range o.pairs {
 		from, to, _ := strings.Cut(pair, "=")
-		if !strings.Contains(from, ".") || !strings.Contains(to, ".") || from == to || strings.Contains(to, "=") {
+		if !strings.Contains(from, ".") || !strings.Contains(to, ".") || strings.Contains(to, "=") {
 			return frame.Usagef("invalid argument %q for \"--map\": write it as CRD=CRD, such as buckets.s3.example.org=buckets.s3.m.example.org", pair)
 		}
-		if other, has := o.successors[from]; has && other != to {
-			return frame.Usagef("invalid argument %q for \"--map\": %s has the successor %s, too", pair, from, other)
+		if other, has := o.replacements[from]; has && other != to {
+			return frame.Usagef("invalid argument %q for \"--map\": %s has the replacement %s, too", pair, from, other)
 		}
-		o.successors[from] = to
+		o.replacements[from] = to
 	}
 	if o.toNamespace != "" {
 		if o.namespace, err = compile("to-namespace", o.toNamespace); err != nil {
@@ -69,7 +70,7 @@ func (o *mapFlags) parse() (err error) {
 	return err
 }
 
-// resources returns the CRDs of all predecessors.
+// resources returns the CRDs of all originals.
 func (o *mapFlags) resources() []string {
 	var all []string
 	for _, pair := range o.pairs {
@@ -81,20 +82,20 @@ func (o *mapFlags) resources() []string {
 	return all
 }
 
-// succession returns the successors of the managed resources of a CRD; nil without --map for it.
-func (o *mapFlags) succession(resource string) fleet.Succession {
-	successor, has := o.successors[resource]
+// mapping returns the replacements of the managed resources of a CRD; nil without --map for it.
+func (o *mapFlags) mapping(resource string) fleet.Mapping {
+	replacement, has := o.replacements[resource]
 	if !has {
 		return nil
 	}
-	return func(ctx context.Context, object *unstructured.Unstructured) (fleet.Successor, error) {
-		s := fleet.Successor{Resource: successor}
+	return func(ctx context.Context, object *unstructured.Unstructured) (fleet.Replacement, error) {
+		s := fleet.Replacement{Resource: replacement, Namespace: object.GetNamespace()}
 		var err error
 		if o.namespace != nil {
 			if s.Namespace, err = evaluate(ctx, o.namespace, object); err != nil {
 				return s, fmt.Errorf("--to-namespace: %w", err)
 			}
-			if wrong := validation.IsDNS1123Label(s.Namespace); len(wrong) > 0 {
+			if wrong := validation.IsDNS1123Label(s.Namespace); s.Namespace != "" && len(wrong) > 0 {
 				return s, fmt.Errorf("--to-namespace gives %q: %s", s.Namespace, wrong[0])
 			}
 		}
@@ -103,6 +104,9 @@ func (o *mapFlags) succession(resource string) fleet.Succession {
 		}
 		if wrong := validation.IsDNS1123Subdomain(s.Name); len(wrong) > 0 {
 			return s, fmt.Errorf("--to-name gives %q: %s", s.Name, wrong[0])
+		}
+		if s == (fleet.Replacement{Resource: resource, Namespace: object.GetNamespace(), Name: object.GetName()}) {
+			return s, errors.New("it would be its own replacement")
 		}
 		return s, nil
 	}

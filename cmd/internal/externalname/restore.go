@@ -25,17 +25,16 @@ type restoreOptions struct {
 	*frame.App
 	bookFlag
 	identityFlags
-	file         string
-	change       frame.ChangeFlags
-	overwrite    bool
-	unpause      bool
-	pauseTimeout frame.DurationFlag
-	proofTimeout frame.DurationFlag
-	output       frame.Output
+	timeoutFlags
+	file      string
+	change    frame.ChangeFlags
+	overwrite bool
+	unpause   bool
+	output    frame.Output
 }
 
 func restoreCommand(a *frame.App) *cobra.Command {
-	o := &restoreOptions{App: a, pauseTimeout: frame.DurationFlag(defaultPauseTimeout), proofTimeout: frame.DurationFlag(defaultProofTimeout)}
+	o := &restoreOptions{App: a}
 	c := &cobra.Command{
 		Use:   "restore {-f FILE | --configmap=NAMESPACE/NAME} [--unpause]",
 		Short: "Write saved external names onto managed resources that are paused",
@@ -72,8 +71,7 @@ func restoreCommand(a *frame.App) *cobra.Command {
 	flags.BoolVar(&o.unpause, "unpause", false, "end the pause of each managed resource that has its name")
 	flags.BoolVar(&o.overwrite, "overwrite", false, "replace external names that differ from the saved ones")
 	o.addFieldsTo(c)
-	flags.Var(&o.pauseTimeout, "pause-timeout", "how long a provider may take to report a pause, in a handover")
-	flags.Var(&o.proofTimeout, "proof-timeout", "how long the provider of a replacement may take to report success")
+	o.timeoutFlags.addTo(c)
 	o.change.AddTimeoutTo(c)
 	o.output.AddTo(c, externalnamereport.RunList(fleet.Kind{}, nil, remedy.Writer{}))
 	return c
@@ -241,7 +239,7 @@ func (r *restore) handover(ctx context.Context, from, to string) (restorePart, e
 	}
 	h, err := handover.New(r.cluster.Config, old.kind, s.kind, handover.Options{
 		Limiter: r.cluster.limiter, Identity: fleet.Identity{Fields: r.fields, Volatile: r.volatile}, SourceManagers: r.sources, Overwrite: r.overwrite,
-		DryRun: !r.change.Writes(), PauseTimeout: time.Duration(r.pauseTimeout), ProofTimeout: time.Duration(r.proofTimeout), Progress: r.progress.update,
+		DryRun: !r.change.Writes(), PauseTimeout: time.Duration(r.pause), ProofTimeout: time.Duration(r.proof), Progress: r.progress.update,
 	})
 	return restorePart{session: s, n: len(pairs), run: func(ctx context.Context) (fleet.Report, error) { return h.Run(ctx, pairs) }}, err
 }

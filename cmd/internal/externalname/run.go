@@ -17,27 +17,21 @@ import (
 
 type runOptions struct {
 	planOptions
-	change       frame.ChangeFlags
-	canaries     frame.CountFlag
-	batch        frame.CountFlag
-	pauseTimeout frame.DurationFlag
-	proofTimeout frame.DurationFlag
-	limits       frame.LimitFlags
+	timeoutFlags
+	change   frame.ChangeFlags
+	canaries frame.CountFlag
+	batch    frame.CountFlag
+	limits   frame.LimitFlags
 }
 
 // Defaults of flags, as in package fleet.
 const (
-	defaultCanaries     = 1
-	defaultBatch        = 50
-	defaultPauseTimeout = 2 * time.Minute
-	defaultProofTimeout = 5 * time.Minute
+	defaultCanaries = 1
+	defaultBatch    = 50
 )
 
 func runCommand(a *frame.App) *cobra.Command {
-	o := &runOptions{
-		planOptions: planOptions{App: a}, canaries: defaultCanaries, batch: defaultBatch,
-		pauseTimeout: frame.DurationFlag(defaultPauseTimeout), proofTimeout: frame.DurationFlag(defaultProofTimeout),
-	}
+	o := &runOptions{planOptions: planOptions{App: a}, canaries: defaultCanaries, batch: defaultBatch}
 	c := &cobra.Command{
 		Use:     "run --resource=CRD --name=CEL {-n NAMESPACE | -A} [-l SELECTOR]",
 		Aliases: []string{"apply"},
@@ -86,8 +80,7 @@ func (o *runOptions) addFlags(a *frame.App, c *cobra.Command) {
 	o.identityFlags.addTo(c)
 	flags.Var(&o.canaries, "canaries", "how many managed resources to rename before all others")
 	flags.Var(&o.batch, "batch", "how many managed resources may be paused at the same time")
-	flags.Var(&o.pauseTimeout, "pause-timeout", "how long the provider may take to report a pause")
-	flags.Var(&o.proofTimeout, "proof-timeout", "how long the provider may take to report success under the new name")
+	o.timeoutFlags.addTo(c)
 	o.change.AddTimeoutTo(c)
 	o.limits.AddRequestsTo(flags)
 	o.output.AddTo(c, externalnamereport.RunList(fleet.Kind{}, nil, remedy.Writer{}))
@@ -109,7 +102,7 @@ func (o *runOptions) plan(ctx context.Context, naming fleet.Naming) (frame.Chang
 	p := &apply{runOptions: o, progress: &progress{console: o.Console, what: "renaming"}}
 	options := o.options(&o.selection)
 	options.Canaries, options.Batch, options.Progress = int(o.canaries), int(o.batch), p.progress.update
-	options.PauseTimeout, options.ProofTimeout = time.Duration(o.pauseTimeout), time.Duration(o.proofTimeout)
+	options.PauseTimeout, options.ProofTimeout = time.Duration(o.pause), time.Duration(o.proof)
 	options.Limiter = o.limits.Limiter()
 	command := externalnamepermission.Apply
 	if !o.change.Writes() {

@@ -2,6 +2,7 @@ package externalname
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -10,6 +11,12 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/externalname/fleet"
 	"github.com/godwit-dev/godwit/internal/quote"
+)
+
+// Defaults of flags, as in packages fleet and handover.
+const (
+	defaultPauseTimeout = 2 * time.Minute
+	defaultProofTimeout = 5 * time.Minute
 )
 
 // selection chooses the managed resources of a command.
@@ -100,6 +107,18 @@ func (o *identityFlags) addFieldsTo(c *cobra.Command) {
 // options are those of the library.
 func (o *identityFlags) options(s *selection) fleet.Options {
 	return fleet.Options{Scope: s.scope(), Identity: fleet.Identity{Fields: o.fields, Volatile: o.volatile}, SourceManagers: o.sources, AcceptUnsafe: o.unsafe}
+}
+
+// timeoutFlags are how long a provider may take.
+type timeoutFlags struct {
+	pause frame.DurationFlag
+	proof frame.DurationFlag
+}
+
+func (o *timeoutFlags) addTo(c *cobra.Command) {
+	o.pause, o.proof = frame.DurationFlag(defaultPauseTimeout), frame.DurationFlag(defaultProofTimeout)
+	c.Flags().Var(&o.pause, "pause-timeout", "how long the provider may take to report a pause")
+	c.Flags().Var(&o.proof, "proof-timeout", "how long the provider may take to report success under the new name")
 }
 
 // connect returns an error if the CRD is not of managed resources.

@@ -45,7 +45,7 @@ func Decide(facts []Fact, o Options) []Finding {
 	shared := shares(facts)
 	var found []Finding
 	for i, f := range facts {
-		for _, decide := range []func(Fact, Options) *godwit.Finding{unreadable, interrupted, halfHandedOver, lost, pending, createdTwice, contested} {
+		for _, decide := range []func(Fact, Options) *godwit.Finding{unreadable, interrupted, halfHandedOver, returned, lost, pending, createdTwice, contested} {
 			if one := decide(f, o); one != nil {
 				found = append(found, f.finding(*one, nil))
 			}
@@ -84,6 +84,17 @@ func halfHandedOver(f Fact, _ Options) *godwit.Finding {
 	}
 }
 
+// returned reports a replacement that is left over.
+func returned(f Fact, _ Options) *godwit.Finding {
+	if !f.Returned || f.Deleting && !f.Paused {
+		return nil
+	}
+	return &godwit.Finding{
+		Severity: godwit.Warns, Reason: ReasonHandoverReturned, Fix: endReturned(f.object()),
+		Message: "a handover to it was undone or rolled back: it has no external resource, and may only observe",
+	}
+}
+
 // incomplete reports whether a creation is pending for longer than any creation takes.
 func (f Fact) incomplete(o Options) bool {
 	return f.creation.Incomplete && o.Now.Sub(f.creation.Pending) > o.PendingFor
@@ -91,7 +102,7 @@ func (f Fact) incomplete(o Options) bool {
 
 // lost reports an external resource without a name.
 func lost(f Fact, o Options) *godwit.Finding {
-	if !f.creation.NameLost(f.ExternalName) || f.incomplete(o) {
+	if !f.creation.NameLost(f.ExternalName) || f.incomplete(o) || f.Returned {
 		return nil
 	}
 	name := f.creation.Bound
@@ -157,7 +168,7 @@ func contested(f Fact, _ Options) *godwit.Finding {
 
 // paused reports a pause that seems to be over. It is not over while the name is not right.
 func paused(f Fact, o Options) *godwit.Finding {
-	if !f.Paused || f.Renaming != "" || f.Handover != nil || f.Problem != nil || f.creation.Incomplete || f.creation.NameLost(f.ExternalName) {
+	if !f.Paused || f.Renaming != "" || f.Handover != nil || f.Returned || f.Problem != nil || f.creation.Incomplete || f.creation.NameLost(f.ExternalName) {
 		return nil
 	}
 	var message string

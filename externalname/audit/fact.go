@@ -40,6 +40,8 @@ type Fact struct {
 	Renaming string
 	// Handover is the pair of a handover that has not ended; nil without one.
 	Handover *handover.Pair
+	// Returned means that the managed resource is the replacement of a handover that was undone.
+	Returned bool
 	// Problem is why the annotations of Godwit can't be read.
 	Problem *godwit.Finding
 	// Creations counts the events of creations.
@@ -70,6 +72,7 @@ func FactOf(kind fleet.Kind, o *unstructured.Unstructured) Fact {
 	if f.Problem == nil {
 		f.Handover, f.Problem = handover.Unfinished(kind.Resource.GroupResource().String(), o)
 	}
+	f.Returned = handover.Returned(o)
 	f.readWriters(o)
 	return f
 }

@@ -38,9 +38,14 @@ var (
 		Meaning: "`godwit externalname run` has begun to rename the managed resource, and has not ended: it runs, or it was interrupted.",
 		Fix:     endRenaming(placeholder.Object()),
 	})
+	ReasonHandoverReturned = Reasons.Declare(godwit.Reason{
+		Name:    "HandoverReturned",
+		Meaning: "The managed resource is the replacement in a handover that was undone or rolled back. It is paused, and may only observe.",
+		Fix:     endReturned(placeholder.Object()),
+	})
 	ReasonHandoverInterrupted = Reasons.Declare(godwit.Reason{
 		Name:    "HandoverInterrupted",
-		Meaning: "`godwit externalname restore` has begun to hand the external resource over to a replacement, and has not ended: it runs, or it was interrupted. Neither of the two may write.",
+		Meaning: "`godwit externalname restore` has begun to hand the external resource over to a replacement, and has not ended: it runs, or it was interrupted. The original may be paused, and one of the two may only observe.",
 		Fix:     endHandover(placeholder.Object()),
 	})
 )
@@ -72,6 +77,12 @@ func keepExternal(o godwit.Object) godwit.Fix {
 func endRenaming(o godwit.Object) godwit.Fix {
 	return godwit.Do("if no other client runs it, run the same `godwit externalname run` again, which resumes").
 		Or(godwit.Do("restore the old names of all that were renamed", godwit.RollBackNames{Resource: o.Resource, Namespace: o.Namespace}))
+}
+
+// endReturned is the fix for a replacement that has no external resource.
+func endReturned(o godwit.Object) godwit.Fix {
+	return godwit.Do("restore again, if it is to have the external resource").
+		Or(godwit.Do("otherwise end its pause. It only observes, so that nothing else is lost with it", kube.RemoveAnnotation(o, evidence.AnnotationPaused)))
 }
 
 // endHandover is the fix for a replacement.

@@ -148,7 +148,7 @@ func changesFor(st step, s situation) (*managed.Changes, error) {
 	switch st {
 	case stepObserve:
 		c.Policies = managed.ObserveOnly
-		return journal{Phase: phaseObserving, Other: s.pair.From, Name: s.to.name, Policies: s.to.policies, Paused: true, Identity: s.from.identity}.
+		return journal{Phase: phaseObserving, Other: s.pair.From, Name: s.to.name, Policies: s.to.before(), Paused: true, Identity: s.from.identity}.
 			write(c.Name(&s.pair.ExternalName).Remove(managed.AnnotationPaused))
 	case stepPause:
 		return journal{Phase: phasePausing, Other: s.pair.To, Name: s.from.name, Policies: s.from.policies, Paused: s.from.paused}.write(c.Set(managed.AnnotationPaused, "true"))
@@ -167,13 +167,15 @@ func changesFor(st step, s situation) (*managed.Changes, error) {
 	case stepTakeBack:
 		return takeBack(c, s.from), nil
 	case stepReturn:
+		next := *s.to.journal
+		next.Phase, next.Identity, c.Policies = phaseReturned, nil, managed.ObserveOnly
 		if s.to.has(s.pair.ExternalName) {
-			c.Name(s.to.journal.Name)
+			c.Name(next.Name)
 		}
-		if s.to.observes() {
-			c.Policies = s.to.journal.Policies
+		if !s.to.deleting { // a pause would hold the deletion
+			c.Set(managed.AnnotationPaused, "true")
 		}
-		return c.Set(managed.AnnotationPaused, "true").Remove(AnnotationHandover), nil
+		return next.write(c)
 	}
 	return nil, fmt.Errorf("step %s writes nothing; this is an error of Godwit", st)
 }

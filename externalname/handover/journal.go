@@ -22,6 +22,9 @@ const (
 	phaseObserving phase = "Observing"
 	// phaseAdopted means that the replacement has its management policies back.
 	phaseAdopted phase = "Adopted"
+	// phaseReturned means that the replacement is paused again, and only observes, so that neither the end of its pause nor its deletion
+	// changes anything.
+	phaseReturned phase = "Returned"
 	// phaseReturning means that a rollback has paused the replacement.
 	phaseReturning phase = "Returning"
 	// phasePausing means that the original is paused.
@@ -64,7 +67,7 @@ type journal struct {
 
 // replacement reports whether the journal is that of a replacement.
 func (j *journal) replacement() bool {
-	return slices.Contains([]phase{phaseObserving, phaseAdopted, phaseReturning}, j.Phase)
+	return slices.Contains([]phase{phaseObserving, phaseAdopted, phaseReturning, phaseReturned}, j.Phase)
 }
 
 // storedJournal is the content of the annotation.
@@ -73,7 +76,7 @@ type storedJournal struct {
 	journal
 }
 
-var errJournal = errors.New("it has no phase and no managed resource that Godwit writes")
+var errJournal = errors.New("it has no phase, no managed resource or no management policies that Godwit writes")
 
 // readJournal returns nil if the annotation does not exist.
 func readJournal(m managed.Resource) (*journal, error) {
@@ -90,7 +93,7 @@ func readJournal(m managed.Resource) (*journal, error) {
 	if err := json.Unmarshal([]byte(text), j); err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}
-	if !j.replacement() && j.Phase != phasePausing && j.Phase != phaseReleased || j.Other.Resource == "" || j.Other.Name == "" {
+	if !j.replacement() && j.Phase != phasePausing && j.Phase != phaseReleased || j.Other.Resource == "" || j.Other.Name == "" || len(j.Policies) == 0 {
 		return nil, errJournal
 	}
 	return j, nil

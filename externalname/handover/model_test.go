@@ -21,6 +21,9 @@ type world struct {
 	// External means that the external resource exists. Other means that the replacement's ProviderConfig leads to another system, in
 	// which another resource has the name. Absent means that no resource there has it.
 	External, Other, Absent bool
+	// ByUser means that a user has let the replacement write, or has deleted it with the external resource: what is created afterwards is as
+	// the user wants.
+	ByUser bool
 }
 
 func object(name *string, paused bool, policies ...any) map[string]any {
@@ -94,7 +97,7 @@ func (w *world) provider(o map[string]any, replacement bool) (wrong string) {
 		synced("True", managed.ReconcileSuccess, "")
 	case observes:
 		synced("False", managed.ReconcileError, "observe failed: external resource "+managed.DoesNotExist)
-	default:
+	case !w.ByUser:
 		wrong = "a provider creates a second external resource"
 	}
 	return wrong
@@ -128,6 +131,30 @@ func (w *world) write(t *testing.T, d decision, s situation) {
 	}
 }
 
+// deleteTo deletes the replacement, as deleteFrom does.
+func (w *world) deleteTo() bool {
+	s := w.situation(false)
+	if !s.to.exists || s.to.paused {
+		return false
+	}
+	if s.to.mayWrite() && !w.Other && !w.Absent {
+		w.External, w.ByUser = false, true
+	}
+	w.To = nil
+	return true
+}
+
+// adoptByUser gives the replacement its management policies, while it has the name.
+func (w *world) adoptByUser() bool {
+	s := w.situation(false)
+	if !s.to.has(pair.ExternalName) || s.to.paused || !s.to.observes() || w.Other || w.Absent {
+		return false
+	}
+	_ = unstructured.SetNestedStringSlice(w.To, []string{"*"}, "spec", "managementPolicies")
+	w.ByUser = true
+	return true
+}
+
 // deleteFrom deletes the original, whose provider deletes the external resource if it may. A pause holds the deletion.
 func (w *world) deleteFrom() bool {
 	s := w.situation(false)
@@ -148,6 +175,7 @@ func (w world) next(t *testing.T) (following []world) {
 			following = append(following, c)
 		}
 	}
+	both := func(w *world) bool { s := w.situation(false); return s.from.mayWrite() && s.to.mayWrite() }
 	for _, expired := range []bool{false, true} {
 		for _, decide := range []func(situation) decision{decide, decideBack} {
 			add(func(w *world) bool {
@@ -156,7 +184,11 @@ func (w world) next(t *testing.T) (following []world) {
 				if d.step == stepWait || d.step == stepEnd {
 					return false
 				}
+				before := both(w)
 				w.write(t, d, s)
+				if !before && both(w) {
+					t.Errorf("step %s lets both write in %s", d.step, w.key())
+				}
 				return true
 			})
 		}
@@ -174,6 +206,8 @@ func (w world) next(t *testing.T) (following []world) {
 		})
 	}
 	add((*world).deleteFrom)
+	add((*world).deleteTo)
+	add((*world).adoptByUser)
 	return following
 }
 
@@ -222,16 +256,12 @@ func TestOneOfTwoWrites(t *testing.T) {
 				}
 				seen[w.key()] = true
 				s := w.situation(false)
-				if s.from.mayWrite() && s.to.mayWrite() {
-					t.Errorf("both may write in %s", w.key())
-				}
-				if !w.External && s.to.mayWrite() && w.From != nil {
-					t.Errorf("the replacement has an external resource that does not exist in %s", w.key())
+				if s.to.paused && s.to.deleting {
+					t.Errorf("a deletion hangs in %s", w.key())
 				}
 				w.checkEnds(t)
 				queue = append(queue, w.next(t)...)
 			}
-			t.Logf("%d states", len(seen))
 			if len(seen) < 5 {
 				t.Errorf("%d states were visited", len(seen))
 			}
@@ -244,15 +274,15 @@ func (w world) checkEnds(t *testing.T) {
 	t.Helper()
 	ended, phase := w.finish(t, decide)
 	s := ended.situation(false)
-	if phase == fleet.PhaseHandedOver && (!s.to.mayWrite() || s.from.mayWrite() || !ended.External || ended.Other) {
+	if phase == fleet.PhaseHandedOver && (!s.to.mayWrite() || s.from.mayWrite() || ended.Other) {
 		t.Errorf("handed over in %s, from %s", ended.key(), w.key())
 	}
-	if phase == fleet.PhaseUndone && (s.to.mayWrite() || s.to.journal != nil || s.from.exists && !s.from.mayWrite()) {
+	if phase == fleet.PhaseUndone && (s.to.mayWrite() || s.to.exists && !s.to.in(phaseReturned) || s.from.exists && !s.from.mayWrite()) {
 		t.Errorf("undone in %s, from %s", ended.key(), w.key())
 	}
 	back, phase := w.finish(t, decideBack)
 	s = back.situation(false)
-	if phase == fleet.PhaseRolledBack && (s.to.mayWrite() || s.to.journal != nil || s.from.journal != nil || s.from.exists && !s.from.mayWrite()) {
+	if phase == fleet.PhaseRolledBack && (s.to.mayWrite() || s.from.journal != nil || s.from.exists && !s.from.mayWrite()) {
 		t.Errorf("rolled back in %s, from %s", back.key(), w.key())
 	}
 }

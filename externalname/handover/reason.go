@@ -57,7 +57,7 @@ var (
 	ReasonNotReconciled = Reasons.Declare(godwit.Reason{
 		Name: "ReplacementNotReconciled", UserAction: true,
 		Meaning: "The provider of the replacement did not report success in time. The replacement is paused again.",
-		Fix:     godwit.Do("see the message for the error of the provider, and whether it serves the new kind"),
+		Fix:     godwit.Do("see the message for the error of the provider, and whether it serves the new kind. Two managed resources can't write one connection secret: give the replacement another one"),
 	})
 	ReasonUnreadable = Reasons.Declare(godwit.Reason{
 		Name: "HandoverUnreadable", UserAction: true,
@@ -66,8 +66,33 @@ var (
 	})
 	ReasonOtherHandover = Reasons.Declare(godwit.Reason{
 		Name: "OtherHandover", UserAction: true,
-		Meaning: "The managed resource has a handover with another one than the saved names say.",
-		Fix:     godwit.Do("roll the earlier handover back with `godwit externalname rollback`, and restore again"),
+		Meaning: "The managed resource is in another handover than the saved names say, or in one of the other direction.",
+		Fix:     endOther(placeholder.Object()),
+	})
+	ReasonReplacementGone = Reasons.Declare(godwit.Reason{
+		Name: "ReplacementGone", UserAction: true,
+		Meaning: "The original was handed over, and its replacement does not exist any more: maybe it was deleted with the external resource. The original only observes, and nothing manages the external resource.",
+		Fix:     returnTo(placeholder.Object()),
+	})
+	ReasonRenamingUnfinished = Reasons.Declare(godwit.Reason{
+		Name: "RenamingUnfinished", UserAction: true,
+		Meaning: "A renaming of the managed resource has not ended, and would give it back its management policies during the handover.",
+		Fix:     godwit.Do("end the renaming: run the same `godwit externalname run` again, or `godwit externalname rollback`"),
+	})
+	ReasonOnlyObserves = Reasons.Declare(godwit.Reason{
+		Name: "OnlyObserves", UserAction: true,
+		Meaning: "spec.managementPolicies of the original or of the replacement allow nothing but Observe, so that there is nothing to hand over, or nothing would manage the external resource afterwards.",
+		Fix:     godwit.Do("for a replacement: write the policies that it is to have, while it is paused").Or(godwit.Do("for an original that only observes: write the external name to the replacement, and keep its policies [Observe], too")),
+	})
+	ReasonMayDelete = Reasons.Declare(godwit.Reason{
+		Name: "MayDelete", UserAction: true,
+		Meaning: "The deletion of the original leaves its external resource, by spec.deletionPolicy or spec.managementPolicies, and that of the replacement would delete it.",
+		Fix:     godwit.Do(`write spec.managementPolicies without Delete to the replacement: ["Observe","Create","Update","LateInitialize"]`).Or(godwit.Do("write the policies of the replacement to the original, if the external resource may be deleted")),
+	})
+	ReasonOperationRuns = Reasons.Declare(godwit.Reason{
+		Name: "OperationRuns", UserAction: true,
+		Meaning: "The provider has begun an operation on the external resource, or a creation, that has not ended. A pause does not stop it.",
+		Fix:     godwit.Do("wait until the operation ends, and run again. If it hangs, see the conditions and the annotations of the managed resource"),
 	})
 	ReasonReturning = Reasons.Declare(godwit.Reason{
 		Name: "Returning", UserAction: true,
@@ -77,7 +102,7 @@ var (
 	ReasonLastOne = Reasons.Declare(godwit.Reason{
 		Name: "LastOne", UserAction: true,
 		Meaning: "The original was deleted, so that only the replacement has the external resource.",
-		Fix:     godwit.Do("keep the replacement. To return to the old kind, create the original again, paused, and hand the external resource over to it"),
+		Fix:     keepLast(placeholder.Object()),
 	})
 )
 
@@ -94,6 +119,24 @@ func startAnew(replacement godwit.Object) godwit.Fix {
 			godwit.Patch{Object: replacement, Type: godwit.PatchMerge, Body: `{"metadata":{"annotations":{"` + managed.AnnotationPaused + `":null}},"spec":{"managementPolicies":["Observe"]}}`},
 			godwit.Delete{Object: replacement}).
 		Then("create it again from its manifest, paused, and restore again")
+}
+
+// endOther is the fix of a managed resource that is in another handover.
+func endOther(o godwit.Object) godwit.Fix {
+	return godwit.Do("if that handover is the wrong one, roll it back: `godwit externalname rollback` with the CRD of its replacement").
+		Or(godwit.Do("if it has ended, remove its annotation, and restore again", kube.RemoveAnnotation(o, AnnotationHandover)))
+}
+
+// returnTo is the fix of an original whose replacement does not exist.
+func returnTo(o godwit.Object) godwit.Fix {
+	return godwit.Do("if the external resource is to stay, have the original manage it again", godwit.RollBackNames{Resource: o.Resource, Namespace: o.Namespace}).
+		Or(godwit.Do("otherwise delete the original, which deletes nothing else", godwit.Delete{Object: o}))
+}
+
+// keepLast is the fix of a replacement whose original does not exist.
+func keepLast(o godwit.Object) godwit.Fix {
+	return godwit.Do("keep the replacement. If it is paused, and the external system has the external resource, end the rollback", kube.RemoveAnnotation(o, AnnotationHandover), kube.RemoveAnnotation(o, managed.AnnotationPaused)).
+		Or(godwit.Do("to return to the old kind, end this handover, and hand the external resource over to an original that you create again, paused", kube.RemoveAnnotation(o, AnnotationHandover)))
 }
 
 func removeJournal(o godwit.Object) godwit.Fix {

@@ -37,14 +37,14 @@ func (t *task) setResult(d decision) {
 func (t *task) setUnfinished(p fleet.Phase, reason *godwit.Reason, message string) {
 	held := ""
 	if t.last != nil {
-		held = t.last.held()
+		held = t.last.holds()
 	}
 	t.setResult(endWith(stepEnd, p, reason, "%s%s", message, held))
 	t.result.Unfinished = held != ""
 }
 
-// held says what a handover that has not ended keeps the providers from; empty if nothing is begun.
-func (s situation) held() string {
+// holds says what a handover that has not ended keeps the providers from; empty if nothing is begun.
+func (s situation) holds() string {
 	switch {
 	case s.to.in(phaseReturning):
 		return fmt.Sprintf("; %s is paused until a rollback has ended", s.pair.To)
@@ -149,6 +149,9 @@ func (h *Handover) advance(ctx, stop context.Context, t *task, decide func(situa
 		case d.step == stepEnd:
 			t.setResult(d)
 			return godwit.Unchanged, nil
+		case h.options.DryRun && (d.step == stepReturn || d.step == stepTakeBack):
+			t.setResult(skip(d.reason, "%s", d.message))
+			return godwit.Unchanged, nil
 		case h.options.DryRun:
 			t.setResult(endWith(stepEnd, fleet.PhaseHandedOver, nil, ""))
 			return godwit.Unchanged, nil
@@ -189,9 +192,9 @@ func (t *task) next(s situation, decide func(situation) decision) decision {
 	switch {
 	case t.ending != nil && t.ending.isWritten(s): // the answer to the last write was lost
 		return t.ending.written()
-	case t.undoing != nil && s.to.journal == nil && s.from.journal == nil: // the replacement was deleted meanwhile
+	case t.undoing != nil && !s.to.exists && s.from.journal == nil: // the replacement was deleted meanwhile
 		return t.undoing.written()
-	case t.undoing != nil:
+	case t.undoing != nil && s.to.in(phaseObserving): // otherwise another run was faster
 		return t.undoing.first(s)
 	}
 	d := decide(s)
@@ -213,7 +216,7 @@ func (d decision) isWritten(s situation) bool {
 	case stepAdopt:
 		return s.to.in(phaseAdopted)
 	case stepReturn:
-		return s.to.journal == nil
+		return s.to.in(phaseReturned)
 	case stepTakeBack:
 		return s.from.journal == nil
 	}

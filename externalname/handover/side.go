@@ -23,11 +23,12 @@ func (p Pair) GetNamespace() string { return p.To.Namespace }
 // GetName makes a Pair an object of package walk.
 func (p Pair) GetName() string { return p.To.Name }
 
-// PairOf returns the pair of which a managed resource is a part, by its annotation. It returns false without one.
+// PairOf returns the pair of which a managed resource is a part, by its annotation. It returns false without one, and for a replacement
+// that was returned. An annotation that can't be read is reported by [Unfinished].
 func PairOf(resource string, o *unstructured.Unstructured) (Pair, bool) {
 	m := managed.Of(o)
 	j, err := readJournal(m)
-	if err != nil || j == nil {
+	if err != nil || j == nil || j.Phase == phaseReturned {
 		return Pair{}, false
 	}
 	self := Object{resource, o.GetNamespace(), o.GetName()}
@@ -49,6 +50,14 @@ type side struct {
 	synced                   managed.Condition
 	// identity has a hash of each field of status.atProvider that may identify the external resource.
 	identity map[string]string
+	// proving are the fields whose values identify an external resource, and do not follow from its name.
+	proving []string
+	// busy means that the provider may write although the managed resource is paused.
+	busy bool
+	// mayDelete means that the deletion of the managed resource deletes the external resource.
+	mayDelete bool
+	// renaming means that a renaming has not ended.
+	renaming bool
 	// created means that the provider has created an external resource, or has begun to.
 	created bool
 	// source is the field manager that applies the management policies or the pause; empty without one.
@@ -63,14 +72,33 @@ func sideOf(m managed.Resource, identity managed.Identity, sources []string) sid
 	}
 	s := side{
 		exists: true, deleting: m.GetDeletionTimestamp() != nil, paused: m.Paused(), name: m.ExternalName(), policies: m.Policies(),
-		synced: m.Synced(), identity: identity.Hashes(m), created: m.Created(), source: fleet.StepsOwner(m.Unstructured, sources),
+		synced: m.Synced(), identity: identity.Hashes(m), proving: evidence.Proving(m.Unstructured), busy: m.Busy(), mayDelete: m.MayDelete(),
+		created: m.Created(), source: fleet.StepsOwner(m.Unstructured, sources),
 	}
 	s.journal, s.journalErr = readJournal(m)
+	if to, problem := fleet.Unfinished(fleet.Kind{}, m.Unstructured); to != "" || problem != nil {
+		s.renaming = true
+	}
+	if s.in(phaseReturned) {
+		s.mayDelete = slices.Contains(s.before(), "*") || slices.Contains(s.before(), "Delete")
+	}
 	return s
+}
+
+// before returns the management policies without those of a handover that was returned.
+func (s side) before() []string {
+	if s.in(phaseReturned) {
+		return s.journal.Policies
+	}
+	return s.policies
 }
 
 // observes reports whether the provider may only observe.
 func (s side) observes() bool { return slices.Equal(s.policies, managed.ObserveOnly) }
+
+// rests reports whether the provider certainly writes nothing: it has reported a pause, or may only observe, or the managed resource does
+// not exist.
+func (s side) rests() bool { return !s.exists || s.reportsPause() || s.observes() }
 
 // mayWrite reports whether the provider may create, change or delete the external resource.
 func (s side) mayWrite() bool { return s.exists && !s.paused && !s.observes() }
@@ -101,6 +129,11 @@ type situation struct {
 	expired bool
 }
 
+// held reports whether the original waits for this replacement, and not for another one.
+func (s situation) held() bool {
+	return s.from.journal != nil && !s.from.journal.replacement() && s.from.journal.Other == s.pair.To
+}
+
 // compare compares the identity of the original with that of the replacement, whose kind may have other fields. It returns the
 // fields that differ, and whether those that are equal identify the external resource.
 func (s situation) compare() (differing []string, proven bool) {
@@ -116,6 +149,8 @@ func (s situation) compare() (differing []string, proven bool) {
 		}
 	}
 	slices.Sort(differing)
-	all := len(common) == len(before)
-	return differing, len(common) > 0 && (all && (s.chosen || len(common) == len(after)) || !s.chosen && slices.ContainsFunc(common, evidence.Identifies))
+	if s.chosen {
+		return differing, len(common) > 0 && len(common) == len(before)
+	}
+	return differing, slices.ContainsFunc(common, func(field string) bool { return slices.Contains(s.to.proving, field) })
 }

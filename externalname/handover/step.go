@@ -3,6 +3,7 @@ package handover
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,7 +33,7 @@ const (
 	stepHold step = "Hold"
 	// stepTakeBack restores the original as it was.
 	stepTakeBack step = "TakeBack"
-	// stepReturn restores the replacement as it was: paused, and without the name.
+	// stepReturn pauses the replacement, and takes its name. It only observes, until it is handed over to again.
 	stepReturn step = "Return"
 	// stepEnd writes nothing.
 	stepEnd step = "End"
@@ -67,23 +68,55 @@ func decide(s situation) decision {
 	if d, damaged := s.unreadable(); damaged {
 		return d
 	}
+	if d, other := s.ofAnother(); other {
+		return d
+	}
 	switch {
-	case s.to.journal != nil && s.to.journal.Other != s.pair.From:
-		return skip(ReasonOtherHandover, "%s has a handover with %s", s.pair.To, s.to.journal.Other)
-	case s.from.journal != nil && s.from.journal.Other != s.pair.To:
-		return skip(ReasonOtherHandover, "%s has a handover with %s", s.pair.From, s.from.journal.Other)
 	case s.to.in(phaseAdopted):
 		return endWith(stepEnd, fleet.PhaseUnchanged, nil, "")
 	case s.to.in(phaseReturning):
 		return skip(ReasonReturning, "a rollback has paused %s and not ended", s.pair.To)
-	case s.to.in(phaseObserving):
-		return decideObserving(s)
 	case s.from.journal != nil && s.to.mayWrite():
 		return s.adoptedByOther()
-	case s.from.journal != nil: // the replacement was deleted, or has lost its annotation, during an earlier handover
+	case s.to.in(phaseObserving):
+		return decideObserving(s)
+	case s.from.in(phaseReleased): // a user has deleted the replacement, or its annotation, maybe with the external resource
+		return skip(ReasonReplacementGone, "%s was handed over to %s, which does not exist any more, or has lost its annotation: %s only observes", s.pair.From, s.pair.To, s.pair.From)
+	case s.from.in(phasePausing) && s.to.rests():
 		return decision{step: stepTakeBack}
+	case s.from.in(phasePausing):
+		return s.waitFor(endWith(stepEnd, fleet.PhaseDeferred, fleet.ReasonNotPaused, "the provider of %s did not report ReconcilePaused in time", s.pair.To))
 	}
 	return decideBegin(s)
+}
+
+// ofAnother refuses a pair of which one is a part of another handover.
+func (s situation) ofAnother() (decision, bool) {
+	for _, one := range []struct {
+		side
+		self, other Object
+		asOriginal  bool
+	}{{s.from, s.pair.From, s.pair.To, true}, {s.to, s.pair.To, s.pair.From, false}} {
+		j := one.journal
+		if j == nil || j.Phase == phaseReturned || j.Other == one.other && j.replacement() != one.asOriginal {
+			continue
+		}
+		d := skip(ReasonOtherHandover, "%s is in a handover with %s", one.self, j.Other)
+		if j.replacement() {
+			d = skip(ReasonOtherHandover, "%s has its external resource from a handover by %s", one.self, j.Other)
+		}
+		d.about = one.self
+		return d, true
+	}
+	return decision{}, false
+}
+
+// waitFor waits until the time of the provider is over, and then returns a decision.
+func (s situation) waitFor(d decision) decision {
+	if s.expired {
+		return d
+	}
+	return decision{step: stepWait}
 }
 
 // unreadable returns the decision for a journal that can't be read. It returns false if both can.
@@ -109,25 +142,10 @@ func damaged(o Object, err error) decision {
 
 // decideBegin decides for a pair whose handover has not begun.
 func decideBegin(s situation) decision {
+	if d, refused := s.refuse(); refused {
+		return d
+	}
 	switch {
-	case !s.to.exists:
-		return skip(ReasonNoReplacement, "%s does not exist", s.pair.To)
-	case !s.from.exists:
-		return skip(ReasonNoOriginal, "%s does not exist", s.pair.From)
-	case s.to.deleting:
-		return skip(fleet.ReasonTerminating, "%s is being deleted", s.pair.To)
-	case s.from.deleting:
-		return skip(fleet.ReasonTerminating, "%s is being deleted", s.pair.From)
-	case !s.from.has(s.pair.ExternalName):
-		return skip(fleet.ReasonChanged, "%s has the external name %q, and the saved one is %q", s.pair.From, quote.Clip(s.from.nameText(), nameBytes), quote.Clip(s.pair.ExternalName, nameBytes))
-	case s.to.policies == nil:
-		return skip(ReasonNoPolicies, "%s has no spec.managementPolicies", s.pair.To)
-	case s.from.policies == nil:
-		return skip(ReasonNoPolicies, "%s has no spec.managementPolicies", s.pair.From)
-	case s.to.source != "":
-		return skip(ReasonPoliciesApplied, "%s applies spec.managementPolicies or the pause of %s", s.to.source, s.pair.To)
-	case s.from.source != "":
-		return skip(ReasonPoliciesApplied, "%s applies spec.managementPolicies or the pause of %s", s.from.source, s.pair.From)
 	case !s.to.has(s.pair.ExternalName) && s.to.created:
 		return skip(ReasonOwnResource, "%s has created an external resource, or has begun to: its external name is %q", s.pair.To, quote.Clip(s.to.nameText(), nameBytes))
 	case !s.to.paused:
@@ -138,10 +156,42 @@ func decideBegin(s situation) decision {
 		return skip(ReasonNothingToCompare, "status.atProvider of %s has no field that identifies the external resource", s.pair.From)
 	case s.to.reportsPause():
 		return decision{step: stepObserve}
-	case s.expired:
-		return endWith(stepEnd, fleet.PhaseDeferred, fleet.ReasonNotPaused, "the provider of %s did not report ReconcilePaused in time", s.pair.To)
 	}
-	return decision{step: stepWait}
+	return s.waitFor(endWith(stepEnd, fleet.PhaseDeferred, fleet.ReasonNotPaused, "the provider of %s did not report ReconcilePaused in time", s.pair.To))
+}
+
+// refuse refuses a pair that can't be handed over.
+func (s situation) refuse() (decision, bool) {
+	if !s.to.exists {
+		return skip(ReasonNoReplacement, "%s does not exist", s.pair.To), true
+	}
+	if !s.from.exists {
+		return skip(ReasonNoOriginal, "%s does not exist", s.pair.From), true
+	}
+	for _, one := range []struct {
+		side
+		Object
+	}{{s.to, s.pair.To}, {s.from, s.pair.From}} {
+		switch policies := one.before(); {
+		case one.deleting:
+			return skip(fleet.ReasonTerminating, "%s is being deleted", one.Object), true
+		case one.renaming:
+			return skip(ReasonRenamingUnfinished, "a renaming of %s has not ended", one.Object), true
+		case policies == nil:
+			return skip(ReasonNoPolicies, "%s has no spec.managementPolicies", one.Object), true
+		case len(policies) == 0, slices.Equal(policies, managed.ObserveOnly):
+			return skip(ReasonOnlyObserves, "spec.managementPolicies of %s is [%s]", one.Object, strings.Join(policies, ",")), true
+		case one.source != "":
+			return skip(ReasonPoliciesApplied, "%s applies spec.managementPolicies or the pause of %s", one.source, one.Object), true
+		}
+	}
+	switch {
+	case s.to.mayDelete && !s.from.mayDelete:
+		return skip(ReasonMayDelete, "the deletion of %s would delete the external resource, and that of %s does not", s.pair.To, s.pair.From), true
+	case !s.from.has(s.pair.ExternalName):
+		return skip(fleet.ReasonChanged, "%s has the external name %q, and the saved one is %q", s.pair.From, quote.Clip(s.from.nameText(), nameBytes), quote.Clip(s.pair.ExternalName, nameBytes)), true
+	}
+	return decision{}, false
 }
 
 // decideObserving decides for a pair whose replacement only observes.
@@ -152,8 +202,6 @@ func decideObserving(s situation) decision {
 		return s.undo(fleet.ReasonTerminating, "%s is being deleted", s.pair.To)
 	case !s.to.has(s.pair.ExternalName):
 		return changed(fmt.Sprintf("changed the external name of %s to %q", s.pair.To, quote.Clip(s.to.nameText(), nameBytes)))
-	case s.from.in(phaseReleased) && s.to.mayWrite():
-		return s.adoptedByOther()
 	case !s.to.observes():
 		return changed(fmt.Sprintf("changed spec.managementPolicies of %s to %s", s.pair.To, strings.Join(s.to.policies, ",")))
 	case s.to.paused:
@@ -170,19 +218,33 @@ func decideObserving(s situation) decision {
 	if d, waits := decideProof(s); waits {
 		return d
 	}
+	return decideOriginal(s)
+}
+
+// decideOriginal decides what the original waits for, when its replacement is proven. A pause that was reported before the present one
+// proves nothing, so that each report must follow another one.
+func decideOriginal(s situation) decision {
+	stale := !s.from.paused && s.from.synced.Reason == managed.ReconcilePaused
+	notSeen := func() decision {
+		return s.undo(ReasonNotReconciled, "the provider of %s did not reconcile it in time after an earlier pause", s.pair.From)
+	}
 	switch {
+	case s.from.in(phaseReleased) && stale:
+		return s.waitFor(endWith(stepEnd, fleet.PhaseDeferred, ReasonNotReconciled, "the provider of %s has not reconciled it since it may only observe", s.pair.From))
 	case s.from.in(phaseReleased):
 		return decision{step: stepAdopt, phase: fleet.PhaseHandedOver}
+	case s.from.busy:
+		return s.waitFor(s.undo(ReasonOperationRuns, "the provider of %s has begun an operation that has not ended", s.pair.From))
+	case s.from.journal == nil && stale:
+		return s.waitFor(notSeen())
 	case s.from.journal == nil:
 		return decision{step: stepPause}
 	case !s.from.paused:
-		return changed(fmt.Sprintf("ended the pause of %s", s.pair.From))
+		return s.undo(fleet.ReasonChanged, "another client has ended the pause of %s", s.pair.From)
 	case s.from.reportsPause():
 		return decision{step: stepRelease}
-	case s.expired:
-		return s.undo(fleet.ReasonNotPaused, "the provider of %s did not report ReconcilePaused in time", s.pair.From)
 	}
-	return decision{step: stepWait}
+	return s.waitFor(s.undo(fleet.ReasonNotPaused, "the provider of %s did not report ReconcilePaused in time", s.pair.From))
 }
 
 // decideProof decides while it is not proven that the replacement has the same external resource. It returns false when it is.
@@ -211,23 +273,27 @@ func decideProof(s situation) (d decision, waits bool) {
 	return decision{step: stepWait}, true
 }
 
-// undo restores the two as they were.
+// undo restores the original as it was. The replacement is paused again, without the name, and only observes.
 func (s situation) undo(reason *godwit.Reason, format string, args ...any) decision {
+	result := "is paused again, and only observes"
+	if s.to.deleting {
+		result = "only observes, so that its deletion deletes nothing"
+	}
 	original := ""
 	if s.from.exists {
 		original = fmt.Sprintf(", and %s is as it was", s.pair.From)
 	}
-	return endWith(stepReturn, fleet.PhaseUndone, reason, "%s; %s is paused again%s", fmt.Sprintf(format, args...), s.pair.To, original)
+	return endWith(stepReturn, fleet.PhaseUndone, reason, "%s; %s %s%s", fmt.Sprintf(format, args...), s.pair.To, result, original)
 }
 
 // adoptedByOther leaves a pair alone whose replacement another client has allowed to write, while the original only observes.
 func (s situation) adoptedByOther() decision {
-	return skip(fleet.ReasonChanged, "another client has given %s its management policies, and %s only observes", s.pair.To, s.pair.From)
+	return skip(fleet.ReasonChanged, "another client has given %s its management policies, and %s is paused or only observes", s.pair.To, s.pair.From)
 }
 
 // first returns the step before a decision: the replacement is returned after the original has its management policies back.
 func (d decision) first(s situation) decision {
-	if d.step == stepReturn && s.from.journal != nil {
+	if d.step == stepReturn && s.held() {
 		return decision{step: stepTakeBack}
 	}
 	return d
@@ -242,6 +308,12 @@ func fixOf(d decision, p Pair) godwit.Fix {
 		return startAnew(godwit.Object(p.To))
 	case ReasonUnreadable:
 		return removeJournal(godwit.Object(d.about))
+	case ReasonOtherHandover:
+		return endOther(godwit.Object(d.about))
+	case ReasonReplacementGone:
+		return returnTo(godwit.Object(p.From))
+	case ReasonLastOne:
+		return keepLast(godwit.Object(p.To))
 	}
 	return nil
 }
@@ -255,9 +327,15 @@ func Unfinished(resource string, o *unstructured.Unstructured) (*Pair, *godwit.F
 		d := damaged(self, err)
 		return nil, &godwit.Finding{Reason: d.reason, Message: d.message, Fix: fixOf(d, Pair{})}
 	}
-	if j == nil || j.Phase == phaseAdopted || j.Phase == phaseReleased {
+	if j == nil || slices.Contains([]phase{phaseAdopted, phaseReleased, phaseReturned}, j.Phase) {
 		return nil, nil
 	}
 	p, _ := PairOf(resource, o)
 	return &p, nil
+}
+
+// Returned reports whether a managed resource is the replacement of a handover that was undone or rolled back.
+func Returned(o *unstructured.Unstructured) bool {
+	j, err := readJournal(managed.Of(o))
+	return err == nil && j != nil && j.Phase == phaseReturned
 }

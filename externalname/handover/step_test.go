@@ -28,7 +28,7 @@ func observing(change func(*situation)) situation {
 		name := pair.ExternalName
 		s.to.paused, s.to.name, s.to.policies = false, &name, managed.ObserveOnly
 		s.to.synced = managed.Condition{Status: "True", Reason: managed.ReconcileSuccess}
-		s.to.identity = map[string]string{"id": "1"}
+		s.to.identity, s.to.proving = map[string]string{"id": "1"}, []string{"id"}
 		s.to.journal = &journal{Phase: phaseObserving, Other: pair.From, Policies: []string{"*"}, Paused: true, Identity: s.from.identity}
 	})
 	change(&s)
@@ -69,16 +69,39 @@ func TestDecide(t *testing.T) {
 		"chosen field is missing":      {observing(func(s *situation) { s.chosen = true }), stepWait, "", nil},
 		"no identifier yet":            {observing(func(s *situation) { s.to.identity = map[string]string{"size": "7"} }), stepWait, "", nil},
 		"no identifier in common":      {observing(func(s *situation) { s.to.identity, s.expired = map[string]string{"size": "7"}, true }), stepReturn, fleet.PhaseUndone, ReasonNothingToCompare},
-		"all fields in common":         {observing(func(s *situation) { s.to.identity = s.to.journal.Identity }), stepPause, "", nil},
-		"not found":                    {observing(func(s *situation) { s.to.synced = failed("external resource does not exist") }), stepReturn, fleet.PhaseUndone, ReasonNothingFound},
-		"policies are off":             {observing(func(s *situation) { s.to.synced = failed("is set to a non-default value") }), stepReturn, fleet.PhaseUndone, ReasonNoPolicies},
-		"an error is no end":           {observing(func(s *situation) { s.to.synced = failed("timeout") }), stepWait, "", nil},
-		"never reconciled":             {observing(func(s *situation) { s.to.synced, s.expired = failed("timeout"), true }), stepReturn, fleet.PhaseUndone, ReasonNotReconciled},
-		"deleted while it is proven":   {observing(func(s *situation) { s.from = side{} }), stepReturn, fleet.PhaseUndone, ReasonNoOriginal},
-		"paused by another client":     {observing(func(s *situation) { s.to.paused = true }), stepReturn, fleet.PhaseUndone, fleet.ReasonChanged},
-		"policies of another client":   {observing(func(s *situation) { s.to.policies = []string{"*"} }), stepReturn, fleet.PhaseUndone, fleet.ReasonChanged},
-		"damaged":                      {observing(func(s *situation) { s.to.journalErr = errJournal }), stepEnd, fleet.PhaseFailed, ReasonUnreadable},
-		"rollback has begun":           {observing(func(s *situation) { s.to.journal.Phase = phaseReturning }), stepEnd, fleet.PhaseSkipped, ReasonReturning},
+		"follows from the name":        {observing(func(s *situation) { s.to.proving = nil }), stepWait, "", nil},
+		"chosen by the user":           {observing(func(s *situation) { s.chosen, s.to.proving, s.to.identity = true, nil, s.to.journal.Identity }), stepPause, "", nil},
+		"an operation runs":            {observing(func(s *situation) { s.from.busy, s.expired = true, true }), stepReturn, fleet.PhaseUndone, ReasonOperationRuns},
+		"an earlier pause":             {observing(func(s *situation) { s.from.synced.Reason = managed.ReconcilePaused }), stepWait, "", nil},
+		"released, and not seen yet": {observing(func(s *situation) {
+			s.from.journal, s.from.policies, s.from.synced.Reason = &journal{Phase: phaseReleased, Other: pair.To}, managed.ObserveOnly, managed.ReconcilePaused
+		}), stepWait, "", nil},
+		"released": {observing(func(s *situation) {
+			s.from.journal, s.from.policies = &journal{Phase: phaseReleased, Other: pair.To}, managed.ObserveOnly
+		}), stepAdopt, fleet.PhaseHandedOver, nil},
+		"replacement is deleted after the handover": {begun(func(s *situation) {
+			s.to, s.from.journal, s.from.policies = side{}, &journal{Phase: phaseReleased, Other: pair.To}, managed.ObserveOnly
+		}), stepEnd, fleet.PhaseSkipped, ReasonReplacementGone},
+		"handed over in the other direction": {begun(func(s *situation) { s.from.journal = &journal{Phase: phaseAdopted, Other: pair.To} }), stepEnd, fleet.PhaseSkipped, ReasonOtherHandover},
+		"original of another handover": {begun(func(s *situation) {
+			s.from.journal = &journal{Phase: phaseReleased, Other: Object{"x.example.org", "", "one"}}
+		}), stepEnd, fleet.PhaseSkipped, ReasonOtherHandover},
+		"was returned": {begun(func(s *situation) {
+			s.to.journal, s.to.policies = &journal{Phase: phaseReturned, Other: pair.From, Policies: []string{"*"}}, managed.ObserveOnly
+		}), stepObserve, "", nil},
+		"a renaming has not ended":   {begun(func(s *situation) { s.from.renaming = true }), stepEnd, fleet.PhaseSkipped, ReasonRenamingUnfinished},
+		"replacement only observes":  {begun(func(s *situation) { s.to.policies = managed.ObserveOnly }), stepEnd, fleet.PhaseSkipped, ReasonOnlyObserves},
+		"original only observes":     {begun(func(s *situation) { s.from.policies = managed.ObserveOnly }), stepEnd, fleet.PhaseSkipped, ReasonOnlyObserves},
+		"deletion is protected":      {begun(func(s *situation) { s.from.mayDelete = false }), stepEnd, fleet.PhaseSkipped, ReasonMayDelete},
+		"not found":                  {observing(func(s *situation) { s.to.synced = failed("external resource does not exist") }), stepReturn, fleet.PhaseUndone, ReasonNothingFound},
+		"policies are off":           {observing(func(s *situation) { s.to.synced = failed("is set to a non-default value") }), stepReturn, fleet.PhaseUndone, ReasonNoPolicies},
+		"an error is no end":         {observing(func(s *situation) { s.to.synced = failed("timeout") }), stepWait, "", nil},
+		"never reconciled":           {observing(func(s *situation) { s.to.synced, s.expired = failed("timeout"), true }), stepReturn, fleet.PhaseUndone, ReasonNotReconciled},
+		"deleted while it is proven": {observing(func(s *situation) { s.from = side{} }), stepReturn, fleet.PhaseUndone, ReasonNoOriginal},
+		"paused by another client":   {observing(func(s *situation) { s.to.paused = true }), stepReturn, fleet.PhaseUndone, fleet.ReasonChanged},
+		"policies of another client": {observing(func(s *situation) { s.to.policies = []string{"*"} }), stepReturn, fleet.PhaseUndone, fleet.ReasonChanged},
+		"damaged":                    {observing(func(s *situation) { s.to.journalErr = errJournal }), stepEnd, fleet.PhaseFailed, ReasonUnreadable},
+		"rollback has begun":         {observing(func(s *situation) { s.to.journal.Phase = phaseReturning }), stepEnd, fleet.PhaseSkipped, ReasonReturning},
 		"original is never paused": {observing(func(s *situation) {
 			s.from.journal, s.from.paused, s.expired = &journal{Phase: phasePausing, Other: pair.To}, true, true
 		}), stepReturn, fleet.PhaseUndone, fleet.ReasonNotPaused},
@@ -87,6 +110,47 @@ func TestDecide(t *testing.T) {
 		}), stepEnd, fleet.PhaseSkipped, fleet.ReasonChanged},
 	} {
 		d := decide(test.s)
+		if d.step != test.step || d.phase != test.phase || d.reason != test.reason {
+			t.Errorf("%s: %s, %s, %v: %s", name, d.step, d.phase, d.reason, d.message)
+		}
+	}
+}
+
+// TestDecideBack: the original gets its management policies back when its own replacement certainly does not write.
+func TestDecideBack(t *testing.T) {
+	adopted := func(change func(*situation)) situation {
+		return observing(func(s *situation) {
+			s.to.journal.Phase, s.to.policies = phaseAdopted, []string{"*"}
+			s.from.journal, s.from.policies = &journal{Phase: phaseReleased, Other: pair.To, Policies: []string{"*"}}, managed.ObserveOnly
+			change(s)
+		})
+	}
+	paused := func(s *situation) {
+		s.to.journal.Phase, s.to.paused, s.to.synced = phaseReturning, true, managed.Condition{Status: "False", Reason: managed.ReconcilePaused}
+	}
+	another := &journal{Phase: phaseReleased, Other: Object{"buckets.m.example.org", "shop", "two"}, Policies: []string{"*"}}
+	for name, test := range map[string]struct {
+		s      situation
+		step   step
+		phase  fleet.Phase
+		reason *godwit.Reason
+	}{
+		"handed over":                    {adopted(func(*situation) {}), stepHold, "", nil},
+		"an earlier pause":               {adopted(func(s *situation) { s.to.synced.Reason = managed.ReconcilePaused }), stepWait, "", nil},
+		"paused":                         {adopted(paused), stepTakeBack, "", nil},
+		"pause is not reported":          {adopted(func(s *situation) { paused(s); s.to.synced.Reason = managed.ReconcileSuccess }), stepWait, "", nil},
+		"an operation runs":              {adopted(func(s *situation) { paused(s); s.to.busy, s.expired = true, true }), stepEnd, fleet.PhaseDeferred, ReasonOperationRuns},
+		"taken back":                     {adopted(func(s *situation) { paused(s); s.from.journal = nil }), stepReturn, fleet.PhaseRolledBack, nil},
+		"observing":                      {observing(func(*situation) {}), stepReturn, fleet.PhaseRolledBack, nil},
+		"another one has it":             {observing(func(s *situation) { s.from.journal = another }), stepReturn, fleet.PhaseRolledBack, nil},
+		"another one has it, and paused": {adopted(func(s *situation) { paused(s); s.from.journal = another }), stepReturn, fleet.PhaseRolledBack, nil},
+		"original is deleted":            {adopted(func(s *situation) { s.from = side{} }), stepEnd, fleet.PhaseSkipped, ReasonLastOne},
+		"original is deleted meanwhile":  {adopted(func(s *situation) { paused(s); s.from = side{} }), stepEnd, fleet.PhaseSkipped, ReasonLastOne},
+		"replacement is deleted":         {adopted(func(s *situation) { s.to = side{} }), stepTakeBack, fleet.PhaseRolledBack, nil},
+		"replacement writes on its own":  {adopted(func(s *situation) { s.to.journal = nil }), stepEnd, fleet.PhaseSkipped, fleet.ReasonChanged},
+		"was returned":                   {adopted(func(s *situation) { s.to.journal.Phase, s.from.journal = phaseReturned, nil }), stepEnd, fleet.PhaseRolledBack, nil},
+	} {
+		d := decideBack(test.s).first(test.s)
 		if d.step != test.step || d.phase != test.phase || d.reason != test.reason {
 			t.Errorf("%s: %s, %s, %v: %s", name, d.step, d.phase, d.reason, d.message)
 		}

@@ -79,7 +79,7 @@ func TestHandoverIsReturned(t *testing.T) {
 	if r, err := h.Rollback(t.Context(), pairs); err != nil || r.Count(fleet.PhaseRolledBack) != 1 {
 		t.Fatalf("%v: %+v", err, r)
 	}
-	if p := get(w, persons[0]); !meta.IsPaused(p) || meta.GetExternalName(p) != "" || p.Annotations[handover.AnnotationHandover] != "" {
+	if p := get(w, persons[0]); !meta.IsPaused(p) || meta.GetExternalName(p) != "" || !strings.Contains(p.Annotations[handover.AnnotationHandover], "Returned") {
 		t.Errorf("the replacement has the annotations %v", p.Annotations)
 	}
 	w.patch(old[0], `{"spec":{"forProvider":{"title":"manager"}}}`)
@@ -110,7 +110,7 @@ func TestHandoverToAnotherResource(t *testing.T) {
 				t.Fatalf("%v: %+v", err, r.Results[0])
 			}
 			w.passes(3)
-			if p := get(w, persons[0]); !meta.IsPaused(p) || meta.GetExternalName(p) != "" || p.Annotations[handover.AnnotationHandover] != "" {
+			if p := get(w, persons[0]); !meta.IsPaused(p) || meta.GetExternalName(p) != "" || !strings.Contains(p.Annotations[handover.AnnotationHandover], "Returned") {
 				t.Errorf("the replacement has the annotations %v", p.Annotations)
 			}
 			w.checkEntries(entries)

@@ -127,6 +127,7 @@ type restore struct {
 	progress *progress
 	list     render.List[externalnamereport.Run]
 	report   fleet.Report
+	notBegun int      // names of the parts after a stop
 	ended    *session // of the last part
 	err      error
 }
@@ -262,7 +263,13 @@ func (r *restore) Question() (string, error) {
 // Run implements frame.Change.
 func (r *restore) Run(ctx context.Context) {
 	r.list = externalnamereport.RunList(fleet.Kind{}, nil, r.cluster.remedies)
-	for _, part := range r.parts {
+	for i, part := range r.parts {
+		if r.report.Stopped {
+			for _, rest := range r.parts[i:] {
+				r.notBegun += rest.n
+			}
+			return
+		}
 		if r.change.Writes() {
 			r.progress.begin(part.n)
 		}
@@ -284,7 +291,11 @@ func (r *restore) End(ctx context.Context) error {
 		return err
 	}
 	if r.report.Stopped {
-		r.Console.Printf("stopped: an external resource was not handed over; the rest were not started\n")
+		others := ""
+		if r.notBegun > 0 {
+			others = fmt.Sprintf(", nor %s of other kinds", render.Count(int64(r.notBegun), "name", "names"))
+		}
+		r.Console.Printf("stopped: an external resource was not handed over; the rest were not started%s\n", others)
 	}
 	done := r.report.Count(fleet.PhaseRestored) + r.report.Count(fleet.PhaseHandedOver)
 	if !r.change.Writes() && done > 0 && r.err == nil {

@@ -56,8 +56,10 @@ type rollback struct {
 	*rollbackOptions
 	session *session
 	returns []handoverReturn
-	report  fleet.Report
-	err     error
+	// unreadable are managed resources whose handover can't be read.
+	unreadable []fleet.Result
+	report     fleet.Report
+	err        error
 }
 
 // handoverReturn are the pairs of two kinds that are to be returned.
@@ -83,6 +85,10 @@ func (r *rollback) find(ctx context.Context) error {
 	type kinds struct{ from, to string }
 	pairs, seen := map[kinds][]handover.Pair{}, map[[2]handover.Object]bool{} // of one kind, both have the annotation
 	err := r.session.Each(ctx, func(o *unstructured.Unstructured) error {
+		if _, damaged := handover.Unfinished(r.resource, o); damaged != nil {
+			i := fleet.Item{Namespace: o.GetNamespace(), Name: o.GetName(), Current: o.GetAnnotations()[externalNameAnnotation], Finding: *damaged}
+			r.unreadable = append(r.unreadable, fleet.Result{Item: i, Phase: fleet.PhaseFailed})
+		}
 		if p, has := handover.PairOf(r.resource, o); has && !seen[[2]handover.Object{p.From, p.To}] {
 			seen[[2]handover.Object{p.From, p.To}] = true
 			k := kinds{p.From.Resource, p.To.Resource}
@@ -94,11 +100,11 @@ func (r *rollback) find(ctx context.Context) error {
 		return r.session.explain(ctx, err)
 	}
 	for k, all := range pairs {
-		from, err := r.session.newSession(ctx, k.from, "", fleet.Options{})
+		from, err := r.mayWrite(ctx, k.from)
 		if err != nil {
 			return err
 		}
-		to, err := r.session.newSession(ctx, k.to, "", fleet.Options{})
+		to, err := r.mayWrite(ctx, k.to)
 		if err != nil {
 			return err
 		}
@@ -111,6 +117,18 @@ func (r *rollback) find(ctx context.Context) error {
 	return nil
 }
 
+// mayWrite opens the session of a kind that a handover writes. It refuses if permissions are missing.
+func (r *rollback) mayWrite(ctx context.Context, crd string) (*session, error) {
+	s, err := r.session.newSession(ctx, crd, "", fleet.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.missing(ctx); err != nil {
+		return nil, frame.Refuse(err)
+	}
+	return s, nil
+}
+
 // Question implements frame.Change.
 func (r *rollback) Question() (string, error) {
 	return fmt.Sprintf("Restore the old external names of %s in %s on %s?", r.resource, where(r.namespace), r.session.Where()), nil
@@ -118,14 +136,19 @@ func (r *rollback) Question() (string, error) {
 
 // Run implements frame.Change.
 func (r *rollback) Run(ctx context.Context) {
-	r.report, r.err = r.session.Rollback(ctx)
+	r.report.Results = r.unreadable
+	rollbacks := []func() (fleet.Report, error){}
 	for _, back := range r.returns {
+		rollbacks = append(rollbacks, func() (fleet.Report, error) { return back.Rollback(ctx, back.pairs) })
+	}
+	// Renamings come last: a handover knows the present names.
+	for _, roll := range append(rollbacks, func() (fleet.Report, error) { return r.session.Rollback(ctx) }) {
+		var one fleet.Report
+		one, r.err = roll()
+		r.report.Results = append(r.report.Results, one.Results...)
 		if r.err != nil {
 			return
 		}
-		var one fleet.Report
-		one, r.err = back.Rollback(ctx, back.pairs)
-		r.report.Results = append(r.report.Results, one.Results...)
 	}
 }
 

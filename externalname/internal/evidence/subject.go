@@ -43,8 +43,24 @@ var Volatile = []string{
 // idFields are fields of status.atProvider that identify an external resource of a kind, in lower case.
 var idFields = []string{"arn", "externalid", "guid", "id", "resourceid", "selflink", "uid", "uuid"}
 
-// Identifies reports whether a field of status.atProvider with this name identifies an external resource.
-func Identifies(field string) bool { return slices.Contains(idFields, strings.ToLower(field)) }
+// Proving returns the fields of status.atProvider that prove which external resource was observed: identifiers that are unique in the
+// world, or that do not follow from the external name. A provider finds a resource of the same name in another account as well.
+func Proving(o *unstructured.Unstructured) []string {
+	name := canonical(o.GetAnnotations()[AnnotationName])
+	observed, _, _ := unstructured.NestedMap(o.Object, "status", "atProvider")
+	var fields []string
+	for field, value := range observed {
+		text, isText := value.(string)
+		if text = canonical(text); !isText || text == "" || !slices.Contains(idFields, strings.ToLower(field)) {
+			continue
+		}
+		if Unique(text) || name == "" || !strings.Contains(text, name) && !strings.Contains(name, text) {
+			fields = append(fields, field)
+		}
+	}
+	slices.Sort(fields)
+	return fields
+}
 
 // placeFields are fields of spec.forProvider that say where the external resource is, in lower case: the same name in another place
 // is another external resource. So do fields whose name ends with placeEnds.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit/externalname/internal/evidence"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 // Annotations of crossplane-runtime, which this package does not import.
@@ -28,7 +29,7 @@ const (
 
 // DoesNotExist is part of the messages of crossplane-runtime and of package crossplane for an external resource that does not
 // exist, under policies that allow Observe alone.
-const DoesNotExist = "does not exist"
+const DoesNotExist = "external resource does not exist"
 
 // PoliciesOff is part of crossplane-runtime's message for management policies of a provider that runs without them.
 const PoliciesOff = "non-default"
@@ -82,8 +83,20 @@ func (m Resource) Upjet(generatedCRD bool) bool {
 	return m.Condition("LastAsyncOperation") != (Condition{}) || m.Condition("AsyncOperation") != (Condition{})
 }
 
-// Condition is what the package reads of a condition.
+// Condition is what is read of a condition.
 type Condition struct{ Status, Reason, Message string }
+
+// String returns what the condition Synced says, on one line.
+func (c Condition) String() string {
+	if c == (Condition{}) {
+		return "it has not written the condition Synced"
+	}
+	text := "Synced is " + c.Status + ", " + c.Reason
+	if c.Message == "" {
+		return text
+	}
+	return text + ": " + quote.Line(c.Message)
+}
 
 // Condition returns a condition of the status; it is empty without one.
 func (m Resource) Condition(kind string) Condition {
@@ -106,6 +119,30 @@ func (m Resource) Synced() Condition { return m.Condition("Synced") }
 
 // Created reports whether the provider has created an external resource, or has begun to.
 func (m Resource) Created() bool { return m.Creations() != ",," }
+
+// operationRuns reports whether an asynchronous operation of the provider has not ended: a pause does not stop it.
+func (m Resource) operationRuns() bool {
+	const ongoing = "Ongoing"
+	_, pending := m.GetAnnotations()[evidence.AnnotationOperation]
+	return pending || m.Condition("AsyncOperation").Reason == ongoing || m.Condition("LastAsyncOperation").Reason == ongoing
+}
+
+// Busy reports whether the provider may write although the managed resource is paused: an asynchronous operation or a creation has
+// begun, and not ended.
+func (m Resource) Busy() bool {
+	return m.operationRuns() || evidence.CreationOf(m.Unstructured).Incomplete
+}
+
+// MayDelete reports whether the deletion of the managed resource deletes its external resource, by crossplane-runtime's rule: a
+// deletion policy counts only beside the default of the management policies.
+func (m Resource) MayDelete() bool {
+	policies := m.Policies()
+	if slices.Equal(policies, []string{"*"}) {
+		policy, _, _ := unstructured.NestedString(m.Object, "spec", "deletionPolicy")
+		return policy != "Orphan"
+	}
+	return slices.Contains(policies, "*") || slices.Contains(policies, "Delete")
+}
 
 // Creations returns a text that changes whenever the provider begins or ends a creation.
 func (m Resource) Creations() string {

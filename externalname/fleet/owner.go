@@ -23,11 +23,6 @@ type Owner struct {
 	Composite string
 }
 
-// gitOps are prefixes of the field managers of tools that apply manifests from a repository.
-var gitOps = []string{
-	"argocd", "argo-cd", "config-sync", "configsync", "fleetagent", "fleet-agent", "flux", "helm", "kapp", "kluctl", "kustomize-controller", "rancher",
-}
-
 // kubectlApply are the field managers of `kubectl apply`. They are not a source: the user can apply the new name.
 var kubectlApply = []string{"kubectl", "kubectl-client-side-apply", "kubectl-last-applied"}
 
@@ -70,7 +65,7 @@ func ownerBy(o *unstructured.Unstructured, w evidence.Writer, sources []string) 
 	switch {
 	case named(composing), composite != "" && named("crossplane") && !strings.Contains(w.Manager, "provider"):
 		owner.Source, owner.Composite = true, composite
-	case slices.ContainsFunc(gitOps, named), slices.Contains(sources, w.Manager):
+	case kube.IsGitOps(w.Manager), slices.Contains(sources, w.Manager):
 		owner.Source = true
 	case w.Apply:
 		owner.Source = !slices.Contains(kubectlApply, w.Manager) && !named("godwit")

@@ -2,6 +2,8 @@ package kube
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +32,28 @@ func AppliersOf(o metav1.Object, field string) []string {
 		}
 	}
 	return managers
+}
+
+// gitOps are prefixes of the field managers of tools that apply manifests from a repository, and so set back what others change.
+var gitOps = []string{
+	"argocd", "argo-cd", "config-sync", "configsync", "fleetagent", "fleet-agent", "flux", "helm", "kapp", "kluctl", "kustomize-controller", "rancher",
+}
+
+// IsGitOps reports whether a field manager is a tool that applies manifests from a repository.
+func IsGitOps(manager string) bool {
+	return slices.ContainsFunc(gitOps, func(prefix string) bool { return strings.HasPrefix(strings.ToLower(manager), prefix) })
+}
+
+// SourceOf returns the manager that applies a field of an object from a source again and again, and so sets back what others change.
+// It is empty without one: a user who applies a manifest by kubectl does so once.
+func SourceOf(o metav1.Object, field string) string {
+	for _, e := range EntriesOf(o, field) {
+		byUser := strings.HasPrefix(e.Manager, "kubectl") || strings.HasPrefix(e.Manager, "godwit")
+		if IsGitOps(e.Manager) || e.Operation == metav1.ManagedFieldsOperationApply && !byUser {
+			return e.Manager
+		}
+	}
+	return ""
 }
 
 // helm is the field manager of Helm 3, and of a client-side apply of Helm 4.

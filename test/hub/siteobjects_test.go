@@ -18,6 +18,7 @@ status:
   - {type: ManagedClusterJoined, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}
   - {type: ManagedClusterConditionAvailable, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}
   version: {}
+  clusterClaims: [{name: id.k8s.io, value: id-of-NAME}]
 ---
 apiVersion: config.open-cluster-management.io/v1alpha1
 kind: KlusterletConfig

@@ -28,7 +28,20 @@ func TestValidateSource(t *testing.T) {
 		"Local": {cluster.ReasonLocal, func(s site) {
 			s.edit(func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"local-cluster": "true"}) })
 		}},
-		"Hosted": {cluster.ReasonHosted, func(s site) { s.annotate("import.open-cluster-management.io/klusterlet-deploy-mode", "Hosted") }},
+		"Hosted":            {cluster.ReasonHosted, func(s site) { s.annotate("import.open-cluster-management.io/klusterlet-deploy-mode", "Hosted") }},
+		"HostedInLowerCase": {cluster.ReasonHosted, func(s site) { s.annotate("import.open-cluster-management.io/klusterlet-deploy-mode", "hosted") }},
+		"SingletonHosted": {cluster.ReasonHosted, func(s site) {
+			s.annotate("import.open-cluster-management.io/klusterlet-deploy-mode", "SingletonHosted")
+		}},
+		"AppliedByGitOps": {cluster.ReasonApplied, func(s site) {
+			mc := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster", "metadata": map[string]any{"name": s.name},
+				"spec": map[string]any{"hubAcceptsClient": true},
+			}}
+			if err := s.c.Apply(s.t.Context(), client.ApplyConfigurationFromUnstructured(mc), client.FieldOwner("argocd-controller"), client.ForceOwnership); err != nil {
+				s.t.Fatal(err)
+			}
+		}},
 		"NotAccepted": {cluster.ReasonUnavailable, func(s site) {
 			s.edit(func(o *unstructured.Unstructured) {
 				_ = unstructured.SetNestedField(o.Object, false, "spec", "hubAcceptsClient")
@@ -112,7 +125,14 @@ func TestForeignCluster(t *testing.T) {
 	s := newSite(t)
 	hub, clusters := s.target(s.c), []string{s.name}
 	before := s.objects()
-	s.mustFail(cluster.ReasonExists, "has a ManagedCluster", s.validate)
+	s.mustFail(cluster.ReasonOtherCluster, "has joined (id.k8s.io ", s.validate)
+	mc := s.cluster()
+	mc.Status.Conditions = nil
+	if err := s.c.Status().Update(t.Context(), mc); err != nil {
+		t.Fatal(err)
+	}
+	s.mustFail(cluster.ReasonExists, "has never joined", s.validate)
+	before = s.objects()
 	s.mustFail(cluster.ReasonForeignObject, "not created by the migration", func() (cluster.Result, error) { return hub.AcceptClusters(t.Context(), clusters) })
 	s.mustFail(cluster.ReasonForeignObject, "not created by the migration", func() (cluster.Result, error) { return hub.StopAccepting(t.Context(), clusters) })
 	s.done(func() (cluster.Result, error) { return hub.DeleteCreated(t.Context(), clusters) })

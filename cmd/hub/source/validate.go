@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 const (
@@ -18,8 +20,10 @@ const (
 	labelLocal = "local-cluster"
 	// annotationMode has the deploy mode of a klusterlet: on the cluster itself, or hosted on another one.
 	annotationMode = "import.open-cluster-management.io/klusterlet-deploy-mode"
-	modeHosted     = "Hosted"
 )
+
+// hostedModes are the modes in which the klusterlet runs on another cluster. The import controller ignores letter case.
+var hostedModes = []string{"Hosted", "SingletonHosted"}
 
 // ValidateSource checks every cluster, and writes nothing.
 func (h Hub) ValidateSource(ctx context.Context, clusters []string) (cluster.Result, error) {
@@ -42,12 +46,16 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 		return "", cluster.Fail(cluster.ReasonBeingDeleted, "ManagedCluster %s is being deleted: remove it from the migration", name)
 	case mc.Labels[labelLocal] == "true":
 		return "", cluster.Fail(cluster.ReasonLocal, "%s is the source hub itself: remove it from the migration", name)
-	case mc.Annotations[annotationMode] == modeHosted:
+	case slices.ContainsFunc(hostedModes, func(mode string) bool { return strings.EqualFold(mode, mc.Annotations[annotationMode]) }):
 		return "", cluster.Fail(cluster.ReasonHosted, "the klusterlet of %s runs on a hosting cluster, which does not move: remove the cluster from the migration", name)
 	case !mc.Spec.HubAcceptsClient:
 		return "", cluster.Fail(cluster.ReasonUnavailable, "the source hub does not accept %s: set spec.hubAcceptsClient of its ManagedCluster", name)
 	case !meta.IsStatusConditionTrue(conditions, clusterv1.ManagedClusterConditionJoined), !meta.IsStatusConditionTrue(conditions, clusterv1.ManagedClusterConditionAvailable):
 		return "", cluster.Fail(cluster.ReasonUnavailable, "%s is not Joined and Available: correct its agent, or remove it from the migration", name)
+	}
+	if source := kube.SourceOf(mc, "hubAcceptsClient"); source != "" {
+		return "", cluster.Fail(cluster.ReasonApplied, "%s applies spec.hubAcceptsClient of ManagedCluster %s on the source hub, and would set it back when the cluster has moved, so that both hubs accept it: "+
+			"suspend what applies it, or leave the ManagedCluster out of its source", source, name)
 	}
 	if _, err := cluster.OriginalOf(mc, h.UID); err != nil {
 		return "", err

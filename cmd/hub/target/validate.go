@@ -2,10 +2,12 @@ package target
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,8 +44,12 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 	if err != nil {
 		return "", err
 	}
-	if mc != nil {
-		return "", cluster.Fail(cluster.ReasonExists, "the target hub has a ManagedCluster %s: delete it, or remove the cluster from the migration", name)
+	switch {
+	case mc == nil:
+	case meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionJoined):
+		return "", cluster.Fail(cluster.ReasonOtherCluster, "the target hub has a cluster %s that has joined%s: remove the cluster from the migration", name, identified(mc))
+	default:
+		return "", cluster.Fail(cluster.ReasonExists, "the target hub has a ManagedCluster %s that has never joined: delete it there if nothing needs it, or remove the cluster from the migration", name)
 	}
 	namespace := &corev1.Namespace{}
 	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
@@ -60,6 +66,19 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 			len(requests), name, maxSigningRequests, clusterv1.ClusterNameLabelKey, name)
 	}
 	return "", nil
+}
+
+// claimID is the claim that identifies a cluster, whatever its name is.
+const claimID = "id.k8s.io"
+
+// identified is the identity of a cluster that has joined, for a message; empty without one.
+func identified(mc *clusterv1.ManagedCluster) string {
+	for _, claim := range mc.Status.ClusterClaims {
+		if claim.Name == claimID {
+			return fmt.Sprintf(" (%s %s)", claimID, claim.Value)
+		}
+	}
+	return ""
 }
 
 func (h Hub) bootstrapRole(ctx context.Context) (string, error) {

@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -135,7 +136,7 @@ func TestManagerIssuesByManagedServiceAccount(t *testing.T) {
 	release()
 	m := g.await(first, "the cluster has moved", settled)
 	g.mustBeMoved(m)
-	if !strings.Contains(g.from.opened(string(m.UID)), "https://"+g.to.hub+".example.com") {
+	if !strings.Contains(g.from.opened(string(m.UID)), addressOf(g.to.hub)) {
 		t.Errorf("the kubeconfig does not name the address of hub %s", g.to.hub)
 	}
 	if left := g.managedAccounts(); len(left) > 0 {
@@ -233,6 +234,15 @@ func TestManagerFails(t *testing.T) {
 				g.t.Fatal(err)
 			}
 		}, "", false, api.ReasonHubAddressUnknown, "has no spec.managedClusterClientConfigs: set it"},
+		"AddressUntrusted": {"No cluster would register.", newGlobalHub, func(g *globalHub) {
+			patch, err := json.Marshal(map[string]any{"spec": map[string]any{"managedClusterClientConfigs": []clusterv1.ClientConfig{{URL: shared.Config().Host, CABundle: []byte(unrelatedCA())}}}})
+			if err != nil {
+				g.t.Fatal(err)
+			}
+			if err := g.c.Patch(g.t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: g.to.hub}}, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+				g.t.Fatal(err)
+			}
+		}, "", false, api.ReasonHubAddressUntrusted, "signed by unknown authority"},
 		"NoKey":          {"The command can't be made.", accounts, func(g *globalHub) { g.from.keyless = true }, "", true, api.ReasonFailed, "has sent no sealing key"},
 		"EmptyPlacement": {"No cluster would move.", newGlobalHub, func(*globalHub) {}, "none", false, api.ReasonClustersInvalid, "placement none selects no cluster"},
 	} {

@@ -19,6 +19,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -147,7 +148,7 @@ func (g *globalHub) newSilentHub(name string, p hub.Party) *scripted {
 
 func (g *globalHub) newAgent(name string, p hub.Party) *scripted {
 	g.t.Helper()
-	g.register(name, clusterv1.ClientConfig{URL: "https://" + name + ".example.com", CABundle: []byte("ca")})
+	g.register(name, clusterv1.ClientConfig{URL: addressOf(name), CABundle: []byte(unrelatedCA())})
 	own, err := message.NewIdentity()
 	if err != nil {
 		g.t.Fatal(err)
@@ -156,6 +157,9 @@ func (g *globalHub) newAgent(name string, p hub.Party) *scripted {
 	a.transport = g.transport(name)
 	return a
 }
+
+// addressOf is where clusters reach a hub, and the manager does not.
+func addressOf(hub string) string { return "https://127.0.0.1:1/" + hub }
 
 // register makes the ManagedCluster of a hub, which is available.
 func (g *globalHub) register(name string, address clusterv1.ClientConfig) {
@@ -321,3 +325,12 @@ func (g *globalHub) awaitNoKeys(m *api.ManagedClusterMigration) {
 		pause(g.t.Context(), awaitEvery)
 	}
 }
+
+// unrelatedCA signs no certificate.
+var unrelatedCA = sync.OnceValue(func() string {
+	certificate, _, err := cert.GenerateSelfSignedCertKey("unrelated", nil, nil)
+	if err != nil {
+		panic(err)
+	}
+	return string(certificate)
+})

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/kafka"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
@@ -26,6 +27,9 @@ func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, 
 			return "", notReady(problems, err), err
 		}
 	}
+	if p, err := r.checkAddress(ctx, m.to()); p != nil || err != nil {
+		return "", p, err
+	}
 	if waits, p := r.checkBroker(ctx, m); waits != "" || p != nil {
 		return waits, p, nil
 	}
@@ -35,6 +39,23 @@ func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, 
 		}
 	}
 	return "", nil, nil
+}
+
+// checkAddress checks that the CA which clusters get verifies the target hub. Clusters may reach what the manager does not.
+func (r *Reconciler) checkAddress(ctx context.Context, name string) (*problem, error) {
+	address, p, err := r.address(ctx, name)
+	if p != nil || err != nil {
+		return nil, err // IssueBootstrap says that there is no address
+	}
+	if untrusted, _ := cluster.CheckAddress(ctx, address); untrusted != "" {
+		return &problem{api.ReasonHubAddressUntrusted.Name, AddressUntrusted(name, address.URL, untrusted)}, nil
+	}
+	return nil, nil
+}
+
+// AddressUntrusted says that the CA of a hub does not verify its API server.
+func AddressUntrusted(name, url, why string) string {
+	return fmt.Sprintf("the CA in spec.managedClusterClientConfigs of ManagedCluster %s does not verify %s: %s", name, url, why)
 }
 
 func notReady(message string, err error) *problem {

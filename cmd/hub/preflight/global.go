@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/identity"
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
 )
@@ -66,7 +67,16 @@ func (h Hubs) checkAddress(ctx context.Context, name string, r *Report) error {
 			"ManagedCluster %s of the target hub has no spec.managedClusterClientConfigs: set it to the URL and the CA of its API server", name))
 		return nil
 	}
-	r.pass(CheckTargetAddress)
+	address := mc.Spec.ManagedClusterClientConfigs[0]
+	switch untrusted, unreached := cluster.CheckAddress(ctx, address); {
+	case untrusted != "":
+		r.add(CheckTargetAddress, Blocked, api.ReasonHubAddressUntrusted, manager.AddressUntrusted(name, address.URL, untrusted))
+	case unreached != "":
+		r.add(CheckTargetAddress, NotChecked, ReasonAddressNotReached, fmt.Sprintf(
+			"%s, by which clusters reach target hub %s, can't be reached from here: %s", address.URL, name, unreached))
+	default:
+		r.pass(CheckTargetAddress)
+	}
 	return nil
 }
 

@@ -12,6 +12,11 @@ var (
 		Meaning: "The preflight has no access to the hub. What the hub has of the clusters is not known.",
 		Fix:     godwit.Do("give --from-context or --to-context, with a context of the kubeconfig for the hub. `godwit rbac --for=cluster-hub` prints the role that a user needs there"),
 	})
+	ReasonAddressNotReached = Reasons.Declare(godwit.Reason{
+		Name: "AddressNotReached", UserAction: true,
+		Meaning: "The address of the target hub in spec.managedClusterClientConfigs can't be reached from this machine, so that its CA was not checked. Clusters may reach it.",
+		Fix:     godwit.Do("run the command where the clusters' network is reached; or check from a cluster: `curl --cacert CA URL/version`"),
+	})
 	ReasonHeartbeatUnknown = Reasons.Declare(godwit.Reason{
 		Name: "HeartbeatUnknown", UserAction: true,
 		Meaning: "The hub is enrolled. Whether its agent reaches the brokers is not known: the manager, which publishes the heartbeats that it receives, does not run or has just started.",

@@ -74,6 +74,11 @@ var (
 		Meaning: "The ManagedCluster of the target hub has no spec.managedClusterClientConfigs, so that no bootstrap kubeconfig can be written.",
 		Fix:     godwit.Do("set spec.managedClusterClientConfigs of the target hub to the URL and the CA of its API server. Then create the migration again under another name"),
 	})
+	ReasonHubAddressUntrusted = Reasons.Declare(godwit.Reason{
+		Name: "HubAddressUntrusted", UserAction: true,
+		Meaning: "The CA in spec.managedClusterClientConfigs of the target hub does not verify its API server, for example since it was rotated. No cluster would register there.",
+		Fix:     godwit.Do("write the present CA of the target hub, and the URL that its certificate is for, to spec.managedClusterClientConfigs. Then create the migration again under another name"),
+	})
 	ReasonClustersInvalid = Reasons.Declare(godwit.Reason{
 		Name: "ClustersInvalid", UserAction: true,
 		Meaning: "Clusters cannot be moved: they do not exist on the source hub, or exist on the target hub. status.failures names them.",

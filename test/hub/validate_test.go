@@ -1,10 +1,12 @@
 package hub_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -141,6 +143,45 @@ func TestForeignCluster(t *testing.T) {
 	}
 }
 
+// TestNamespaceInUse: a namespace of the target hub may exist, if nothing in it would be lost or stands in the way.
+func TestNamespaceInUse(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if err := s.c.Delete(t.Context(), s.cluster()); err != nil {
+		t.Fatal(err)
+	}
+	s.mustFail(cluster.ReasonNamespaceInUse, "has Secret ", s.validate)
+	s.emptyNamespace()
+	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kube-root-ca.crt", Namespace: s.name}})
+	s.done(s.validate)
+	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "mine", Namespace: s.name}})
+	s.mustFail(cluster.ReasonNamespaceInUse, "has ConfigMap mine: move or delete", s.validate)
+}
+
+// emptyNamespace deletes the Secrets and the ConfigMaps of the cluster, some of which have finalizers.
+func (s site) emptyNamespace() {
+	s.t.Helper()
+	secrets, configs := &corev1.SecretList{}, &corev1.ConfigMapList{}
+	for _, list := range []client.ObjectList{secrets, configs} {
+		if err := s.c.List(s.t.Context(), list, client.InNamespace(s.name)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	var all []client.Object
+	for i := range secrets.Items {
+		all = append(all, &secrets.Items[i])
+	}
+	for i := range configs.Items {
+		all = append(all, &configs.Items[i])
+	}
+	for _, o := range all {
+		release := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		if err := errors.Join(s.c.Patch(s.t.Context(), o, release), s.c.Delete(s.t.Context(), o)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
 // validate needs a role by which clusters register, which all tests share.
 func (s site) validate() (cluster.Result, error) {
 	role := &rbacv1.ClusterRole{
@@ -162,6 +203,7 @@ func TestTooManySigningRequests(t *testing.T) {
 	if err := s.c.Delete(t.Context(), s.cluster()); err != nil {
 		t.Fatal(err)
 	}
+	s.emptyNamespace()
 	s.done(s.validate)
 	for i := range 9 {
 		s.signing(fmt.Sprintf("%s-%d", s.name, i+1))

@@ -52,6 +52,11 @@ var (
 		Meaning: "The target hub has a live cluster of this name: it has joined. A hub can't have two clusters of one name.",
 		Fix:     godwit.Do("remove the cluster from the migration. To move it all the same, detach it from the source hub, and import it at the target hub under another name"),
 	})
+	ReasonNamespaceInUse = Reasons.Declare(godwit.Reason{
+		Name: "NamespaceInUse", UserAction: true,
+		Meaning: "The target hub has a namespace of the cluster's name with Secrets or ConfigMaps, such as those of a former life of the cluster. The migration does not overwrite them, and the hub deletes them with the namespace when the cluster leaves it.",
+		Fix:     godwit.Do("move what is needed to another namespace, and delete the namespace on the target hub. Or remove the cluster from the migration"),
+	})
 	ReasonOtherMigration = Reasons.Declare(godwit.Reason{
 		Name: "OtherMigration", UserAction: true,
 		Meaning: "Another migration has changed the object, and has not restored it.",

@@ -42,6 +42,11 @@ var (
 		Meaning: "An add-on of the cluster does not move. Its agent is deleted 60 minutes after the move.",
 		Fix:     godwit.Do("install the add-on on the target hub"),
 	})
+	ReasonAddOnFinalizer = Reasons.Declare(godwit.Reason{
+		Name: "AddOnFinalizer", UserAction: true,
+		Meaning: "An object of an add-on has finalizers that only the agent of the add-on ends. The agent leaves with the cluster, so that the source hub can't delete its objects of the cluster, and Cleaning waits.",
+		Fix:     godwit.Do("when Cleaning waits for the object, remove its finalizers on the source hub, with the command in the message"),
+	})
 	ReasonClusterSet = Reasons.Declare(godwit.Reason{
 		Name: "ClusterSetNotFound", UserAction: true,
 		Meaning: "The target hub has no ManagedClusterSet of the cluster. No Placement and no user of the set finds the cluster there.",

@@ -29,6 +29,8 @@ const (
 type clusterFacts struct {
 	works  []workv1.ManifestWork
 	addOns []string
+	// held are objects of add-ons whose finalizers only the agent of the add-on ends, which is gone after the move.
+	held []heldObject
 	// clusterSet is the ManagedClusterSet of the cluster; empty if it has none.
 	clusterSet string
 	// skew is how far the clock of the cluster's agent is ahead of that of its hub, as the last renewal
@@ -36,6 +38,12 @@ type clusterFacts struct {
 	skew time.Duration
 	// lease is the duration of the cluster's lease.
 	lease time.Duration
+}
+
+// heldObject is an object with finalizers.
+type heldObject struct {
+	resource, name string // as kubectl accepts them
+	finalizers     []string
 }
 
 // risks returns what a cluster would lose. blocks are the risks that the user has not accepted.
@@ -55,6 +63,11 @@ func (o clusterFacts) risks(name string, acceptWorks bool) (blocks, risks []godw
 		risks = append(risks, finding(ReasonAddOnStays, fmt.Sprintf(
 			"ManagedClusterAddOn %s does not move, and its agent is deleted %s after the move: install it on the target hub",
 			strings.Join(o.addOns, ", "), minutes(evictionGrace))))
+	}
+	for _, h := range o.held {
+		risks = append(risks, finding(ReasonAddOnFinalizer, fmt.Sprintf(
+			"the deletion of %s %s/%s on the source hub waits for %s, which only the add-on's agent removes, and the cluster has left with it. When Cleaning waits for it: kubectl -n %s patch %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
+			h.resource, name, h.name, strings.Join(h.finalizers, ", "), name, h.resource, h.name)))
 	}
 	if o.skew > maxSkew || o.skew < -maxSkew-o.lease {
 		risks = append(risks, finding(ReasonClock, fmt.Sprintf(

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
@@ -22,7 +23,11 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/source"
 )
 
-var addOnKind = schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"}
+// Kinds of add-ons. An ObservabilityAddon moves, and the source hub deletes its own one.
+var (
+	addOnKind         = schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"}
+	observabilityKind = schema.GroupVersionKind{Group: "observability.open-cluster-management.io", Version: "v1beta1", Kind: "ObservabilityAddon"}
+)
 
 // sourceHub returns the hub for the checks of package source.
 func (v *View) sourceHub(q Request) source.Hub {
@@ -115,6 +120,14 @@ func (h Hubs) checkSource(ctx context.Context, q Request, r *Report) (sets map[s
 	return sets, err
 }
 
+// ofAgent returns the finalizers that only the agent of an add-on removes: those of hooks before a deletion, and that of the observability
+// add-on. The hub itself removes the others.
+func ofAgent(finalizers []string) []string {
+	return slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool {
+		return !strings.HasSuffix(f, "pre-delete") && !strings.HasSuffix(f, "addon-cleanup")
+	})
+}
+
 // observe reads the facts of clusters that the checks of the migration do not read.
 func (h Hubs) observe(ctx context.Context, on source.Hub, names []string) (map[string]clusterFacts, cluster.Result, error) {
 	var mutex sync.Mutex
@@ -142,13 +155,21 @@ func (v *View) observe(ctx context.Context, name string) (o clusterFacts, err er
 		return o, err
 	}
 	o.works = works.Items
-	addOns := &unstructured.UnstructuredList{}
-	addOns.SetGroupVersionKind(addOnKind)
-	if err := ignoreAbsent(v.Client.List(ctx, addOns, client.InNamespace(name))); err != nil {
-		return o, err
-	}
-	for _, a := range addOns.Items {
-		o.addOns = append(o.addOns, a.GetName())
+	for _, kind := range []schema.GroupVersionKind{addOnKind, observabilityKind} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		if err := ignoreAbsent(v.Client.List(ctx, list, client.InNamespace(name))); err != nil {
+			return o, err
+		}
+		for i := range list.Items {
+			a := &list.Items[i]
+			if kind == addOnKind {
+				o.addOns = append(o.addOns, a.Name)
+			}
+			if held := ofAgent(a.Finalizers); len(held) > 0 {
+				o.held = append(o.held, heldObject{strings.ToLower(kind.Kind), a.Name, held})
+			}
+		}
 	}
 	lease := &coordinationv1.Lease{}
 	err = v.Client.Get(ctx, client.ObjectKey{Namespace: name, Name: cluster.LeaseName}, lease)

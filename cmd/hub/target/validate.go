@@ -3,11 +3,14 @@ package target
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,6 +59,10 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 		return "", err
 	} else if err == nil && !namespace.DeletionTimestamp.IsZero() {
 		return "", cluster.Fail(cluster.ReasonBeingDeleted, "namespace %s of the target hub is being deleted: wait until it is gone, and start another migration", name)
+	} else if err == nil {
+		if err := h.checkEmpty(ctx, name); err != nil {
+			return "", err
+		}
 	}
 	requests, err := h.SigningRequests(ctx, name)
 	if err != nil {
@@ -66,6 +73,43 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 			len(requests), name, maxSigningRequests, clusterv1.ClusterNameLabelKey, name)
 	}
 	return "", nil
+}
+
+// checkEmpty refuses a namespace with Secrets or ConfigMaps: those of a former life of the cluster have the names of objects that are to
+// move, and what a user has there is deleted with the namespace, which OCM's controllers delete when the cluster leaves it again.
+func (h Hub) checkEmpty(ctx context.Context, name string) error {
+	var found []string
+	for _, kind := range []string{"Secret", "ConfigMap"} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
+		err := h.Client.List(ctx, list, client.InNamespace(name))
+		if apierrors.IsForbidden(err) {
+			return cluster.Fail(cluster.ReasonNamespaceInUse, "the target hub has a namespace %s, and whether it has objects of users is not known: %v", name, err)
+		}
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if !isPlatforms(&list.Items[i]) {
+				found = append(found, kind+" "+list.Items[i].Name)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	const most = 3
+	more := ""
+	if n := len(found) - most; n > 0 {
+		more, found = fmt.Sprintf(" and %d others", n), found[:most]
+	}
+	return cluster.Fail(cluster.ReasonNamespaceInUse, "namespace %s of the target hub has %s%s: move or delete them there, or remove the cluster from the migration", name, strings.Join(found, ", "), more)
+}
+
+// isPlatforms reports whether a controller of Kubernetes or OpenShift has made an object, as it does in every namespace.
+func isPlatforms(o metav1.Object) bool {
+	_, ofAccount := o.GetAnnotations()[corev1.ServiceAccountNameKey]
+	return ofAccount || len(o.GetOwnerReferences()) > 0 || slices.Contains([]string{"kube-root-ca.crt", "openshift-service-ca.crt"}, o.GetName())
 }
 
 // claimID is the claim that identifies a cluster, whatever its name is.

@@ -126,7 +126,6 @@ func TestForeignCluster(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	hub, clusters := s.target(s.c), []string{s.name}
-	before := s.objects()
 	s.mustFail(cluster.ReasonOtherCluster, "has joined (id.k8s.io ", s.validate)
 	mc := s.cluster()
 	mc.Status.Conditions = nil
@@ -134,7 +133,7 @@ func TestForeignCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mustFail(cluster.ReasonExists, "has never joined", s.validate)
-	before = s.objects()
+	before := s.objects()
 	s.mustFail(cluster.ReasonForeignObject, "not created by the migration", func() (cluster.Result, error) { return hub.AcceptClusters(t.Context(), clusters) })
 	s.mustFail(cluster.ReasonForeignObject, "not created by the migration", func() (cluster.Result, error) { return hub.StopAccepting(t.Context(), clusters) })
 	s.done(func() (cluster.Result, error) { return hub.DeleteCreated(t.Context(), clusters) })

@@ -102,7 +102,7 @@ func (r *Reconciler) targetBundle(ctx context.Context, m migration, e hub.Effect
 	if b.InstallNamespace, err = r.installNamespace(ctx, m.to()); err != nil {
 		return b, err
 	}
-	served, err := r.servesAccounts()
+	served, err := r.servesAccounts(ctx, m)
 	if err != nil {
 		return b, err
 	}

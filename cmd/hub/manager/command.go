@@ -43,7 +43,7 @@ func (r *Reconciler) send(ctx context.Context, m migration, e hub.Effect, missin
 	}
 	r.Metrics.sent.WithLabelValues(name).Add(float64(envelope.Size()))
 	resent := r.Metrics.resent.WithLabelValues(name)
-	if known := m.state.Records[hub.Key{Party: e.Party, Stage: e.Stage}]; known.Attempt == e.Attempt && known.Sent > 0 {
+	if known := m.state.Record(e.Party); known.Attempt == e.Attempt && known.Sent > 0 {
 		resent.Inc()
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 var left = map[Action]string{
 	RestoreAcceptance: "spec.hubAcceptsClient of its ManagedCluster, which may be false",
 	RemovePauses:      "the pauses of its provisioning",
-	RevertBootstrap:   "the annotations of the migration on its ManagedCluster, with which its klusterlet has the bootstrap kubeconfig of the target hub",
+	RevertBootstrap:   "the annotations of the migration on its ManagedCluster, and the KlusterletConfig migration-* and Secret bootstrap-* that they name",
 	DeleteMoved:       "all objects of the cluster",
 	DeleteCreated:     "the objects that the migration has created for the cluster",
 	FinishMoved:       "the annotations of the migration on the objects of the cluster, and its Secret and KlusterletConfig godwit-return-*",

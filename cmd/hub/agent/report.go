@@ -52,10 +52,11 @@ func (a *Agent) send(ctx context.Context, m *migration, p progress) error {
 	}
 	for i, length := range clipLengths {
 		b.ErrMessage = clip(b.ErrMessage, clipLengths[0])
-		b.ClusterErrors, b.Gone = clipAll(b.ClusterErrors, length), clipAll(b.Gone, length)
+		b.ClusterErrors = clipAll(b.ClusterErrors, length)
 		if i > 0 {
 			// The names are in ClusterErrors as well, whose texts begin with the reasons.
 			b.FailedClusters, b.ClusterReasons = nil, nil
+			b.Gone = clipAll(b.Gone, length/3) // these names are in Done as well
 		}
 		data, err := message.Encode(b)
 		if err != nil {

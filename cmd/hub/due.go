@@ -33,7 +33,7 @@ func Due(s State) []Effect {
 		return nil
 	}
 	var due []Effect
-	for _, p := range []Party{Target, Source, Manager} {
+	for _, p := range s.parties() {
 		if r := s.Record(p); r.Finished || p != Manager && r.Sent > s.Thirds {
 			continue
 		}

@@ -208,6 +208,19 @@ func (s State) task(p Party) (task, bool) {
 	return task{}, false
 }
 
+// parties returns the parties that may have a task now, in the order in which they get their commands: the source releases a
+// cluster before the target waits for it.
+func (s State) parties() []Party {
+	if s.walks() {
+		return []Party{Source, Target}
+	}
+	var all []Party
+	for _, t := range s.turn() {
+		all = append(all, t.party)
+	}
+	return all
+}
+
 // wayBack returns the turns of clusters that return.
 func (s State) wayBack() []turn { return returning[cmp.Or(s.RollbackStage, api.PhaseRegistering)] }
 

@@ -48,7 +48,7 @@ func (g *globalHub) count(name string, labels ...string) float64 {
 				all = all && (len(labels) == 0 || slices.Contains(labels, l.GetValue()))
 			}
 			if all {
-				total += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+				total += m.GetCounter().GetValue()
 			}
 		}
 	}

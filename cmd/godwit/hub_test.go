@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,7 +138,7 @@ func publishHeartbeats(ts *testscript.TestScript, args []string) error {
 	return ts.Exec("kubectl", "apply", "--server-side", "--force-conflicts", "-f", path)
 }
 
-// finished NAME PHASE CLUSTER=STATE...: plays the manager, which has ended a migration of $NS in a phase. A
+// finished NAME PHASE CLUSTER=STATE...: plays the manager, which has brought a migration of $NS to a phase. A
 // cluster that is not Moved has a message.
 func finishMigration(ts *testscript.TestScript, args []string) error {
 	ctx, key := context.Background(), client.ObjectKey{Namespace: ts.Getenv("NS"), Name: args[0]}
@@ -177,12 +178,16 @@ func finishMigration(ts *testscript.TestScript, args []string) error {
 		}
 	}
 	counts := state.Counts()
+	completed := &metav1.Time{Time: now}
+	if slices.ContainsFunc(state.Clusters, func(c hub.Cluster) bool { return !c.HasEnded() }) {
+		completed = nil
+	}
 	summary := metav1.Condition{Type: api.ConditionReady, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded.Name, Message: "every cluster has moved", LastTransitionTime: metav1.Time{Time: now}}
 	if counts.Moved < counts.Total {
 		summary.Type, summary.Reason, summary.Message = api.ConditionStalled, api.ReasonPartiallyRegistered.Name, "some clusters are back"
 	}
 	m.Status = api.ManagedClusterMigrationStatus{
-		Phase: state.Phase, Progress: state.Progress(len(shards)), Counts: &counts, StartTime: &metav1.Time{Time: now.Add(-time.Minute)}, CompletionTime: &metav1.Time{Time: now},
+		Phase: state.Phase, Progress: state.Progress(len(shards)), Counts: &counts, StartTime: &metav1.Time{Time: now.Add(-time.Minute)}, CompletionTime: completed,
 		Conditions: []metav1.Condition{summary},
 	}
 	return c.Status().Update(ctx, m)

@@ -26,10 +26,12 @@ func TestDiagram(t *testing.T) {
 			}
 		}
 	}
-	for phase, turns := range forward {
+	for phase, turns := range together {
 		add(phase, turns)
 	}
-	add(api.PhaseRollbacking, backward[api.PhaseRegistering])
+	add(api.PhaseRegistering, moving)
+	add(api.PhaseRollbacking, returning[api.PhaseRegistering])
+	add(api.PhaseCleaning, closing)
 
 	text, err := os.ReadFile("../../docs/reference/hub-protocol.md")
 	if err != nil {

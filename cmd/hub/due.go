@@ -33,27 +33,33 @@ func Due(s State) []Effect {
 		return nil
 	}
 	var due []Effect
-	for _, t := range s.turn() {
-		if r := s.record(t.party); r.Finished || t.party != Manager && r.Sent > s.Thirds {
+	for _, p := range s.parties() {
+		if r := s.Record(p); r.Finished || p != Manager && r.Sent > s.Thirds {
 			continue
 		}
-		if e, ok := CommandFor(s, t.party); ok {
+		if e, ok := CommandFor(s, p); ok {
 			due = append(due, e)
 		}
 	}
 	return due
 }
 
-// CommandFor returns the command of the present turn for a party, or false if the party has none. The manager sends the
-// source's command again when the target reports missing objects, even if the source has finished.
+// CommandFor returns the present command for a party, or false if the party has none. The manager sends the source's
+// command again when the target reports missing objects, even if the source has finished.
 func CommandFor(s State, p Party) (Effect, bool) {
-	t, ok := s.task(p)
-	if !ok {
+	var orders []Order
+	if s.walks() {
+		orders = s.ordersByCluster(p)
+	} else if t, ok := s.task(p); ok {
+		orders = s.orders(t)
+	}
+	if len(orders) == 0 {
 		return Effect{}, false
 	}
+	r := s.Record(p)
 	return Effect{
-		Key:   fmt.Sprintf("%s/%d/%s/%d", strings.ToLower(string(s.Stage)), s.Attempt, string(p), s.Thirds),
-		Party: p, Stage: s.Stage, Attempt: s.Attempt, Orders: s.orders(t), Until: s.Since.Add(s.timeout()),
+		Key:   fmt.Sprintf("%s/%d/%s/%d", strings.ToLower(string(r.Stage)), r.Attempt, string(p), s.Thirds),
+		Party: p, Stage: r.Stage, Attempt: r.Attempt, Orders: orders, Until: s.Since.Add(s.timeout()),
 	}, true
 }
 

@@ -33,6 +33,12 @@ type Rollback struct{ At time.Time }
 // Delete is the deletion of the migration: it aborts a running migration.
 type Delete struct{ At time.Time }
 
+// Forget is the request of a user to end the migration without clusters.
+type Forget struct {
+	At       time.Time
+	Clusters []string
+}
+
 // Sent means that the command of an effect was sent.
 type Sent struct {
 	At  time.Time
@@ -64,9 +70,11 @@ type Report struct {
 	ClusterErrors map[string]Failure
 	// Clusters are those that a placement selects.
 	Clusters []string
-	// Done are the clusters that have reached what the command is for: registered,
-	// returned or deleted.
+	// Done are the clusters for which the last order of the command is done.
 	Done []string
+	// Gone has, for clusters whose ManagedCluster does not exist any more, what the party did not find. An order is done
+	// for them.
+	Gone map[string]string
 }
 
 // storedReport is a report as an agent stores it.
@@ -83,13 +91,14 @@ type storedReport struct {
 	ClusterReasons map[string]string `json:",omitempty"`
 	Clusters       []string
 	Done           []string
+	Gone           map[string]string `json:",omitempty"`
 }
 
 // MarshalJSON writes the texts of failures, and their reasons in fields of their own.
 func (e Report) MarshalJSON() ([]byte, error) {
 	stored := storedReport{
 		At: e.At, Party: e.Party, Stage: e.Stage, Attempt: e.Attempt, Finished: e.Finished, Reason: e.Reason,
-		Error: e.Error.String(), ErrorReason: e.Error.Reason, Clusters: e.Clusters, Done: e.Done,
+		Error: e.Error.String(), ErrorReason: e.Error.Reason, Clusters: e.Clusters, Done: e.Done, Gone: e.Gone,
 	}
 	stored.ClusterErrors, stored.ClusterReasons = Texts(e.ClusterErrors)
 	return json.Marshal(stored)
@@ -104,7 +113,7 @@ func (e *Report) UnmarshalJSON(text []byte) error {
 	*e = Report{
 		At: stored.At, Party: stored.Party, Stage: stored.Stage, Attempt: stored.Attempt, Finished: stored.Finished, Reason: stored.Reason,
 		Error: ReadFailure(stored.ErrorReason, stored.Error), ClusterErrors: ReadFailures(stored.ClusterErrors, stored.ClusterReasons),
-		Clusters: stored.Clusters, Done: stored.Done,
+		Clusters: stored.Clusters, Done: stored.Done, Gone: stored.Gone,
 	}
 	return nil
 }
@@ -120,6 +129,8 @@ func (e Wait) occurredAt() time.Time { return e.At }
 func (e Rollback) occurredAt() time.Time { return e.At }
 
 func (e Delete) occurredAt() time.Time { return e.At }
+
+func (e Forget) occurredAt() time.Time { return e.At }
 
 func (e Sent) occurredAt() time.Time { return e.At }
 

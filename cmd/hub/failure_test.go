@@ -43,15 +43,15 @@ func TestFormerFailures(t *testing.T) {
 	spec := api.ManagedClusterMigrationSpec{From: "hub1", To: "hub2", IncludedManagedClusters: []api.ClusterName{"c1"}}
 	shard := map[string]string{
 		"format": "1", "shards": "1",
-		"clusters":         `[{"name":"c1","state":"Returning","failedIn":"Deploying","message":"NotInTime: no lease"}]`,
-		"source-deploying": `{"attempt":4,"finished":true,"error":"RequestRefused: no","clusterErrors":{"c1":"NotInTime: no lease"}}`,
+		"clusters": `[{"name":"c1","state":"Returning","failedIn":"Deploying","message":"NotInTime: no lease"}]`,
+		"source":   `{"stage":"Registering","attempt":4,"finished":true,"error":"RequestRefused: no","clusterErrors":{"c1":"NotInTime: no lease"}}`,
 	}
-	s, err := Restore(spec, api.PhaseDeploying, &api.MigrationProgress{Stage: api.PhaseDeploying, Attempt: 4, Shards: 1}, []map[string]string{shard})
+	s, err := Restore(spec, api.PhaseRegistering, &api.MigrationProgress{Stage: api.PhaseRegistering, Attempt: 4, Shards: 1}, []map[string]string{shard})
 	if err != nil {
 		t.Fatal(err)
 	}
 	late := Failure{"NotInTime", "no lease"}
-	r := s.Records[Key{Source, api.PhaseDeploying}]
+	r := s.Records[Key{Party: Source}]
 	if s.Clusters[0].Failure != late || r.Error != (Failure{"RequestRefused", "no"}) || r.ClusterErrors["c1"] != late {
 		t.Errorf("cluster %+v, record %+v", s.Clusters[0], r)
 	}

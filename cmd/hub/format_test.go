@@ -49,7 +49,7 @@ func TestStateOfOtherReleases(t *testing.T) {
 	if diff := cmp.Diff(oldest, written); diff != "" {
 		t.Errorf("written otherwise (-v0.1.0 +now):\n%s", diff)
 	}
-	for _, stored := range []any{oldest.Progress, storeCluster(state.Clusters[0]), storeRecord(state.Records[Key{Source, api.PhaseDeploying}])} {
+	for _, stored := range []any{oldest.Progress, storeCluster(state.Clusters[0]), storeRecord(state.Records[Key{Party: Source}])} {
 		v := reflect.ValueOf(stored)
 		for i := range v.NumField() {
 			if v.Field(i).IsZero() {

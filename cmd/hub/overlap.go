@@ -14,18 +14,18 @@ type Claim struct {
 }
 
 // ClaimOf returns the claim of a migration, or false if it has none: before its claim in phase Validating, and after
-// its end. A failed migration keeps the clusters that it still returns.
+// its end. A migration keeps the clusters that have not ended, also after it has failed.
 func ClaimOf(migration string, s State) (Claim, bool) {
 	switch {
 	case s.Phase == api.PhasePending, s.Settled(), s.Phase == api.PhaseValidating && s.Turn <= claimTurn:
 		return Claim{}, false
 	}
-	return Claim{Migration: migration, Clusters: s.clustersIn(Selected, Registered, Moved, Returning, Returned, Restored)}, true
+	return Claim{Migration: migration, Clusters: s.clustersIn(Selected, Registered, Returning, Returned)}, true
 }
 
 // claimTurn is the turn of phase Validating in which the manager claims the clusters. It
 // comes after the source hub resolved the placement, and before the target is asked.
-var claimTurn = slices.IndexFunc(forward[api.PhaseValidating], func(t turn) bool {
+var claimTurn = slices.IndexFunc(together[api.PhaseValidating], func(t turn) bool {
 	return slices.Contains(t[0].actions, ClaimClusters)
 })
 

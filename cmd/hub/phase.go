@@ -7,27 +7,59 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// beginPhase begins a phase.
+// beginPhase begins a phase. Clusters that take their turns by themselves continue.
 func (s *State) beginPhase(stage api.Phase, now time.Time) {
 	s.Phase, s.Stage = stage, stage
-	s.Since, s.Thirds = now, 0
-	s.beginTurn(0)
+	s.restartClock(now)
+	if !ByCluster(stage) {
+		s.beginTurn(0)
+		return
+	}
+	s.Turn = 0
 }
 
-// beginTurn begins a turn with a new attempt.
+// restartClock begins the time of a phase. What was sent counts as sent in its first third.
+func (s *State) restartClock(now time.Time) {
+	s.Since, s.Thirds = now, 0
+	for k, r := range s.Records {
+		r.Sent = min(r.Sent, 1)
+		s.Records[k] = r
+	}
+}
+
+// beginTurn begins a turn of the migration as a whole with a new attempt.
 func (s *State) beginTurn(turn int) {
 	s.Turn = turn
 	s.Attempt++
+	for _, t := range s.turn() {
+		s.Records[s.key(t.party)] = Record{Stage: s.Stage, Attempt: s.Attempt}
+	}
 }
 
-// nextTurn returns the index of the turn after the present one. It returns to the turn that waits for clusters, if
-// skipTurn has left that turn before all clusters had returned.
-func (s State) nextTurn() int {
-	deletes := slices.ContainsFunc(s.turn(), func(t task) bool { return slices.Contains(t.actions, DeleteCreated) })
-	if !deletes || !s.hasClusterIn(Returning, Registered) {
-		return s.Turn + 1
+// assign makes a new command of each party that has a cluster at one of its turns without a command. The commands have
+// the orders of all clusters at the party's turns.
+func (s *State) assign() {
+	arrived := map[Party]bool{}
+	for i := range s.Clusters {
+		c := &s.Clusters[i]
+		isNew := c.Attempt == 0
+		for _, t := range s.turnOf(*c) {
+			isNew = isNew || s.Record(t.party).Attempt < c.Attempt // the record was not written to every ConfigMap
+		}
+		for _, t := range s.turnOf(*c) {
+			if isNew {
+				c.Attempt = s.Attempt + 1
+				arrived[t.party] = true
+			}
+		}
 	}
-	return slices.IndexFunc(s.turns(), func(t turn) bool { return slices.Contains(t[0].actions, AwaitReturn) })
+	if len(arrived) == 0 {
+		return
+	}
+	s.Attempt++
+	for p := range arrived {
+		s.Records[s.key(p)] = Record{Stage: s.Stage, Attempt: s.Attempt}
+	}
 }
 
 // finishStage begins the phase after the last turn of a stage. It returns false if the stage is the last one.
@@ -52,7 +84,8 @@ func (s *State) finishStage(now time.Time) bool {
 // endPhase sets phase Failed or Completed. Unfinished commands stay due: while a hub is unreachable, the rollback
 // continues in phase Failed, and the cleanup in phase Completed.
 func (s *State) endPhase(phase api.Phase, now time.Time) {
-	s.Phase, s.Since, s.Thirds = phase, now, 0
+	s.Phase = phase
+	s.restartClock(now)
 	s.repeat()
 }
 
@@ -70,40 +103,55 @@ func (s *State) fail(reason, message string, now time.Time) {
 		return
 	}
 	s.RollbackStage = stage
-	s.returnAll()
+	s.returnAll(Selected)
 	s.beginPhase(api.PhaseRollbacking, now)
 }
 
-// returnAll makes every cluster return to the source hub.
-func (s *State) returnAll() {
+// returnAll begins the way back of all clusters in one of the states.
+func (s *State) returnAll(states ...ClusterState) {
 	for i := range s.Clusters {
-		s.Clusters[i].State = Returning
+		if slices.Contains(states, s.Clusters[i].State) {
+			s.returnCluster(i)
+		}
 	}
+}
+
+// returnCluster begins the way back of a cluster.
+func (s *State) returnCluster(i int) {
+	s.Clusters[i].State, s.Clusters[i].Turn, s.Clusters[i].Attempt = Returning, 0, 0
 }
 
 // repeat begins another attempt of failed tasks, in the stages that an error does not end.
 func (s *State) repeat() {
-	if s.Stage != api.PhaseRollbacking && s.Stage != api.PhaseCleaning {
-		return
-	}
-	if s.inFinalPhase() {
-		s.skipTurn()
-	}
-	if slices.ContainsFunc(s.turn(), func(t task) bool { return s.record(t.party).failed() }) {
-		s.beginTurn(s.Turn)
+	switch {
+	case s.walks():
+		if s.inFinalPhase() {
+			s.skipTurns()
+		}
+		for i, c := range s.Clusters {
+			for _, t := range s.turnOf(c) {
+				if _, failed := s.clusterFailure(c, t.party); failed {
+					s.Clusters[i].Attempt = 0
+				}
+			}
+		}
+	case ByCluster(s.Stage):
+		for _, t := range s.turn() {
+			if s.Record(t.party).failed() {
+				s.beginTurn(s.Turn)
+				return
+			}
+		}
 	}
 }
 
-// skipTurn leaves a turn that may never finish, if the later turns do not need it. A target hub
-// that does not answer must not prevent the source hub from reverting its klusterlets; a later
-// command to the target includes the actions of the skipped turn. A cluster that does not return
-// must not keep the other clusters' objects on the target hub; following returns to the turn.
-func (s *State) skipTurn() {
-	for _, t := range s.turn() {
-		last := t.actions[len(t.actions)-1]
-		if s.Stage == api.PhaseRollbacking && last == StopAccepting || s.hasClusterIn(Returned) && slices.Contains(t.actions, AwaitReturn) {
-			s.beginTurn(s.Turn + 1)
-			return
+// skipTurns leaves turns that may never finish, if the later turns do not need them: a target hub that does not answer
+// must not prevent the source hub from reverting its klusterlets. A later command to the target includes the action.
+func (s *State) skipTurns() {
+	for i, c := range s.Clusters {
+		if t := s.turnOf(c); t != nil && t.place() == StopAccepting {
+			s.Clusters[i].Turn++
+			s.Clusters[i].Attempt = 0
 		}
 	}
 }

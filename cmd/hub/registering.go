@@ -1,55 +1,60 @@
 package hub
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// advanceRegistering decides on each cluster separately: in this phase, a failed cluster does not block the others.
+// advanceRegistering returns the clusters that have failed before they were registered. It ends the phase when every
+// cluster is either registered or returns.
 func (s *State) advanceRegistering(now time.Time) bool {
-	for _, t := range s.turn() {
-		r := s.record(t.party)
-		s.returnUnregistered(func(c Cluster) Failure {
-			switch {
-			case r.Error != (Failure{}):
-				return r.Error
-			case r.Finished && slices.Contains(t.actions, AwaitRegistration) && r.ClusterErrors[c.Name] == (Failure{}):
-				return Failure{Message: "the target hub did not report the registration of the cluster"}
-			}
-			return r.ClusterErrors[c.Name]
-		})
-	}
-	if s.hasClusterIn(Selected) {
-		// The errors are stored with their clusters now, so the turn is finished for the others.
-		for _, t := range s.turn() {
-			if r := s.record(t.party); r.Finished && r.failed() {
-				r.ClusterErrors = nil
-				s.setRecord(t.party, r)
+	s.returnUnregistered(func(c Cluster) Failure {
+		for _, t := range s.turnOf(c) {
+			if f, failed := s.clusterFailure(c, t.party); failed {
+				return f
 			}
 		}
+		return Failure{}
+	})
+	if s.hasClusterIn(Selected) {
 		return false
 	}
 	s.settleRegistering(now)
 	return true
 }
 
-// settleRegistering ends phase Registering, when every cluster is either registered or returning.
+// settleRegistering ends phase Registering.
 func (s *State) settleRegistering(now time.Time) {
 	switch {
-	case !s.hasClusterIn(Registered):
+	case !s.hasClusterIn(Registered, Moved):
 		message := "no cluster was registered at the target hub"
 		if i := slices.IndexFunc(s.Clusters, func(c Cluster) bool { return c.Failure != (Failure{}) }); i >= 0 {
 			message += ", such as " + s.Clusters[i].Name + ": " + s.Clusters[i].Failure.String()
 		}
 		s.fail(api.ReasonNotRegistered.Name, message, now)
 	default:
-		if s.hasClusterIn(Returning) {
+		if s.hasClusterIn(Returning, Returned, Restored, Gone, Forgotten) {
 			s.Reason, s.Message = api.ReasonPartiallyRegistered.Name, "some clusters were not registered at the target hub, and return to the source hub"
 		}
 		s.beginPhase(api.PhaseCleaning, now)
 	}
+}
+
+// aborted is the message of a migration that a user has aborted.
+const aborted = "a user asked for the rollback, or deleted the migration"
+
+// abortRegistering returns the clusters that are not registered. The target hub finishes those that are.
+func (s *State) abortRegistering(now time.Time) {
+	if !s.hasClusterIn(Registered, Moved) {
+		s.fail(api.ReasonAborted.Name, aborted, now)
+		return
+	}
+	s.returnAll(Selected)
+	s.settleRegistering(now)
+	s.Message = aborted + ": the clusters that were registered at the target hub by then stay there, and the others return to the source hub"
 }
 
 // returnUnregistered returns clusters to the source hub that are not registered and have failed.
@@ -59,7 +64,13 @@ func (s *State) returnUnregistered(failed func(Cluster) Failure) {
 			continue
 		}
 		if f := failed(c); f != (Failure{}) {
-			s.Clusters[i].State, s.Clusters[i].FailedIn, s.Clusters[i].Failure = Returning, api.PhaseRegistering, f.clip()
+			s.Clusters[i].FailedIn, s.Clusters[i].Failure = api.PhaseRegistering, f.clip()
+			s.returnCluster(i)
 		}
 	}
+}
+
+// lateRegistration returns the failure of a cluster that is not registered at the end of the phase.
+func (s State) lateRegistration(c Cluster) Failure {
+	return Failure{Message: fmt.Sprintf("%s did not finish phase %s within %s", s.turnOf(c).party(), s.Stage, s.timeout())}
 }

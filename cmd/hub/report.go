@@ -15,16 +15,20 @@ const maxClusters = 5000
 
 // report records the report of a party, if it is about the present command.
 func (s *State) report(e Report) {
-	t, ok := s.task(e.Party)
-	if !ok || e.Stage != s.Stage || e.Attempt != s.Attempt || s.record(e.Party).Finished {
+	if s.walks() {
+		s.reportByCluster(e)
 		return
 	}
-	r := s.record(e.Party)
+	t, ok := s.task(e.Party)
+	if !ok || e.Stage != s.Stage || e.Attempt != s.Attempt || s.Record(e.Party).Finished {
+		return
+	}
+	r := s.Record(e.Party)
 	r.Started, r.Unsent = true, ""
 	r.Finished = e.Finished
 	r.Error = e.Error.clip()
 	r.ClusterErrors = nil
-	s.applyResult(t, e)
+	s.selectResolved(t, e)
 	for name, failed := range e.ClusterErrors {
 		if i, ok := s.cluster(name); ok {
 			if r.ClusterErrors == nil {
@@ -34,54 +38,113 @@ func (s *State) report(e Report) {
 			s.Clusters[i].FailedIn, s.Clusters[i].Failure = s.Stage, failed.clip()
 		}
 	}
-	if r.Finished && !r.failed() {
-		r.Error = Failure{Message: s.unfinishedCluster(t)}
+	if r.Finished && !r.failed() && slices.Contains(t.actions, ValidateSource) {
+		r.Error = Failure{Message: s.selectionError()}
 	}
-	s.setRecord(e.Party, r)
+	s.Records[s.key(e.Party)] = r
 	if e.Reason != "" && r.failed() {
 		s.Reason = e.Reason
 	}
 }
 
-// applyResult changes the states of the clusters that a report names.
-func (s *State) applyResult(t task, e Report) {
+// reportByCluster records what a party reports of the clusters at its turns. A report on an earlier command is as good for
+// a cluster that is still at the same turn.
+func (s *State) reportByCluster(e Report) {
+	r, ok := s.Records[s.key(e.Party)]
+	present := e.Attempt == r.Attempt
+	if !ok || e.Attempt > r.Attempt || present && (r.Finished || e.Stage != r.Stage) {
+		return
+	}
+	for _, name := range e.Done {
+		if i, ok := s.cluster(name); ok && s.isAt(s.Clusters[i], e.Party, e.Attempt) && s.turnOf(s.Clusters[i]).party() == e.Party {
+			s.finishTurn(i, e.Gone[name])
+		}
+	}
+	if !present {
+		return
+	}
+	r.Started, r.Unsent, r.Finished = true, "", e.Finished
+	r.Error, r.ClusterErrors = e.Error.clip(), nil
+	fail := func(i int, failed Failure) {
+		if r.ClusterErrors == nil {
+			r.ClusterErrors = map[string]Failure{}
+		}
+		c := &s.Clusters[i]
+		r.ClusterErrors[c.Name] = failed
+		c.FailedIn, c.Failure = s.Stage, failed
+	}
+	for i, c := range s.Clusters {
+		if !s.isAt(c, e.Party, e.Attempt) {
+			continue
+		}
+		t := s.turnOf(c)
+		switch failed, named := e.ClusterErrors[c.Name]; {
+		case named:
+			fail(i, failed.clip())
+		case e.Finished && r.Error == (Failure{}) && t.party() == e.Party:
+			fail(i, Failure{Message: fmt.Sprintf("%s did not report that %s is done", e.Party, t.place())})
+		}
+	}
+	s.Records[s.key(e.Party)] = r
+}
+
+// Awaits reports whether a report of a party on a command may change the state: it answers the present command, or an
+// earlier one with orders that are still to be done.
+func (s State) Awaits(p Party, stage api.Phase, attempt int64) bool {
+	r := s.Record(p)
+	if attempt == r.Attempt {
+		return stage == r.Stage
+	}
+	return attempt < r.Attempt && slices.ContainsFunc(s.Clusters, func(c Cluster) bool { return s.isAt(c, p, attempt) })
+}
+
+// finishTurn ends the present turn of a cluster, and the way of the cluster after its last turn. gone is what the action
+// did not find any more.
+func (s *State) finishTurn(i int, gone string) {
+	c := &s.Clusters[i]
+	if gone != "" {
+		c.Note = clip(gone)
+	}
+	switch s.turnOf(*c).place() {
+	case AwaitRegistration:
+		c.State, c.FailedIn, c.Failure = Registered, "", Failure{}
+	case AwaitReturn:
+		c.State = Returned
+	}
+	c.Turn++
+	c.Attempt = 0
+	if c.Turn < len(s.way(*c)) {
+		return
+	}
+	switch returns := c.returns(); {
+	case c.Note != "":
+		c.State = Gone
+	case returns:
+		c.State = Restored
+	default:
+		c.State, c.FailedIn, c.Failure = Moved, "", Failure{}
+	}
+}
+
+// clusterFailure returns why a party has failed to take the present turn of a cluster.
+func (s State) clusterFailure(c Cluster, p Party) (why Failure, failed bool) {
+	r := s.Record(p)
+	if !s.isAt(c, p, r.Attempt) {
+		return Failure{}, false
+	}
+	if r.Error != (Failure{}) {
+		return r.Error, true
+	}
+	why, failed = r.ClusterErrors[c.Name]
+	return why, failed
+}
+
+// selectResolved selects the clusters of a resolved placement.
+func (s *State) selectResolved(t task, e Report) {
 	if slices.Contains(t.actions, ValidateSource) && e.Finished && s.Placement != "" && e.Error == (Failure{}) {
 		s.selectClusters(e.Clusters)
 		s.Clusters = s.Clusters[:min(len(s.Clusters), maxClusters+1)] // one more than the limit is enough to refuse them
 	}
-	for _, name := range e.Done {
-		i, ok := s.cluster(name)
-		if !ok {
-			continue
-		}
-		for _, a := range t.actions {
-			if next := s.stateAfter(a, s.Clusters[i].State); next != s.Clusters[i].State {
-				s.Clusters[i].State = next
-				if next == Registered || next == Moved {
-					s.Clusters[i].FailedIn, s.Clusters[i].Failure = "", Failure{}
-				}
-				break // one report advances a cluster by one state
-			}
-		}
-	}
-}
-
-// unfinishedCluster returns an error message if a party has finished without reporting every cluster as done.
-func (s State) unfinishedCluster(t task) string {
-	if slices.Contains(t.actions, ValidateSource) {
-		if wrong := s.selectionError(); wrong != "" {
-			return wrong
-		}
-	}
-	for _, order := range s.orders(t) {
-		for _, name := range order.Clusters {
-			i, _ := s.cluster(name)
-			if s.stateAfter(order.Action, s.Clusters[i].State) != s.Clusters[i].State && s.Stage != api.PhaseRegistering {
-				return fmt.Sprintf("%s did not report that %s is done for cluster %s", t.party, order.Action, name)
-			}
-		}
-	}
-	return ""
 }
 
 // selectionError returns what is wrong with the clusters that a placement selects. Admission checks a list in the same
@@ -107,7 +170,7 @@ func (s State) selectionError() string {
 // failure returns the error that a party has reported in the present turn.
 func (s State) failure() string {
 	for _, t := range s.turn() {
-		r := s.record(t.party)
+		r := s.Record(t.party)
 		if r.Error != (Failure{}) {
 			return r.Error.String()
 		}
@@ -125,10 +188,10 @@ func (s State) failureReason() string {
 	return api.ReasonFailed.Name
 }
 
-// waitsFor returns the party that has not finished the present turn.
+// waitsFor returns the party that has not finished the present turn of the migration as a whole.
 func (s State) waitsFor() Party {
 	for _, t := range s.turn() {
-		if r := s.record(t.party); len(s.orders(t)) > 0 && (!r.Finished || r.failed()) {
+		if r := s.Record(t.party); !r.Finished || r.failed() {
 			return t.party
 		}
 	}

@@ -74,7 +74,7 @@ func TestRollbackIncludesLower(t *testing.T) {
 		var before []Action
 		for _, stage := range rollbackStages {
 			var actions []Action
-			for _, turn := range backward[stage] {
+			for _, turn := range append(slices.Clone(returning[stage]), closing...) {
 				for _, task := range turn {
 					if task.party == hub {
 						actions = append(actions, task.actions...)

@@ -34,7 +34,8 @@ func (r *run) step(e Event) { r.state = Step(r.state, e) }
 
 // report answers the present command to a party.
 func (r *run) report(p Party, change func(*Report)) {
-	e := Report{At: r.now, Party: p, Stage: r.state.Stage, Attempt: r.state.Attempt, Finished: true}
+	present := r.state.Record(p)
+	e := Report{At: r.now, Party: p, Stage: present.Stage, Attempt: present.Attempt, Finished: true}
 	change(&e)
 	r.step(e)
 }
@@ -42,12 +43,12 @@ func (r *run) report(p Party, change func(*Report)) {
 // answer finishes what a party was told, for all clusters.
 func (r *run) answer(p Party) {
 	r.t.Helper()
-	task, ok := r.state.task(p)
+	command, ok := CommandFor(r.state, p)
 	if !ok {
 		r.t.Fatalf("nothing is asked of %s in %s turn %d", p, r.state.Phase, r.state.Turn)
 	}
 	r.report(p, func(e *Report) {
-		for _, order := range r.state.orders(task) {
+		for _, order := range command.Orders {
 			e.Done = append(e.Done, order.Clusters...)
 		}
 	})
@@ -123,6 +124,9 @@ func (r *run) describe() string {
 	if s.Settled() {
 		b.WriteString(", settled")
 	}
+	if s.Abandoned {
+		b.WriteString(", abandoned")
+	}
 	b.WriteString("\n")
 	if s.Message != "" && s.Phase != api.PhaseCleaning {
 		fmt.Fprintf(&b, "message: %s\n", s.Message)
@@ -130,8 +134,14 @@ func (r *run) describe() string {
 	if slices.ContainsFunc(s.Clusters, func(c Cluster) bool { return c.State != Selected || c.Failure != (Failure{}) }) {
 		for _, c := range s.Clusters {
 			fmt.Fprintf(&b, "cluster %s: %s", c.Name, c.State)
+			if place := s.PlaceOf(c); place != "" {
+				fmt.Fprintf(&b, ", %s", place)
+			}
 			if c.Failure != (Failure{}) {
 				fmt.Fprintf(&b, " (%s: %s)", c.FailedIn, c.Failure)
+			}
+			if c.Note != "" {
+				fmt.Fprintf(&b, " (%s)", c.Note)
 			}
 			b.WriteString("\n")
 		}
@@ -144,9 +154,19 @@ func (r *run) describe() string {
 func (r *run) conditions() string {
 	var b strings.Builder
 	c := r.state.Counts()
-	fmt.Fprintf(&b, "%s: total %d, moved %d, failed %d, restored %d\n", r.state.Phase, c.Total, c.Moved, c.Failed, c.Restored)
+	fmt.Fprintf(&b, "%s: total %d, moved %d, failed %d, restored %d", r.state.Phase, c.Total, c.Moved, c.Failed, c.Restored)
+	if c.Gone+c.Forgotten > 0 {
+		fmt.Fprintf(&b, ", gone %d, forgotten %d", c.Gone, c.Forgotten)
+	}
+	b.WriteString("\n")
+	for _, p := range r.state.Places() {
+		fmt.Fprintf(&b, "at %s of the %s: %d\n", p.Place, p.Hub, p.Clusters)
+	}
 	for _, c := range r.state.Conditions() {
 		fmt.Fprintf(&b, "%s=%s %s %s\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	if what := r.state.LeftBehind(); what != "" {
+		fmt.Fprintf(&b, "left behind: %s\n", what)
 	}
 	for _, f := range r.state.Failures() {
 		fmt.Fprintf(&b, "failure: %s in %s: %s\n", f.Cluster, f.Phase, f.Message)

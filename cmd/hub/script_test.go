@@ -19,11 +19,11 @@ import (
 //	pending c1 c2           one that has not started; placement=NAME instead of clusters
 //	answer PARTY            the party finishes what it was told, for all clusters
 //	answer PARTY done=(…)   … for some; also error=…, failed=(…), clusters=(…), reason=…
-//	progress PARTY done=(…) a report before the final one
+//	progress PARTY done=(…) a report before the final one; gone=(…) for clusters that do not exist any more
 //	late PARTY              the party's answer to the command before the present one
 //	tick 100s               time passes
 //	until Registering       all parties answer until the phase is reached
-//	start, rollback, delete, wait for=…
+//	start, rollback, delete, wait for=…, forget c1 c2
 //	conditions              shows what the status says
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, filepath.Join("testdata", "scripts"), func(t *testing.T, path string) {
@@ -66,6 +66,12 @@ func (r *run) command(d *datadriven.TestData) {
 		}
 	case "start":
 		r.step(Start{At: r.now})
+	case "forget":
+		var names []string
+		for _, arg := range d.CmdArgs {
+			names = append(names, arg.Key)
+		}
+		r.step(Forget{At: r.now, Clusters: names})
 	case "rollback":
 		r.step(Rollback{At: r.now})
 	case "delete":
@@ -112,7 +118,12 @@ func (r *run) scriptedReport(d *datadriven.TestData) {
 			case "reason":
 				e.Reason = arg.Vals[0]
 			case "done":
-				e.Done = arg.Vals
+				e.Done = append(e.Done, arg.Vals...)
+			case "gone":
+				e.Done, e.Gone = append(e.Done, arg.Vals...), map[string]string{}
+				for _, name := range arg.Vals {
+					e.Gone[name] = "there is no " + name
+				}
 			case "clusters":
 				// The parser reads () as one empty value.
 				e.Clusters = slices.DeleteFunc(arg.Vals, func(name string) bool { return name == "" })

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -28,7 +29,7 @@ const (
 )
 
 // Shard is the data of a ConfigMap, named <migration>-state-<n>. Its keys are
-// <party>-<stage>, such as source-deploying, clusters, shards and format.
+// those of records, such as source-deploying or source, clusters, shards and format.
 type Shard struct {
 	Name string
 	Data map[string]string
@@ -38,6 +39,9 @@ type Shard struct {
 type storedCluster struct {
 	Name     string       `json:"name"`
 	State    ClusterState `json:"state"`
+	Turn     int          `json:"turn,omitempty"`
+	Attempt  int64        `json:"attempt,omitempty"`
+	Note     string       `json:"note,omitempty"`
 	FailedIn api.Phase    `json:"failedIn,omitempty"`
 	Message  string       `json:"message,omitempty"`
 	Reason   string       `json:"reason,omitempty"`
@@ -45,6 +49,7 @@ type storedCluster struct {
 }
 
 type storedRecord struct {
+	Stage          api.Phase         `json:"stage"`
 	Attempt        int64             `json:"attempt"`
 	Sent           int               `json:"sent,omitempty"`
 	Unsent         string            `json:"unsent,omitempty"`
@@ -57,22 +62,22 @@ type storedRecord struct {
 }
 
 func storeCluster(c Cluster) storedCluster {
-	return storedCluster{c.Name, c.State, c.FailedIn, c.Failure.String(), c.Reason, c.Since}
+	return storedCluster{c.Name, c.State, c.Turn, c.Attempt, c.Note, c.FailedIn, c.Failure.String(), c.Reason, c.Since}
 }
 
 func (c storedCluster) restore() Cluster {
-	return Cluster{c.Name, c.State, c.FailedIn, ReadFailure(c.Reason, c.Message), c.Since}
+	return Cluster{c.Name, c.State, c.Turn, c.Attempt, c.Note, c.FailedIn, ReadFailure(c.Reason, c.Message), c.Since}
 }
 
 func storeRecord(r Record) storedRecord {
-	stored := storedRecord{Attempt: r.Attempt, Sent: r.Sent, Unsent: r.Unsent, Started: r.Started, Finished: r.Finished, Error: r.Error.String(), Reason: r.Error.Reason}
+	stored := storedRecord{Stage: r.Stage, Attempt: r.Attempt, Sent: r.Sent, Unsent: r.Unsent, Started: r.Started, Finished: r.Finished, Error: r.Error.String(), Reason: r.Error.Reason}
 	stored.ClusterErrors, stored.ClusterReasons = Texts(r.ClusterErrors)
 	return stored
 }
 
 func (r storedRecord) restore() Record {
 	return Record{
-		Attempt: r.Attempt, Sent: r.Sent, Unsent: r.Unsent, Started: r.Started, Finished: r.Finished,
+		Stage: r.Stage, Attempt: r.Attempt, Sent: r.Sent, Unsent: r.Unsent, Started: r.Started, Finished: r.Finished,
 		Error: ReadFailure(r.Reason, r.Error), ClusterErrors: ReadFailures(r.ClusterErrors, r.ClusterReasons),
 	}
 }
@@ -106,15 +111,8 @@ func (s State) shard(part []Cluster) map[string]string {
 	total := len(data[clustersKey])
 	// The newest records come first: if they do not fit, the errors of the oldest are dropped. Their effect on a
 	// cluster is stored with the cluster.
-	keys := make([]Key, 0, len(s.Records))
-	for k := range s.Records {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b Key) int {
-		if d := s.Records[b].Attempt - s.Records[a].Attempt; d != 0 {
-			return int(d)
-		}
-		return strings.Compare(a.String(), b.String())
+	keys := slices.SortedFunc(maps.Keys(s.Records), func(a, b Key) int {
+		return cmp.Or(cmp.Compare(s.Records[b].Attempt, s.Records[a].Attempt), cmp.Compare(a.String(), b.String()))
 	})
 	for _, k := range keys {
 		r := s.Records[k]
@@ -147,7 +145,7 @@ func (s State) Progress(shards int) *api.MigrationProgress {
 	p := &api.MigrationProgress{
 		Format: format.Current, Stage: s.Stage, Turn: int32(s.Turn), Attempt: s.Attempt, Thirds: int32(s.Thirds), //nolint:gosec // small numbers
 		RollbackStage: s.RollbackStage, Reason: s.Reason, Message: s.Message, WaitingFor: s.WaitingFor,
-		Deleting: s.Deleting, Shards: int32(shards), //nolint:gosec // admission allows 5,000 clusters
+		Deleting: s.Deleting, Abandoned: s.Abandoned, Shards: int32(shards), //nolint:gosec // admission allows 5,000 clusters
 	}
 	if !s.Since.IsZero() {
 		p.Since = &metav1.MicroTime{Time: s.Since}
@@ -166,7 +164,8 @@ func Restore(spec api.ManagedClusterMigrationSpec, phase api.Phase, p *api.Migra
 		return State{}, err
 	}
 	s.Phase, s.Stage, s.Turn, s.Attempt, s.Thirds = phase, p.Stage, int(p.Turn), p.Attempt, int(p.Thirds)
-	s.RollbackStage, s.Reason, s.Message, s.WaitingFor, s.Deleting = p.RollbackStage, p.Reason, p.Message, p.WaitingFor, p.Deleting
+	s.RollbackStage, s.Reason, s.Message, s.WaitingFor = p.RollbackStage, p.Reason, p.Message, p.WaitingFor
+	s.Deleting, s.Abandoned = p.Deleting, p.Abandoned
 	if p.Since != nil {
 		s.Since = p.Since.Time
 	}
@@ -189,7 +188,26 @@ func Restore(spec api.ManagedClusterMigrationSpec, phase api.Phase, p *api.Migra
 	}
 	slices.SortFunc(s.Clusters, func(a, b Cluster) int { return strings.Compare(a.Name, b.Name) })
 	s.Clusters = slices.CompactFunc(s.Clusters, func(a, b Cluster) bool { return a.Name == b.Name })
+	s.reconcileShards()
 	return s, nil
+}
+
+// reconcileShards corrects what the shards have of a later state than the commit. Before phase Registering every cluster
+// is Selected. From then on, the attempts of the later state must not be used for other commands.
+func (s *State) reconcileShards() {
+	for i := range s.Clusters {
+		c := &s.Clusters[i]
+		if ByCluster(s.Stage) {
+			s.Attempt = max(s.Attempt, c.Attempt)
+		} else {
+			c.State, c.Turn, c.Attempt = Selected, 0, 0
+		}
+	}
+	if s.walks() {
+		for _, r := range s.Records {
+			s.Attempt = max(s.Attempt, r.Attempt)
+		}
+	}
 }
 
 // checkFormats also refuses ConfigMaps that a newer release wrote without the commit.
@@ -285,7 +303,7 @@ func olderThan(a, b Record) bool {
 // parseKey parses the key of a record.
 func parseKey(text string) (Key, bool) {
 	for _, p := range []Party{Manager, Source, Target} {
-		for _, stage := range stages {
+		for _, stage := range append([]api.Phase{""}, stages...) {
 			if k := (Key{p, stage}); k.String() == text {
 				return k, true
 			}

@@ -41,7 +41,8 @@ func randomEvent(random *rand.Rand, s State) Event {
 		}
 		return names
 	}
-	r := Report{At: now, Party: []Party{Manager, Source, Target}[random.IntN(3)], Stage: s.Stage, Attempt: s.Attempt, Finished: random.IntN(4) > 0, Done: s.clustersIn(clusterStates[:]...)}
+	r := Report{At: now, Party: []Party{Manager, Source, Target}[random.IntN(3)], Finished: random.IntN(4) > 0, Done: s.clustersIn(clusterStates[:]...)}
+	r.Stage, r.Attempt = s.Record(r.Party).Stage, s.Record(r.Party).Attempt
 	if random.IntN(10) == 0 {
 		r.Done = pick()
 	}
@@ -73,11 +74,24 @@ func present(s State) State {
 	s = s.clone()
 	s.Reason, s.Message = "", ""
 	for k, r := range s.Records {
-		if r.Sent, r.Started = 0, false; r.Attempt != s.Attempt || !r.Finished {
+		if r.Sent, r.Started = 0, false; k != s.key(k.Party) || !s.walks() && r.Attempt != s.Attempt || !r.Finished {
 			delete(s.Records, k)
 			continue
 		}
+		if ByCluster(s.Stage) {
+			r.Attempt = 0 // a crash uses up an attempt
+		}
 		s.Records[k] = r
+	}
+	if !ByCluster(s.Stage) {
+		return s
+	}
+	s.Attempt = 0
+	for i, c := range s.Clusters {
+		s.Clusters[i].Attempt = 0
+		if t := s.turnOf(c); t != nil && s.Record(t.party()).Finished {
+			s.Clusters[i].Attempt = 1
+		}
 	}
 	return s
 }
@@ -173,17 +187,14 @@ func TestShardSize(t *testing.T) {
 	s.Records = map[Key]Record{}
 	for i, c := range s.Clusters {
 		s.Clusters[i].Failure = Failure{strings.Repeat("R", 63), strings.Repeat(`"\`, 1000)}.clip()
-		for n, stage := range stages {
-			for _, p := range []Party{Manager, Source, Target} {
-				k := Key{p, stage}
-				r := s.Records[k]
-				r.Attempt = int64(n)
-				if r.ClusterErrors == nil {
-					r.ClusterErrors = map[string]Failure{}
-				}
-				r.ClusterErrors[c.Name] = s.Clusters[i].Failure
-				s.Records[k] = r
+		s.Clusters[i].Note = clip(strings.Repeat(`"\`, 1000))
+		for _, p := range []Party{Manager, Source, Target} {
+			r := s.Records[Key{Party: p}]
+			if r.ClusterErrors == nil {
+				r.ClusterErrors = map[string]Failure{}
 			}
+			r.ClusterErrors[c.Name] = s.Clusters[i].Failure
+			s.Records[Key{Party: p}] = r
 		}
 	}
 	shards := s.Shards("m")
@@ -222,7 +233,7 @@ func FuzzRestore(f *testing.F) {
 		s = Step(s, r)
 	}
 	f.Fuzz(func(t *testing.T, phase, stage string, turn int32, attempt int64, clusters, record string) {
-		data := map[string]string{"clusters": clusters, "shards": "1", "source-validating": record}
+		data := map[string]string{"clusters": clusters, "shards": "1", "source": record}
 		p := &api.MigrationProgress{Stage: api.Phase(stage), Turn: turn, Attempt: attempt, Shards: 1}
 		s, err := Restore(specOf(2), api.Phase(phase), p, []map[string]string{data})
 		if err != nil {

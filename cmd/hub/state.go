@@ -36,6 +36,11 @@ const (
 	Returned ClusterState = "Returned"
 	// Restored means that the target hub has deleted the objects that it had created.
 	Restored ClusterState = "Restored"
+	// Gone means that a user has deleted the ManagedCluster at one of the hubs, and that the migration has nothing left
+	// to do for the cluster.
+	Gone ClusterState = "Gone"
+	// Forgotten means that a user has ended the migration without the cluster.
+	Forgotten ClusterState = "Forgotten"
 )
 
 // String names the party in a message.
@@ -50,6 +55,12 @@ func (p Party) String() string {
 type Cluster struct {
 	Name  string
 	State ClusterState
+	// Turn is the index of the present turn on the way of the cluster, from phase Registering on.
+	Turn int
+	// Attempt is the attempt of the first command with the orders of the turn. It is zero until there is one.
+	Attempt int64
+	// Note is what the migration did not find or has left, for users.
+	Note string
 	// FailedIn is the stage in which the cluster failed, empty if it did not.
 	FailedIn api.Phase
 	// Failure is the reason of the failure.
@@ -58,18 +69,34 @@ type Cluster struct {
 	Since time.Time
 }
 
-// Key identifies the record of one party in one stage.
+// HasEnded reports whether the migration has nothing left to do for the cluster.
+func (c Cluster) HasEnded() bool {
+	return slices.Contains([]ClusterState{Moved, Restored, Gone, Forgotten}, c.State)
+}
+
+// returns reports whether the cluster is on its way back.
+func (c Cluster) returns() bool { return c.State == Returning || c.State == Returned }
+
+// Key identifies the record of one party: in a stage, or of the clusters that take their turns by themselves, which has no
+// stage.
 type Key struct {
 	Party Party
 	Stage api.Phase
 }
 
-// String returns the key of the record in a ConfigMap, such as source-deploying.
-func (k Key) String() string { return string(k.Party) + "-" + strings.ToLower(string(k.Stage)) }
+// String returns the key of the record in a ConfigMap, such as source-deploying or source.
+func (k Key) String() string {
+	if k.Stage == "" {
+		return string(k.Party)
+	}
+	return string(k.Party) + "-" + strings.ToLower(string(k.Stage))
+}
 
-// Record is what the manager knows of a party's last command in a stage.
+// Record is what the manager knows of a party's last command.
 type Record struct {
-	// Attempt is the attempt of the command. A record whose attempt differs from the state's is outdated.
+	// Stage and Attempt of the command. While all clusters take a turn together, a record whose attempt differs from the
+	// state's is outdated.
+	Stage   api.Phase
 	Attempt int64
 	// Sent is one more than the thirds of the timeout that had passed when the command was
 	// last sent; zero if it was not sent.
@@ -151,7 +178,8 @@ type State struct {
 	Phase api.Phase
 	// Stage is the last phase in which work was done. In phases Failed and Completed, work of this stage may be left.
 	Stage api.Phase
-	// Turn is the index of the present turn of the stage.
+	// Turn is the index of the present turn of the stage. From Registering on it is zero while clusters take their turns by
+	// themselves, and then one more than the index in closing.
 	Turn int
 	// Attempt rises with every new command. A command that is sent again keeps it.
 	Attempt int64
@@ -168,6 +196,8 @@ type State struct {
 	WaitingFor string
 	// Deleting means that a user has deleted the migration.
 	Deleting bool
+	// Abandoned means that the migration was deleted and that its time is over: what is left stays as it is.
+	Abandoned bool
 
 	Timeouts Timeouts
 	// From and To are the names of the hubs.
@@ -220,17 +250,6 @@ func (s State) clone() State {
 	return s
 }
 
-// record returns the record of the present command of a party.
-func (s State) record(p Party) Record {
-	r := s.Records[Key{p, s.Stage}]
-	if r.Attempt != s.Attempt {
-		return Record{Attempt: s.Attempt}
-	}
-	return r
-}
-
-func (s *State) setRecord(p Party, r Record) { s.Records[Key{p, s.Stage}] = r }
-
 func (s State) cluster(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.Clusters, name, func(c Cluster, name string) int { return strings.Compare(c.Name, name) })
 }
@@ -244,6 +263,11 @@ func (s State) clustersIn(states ...ClusterState) []string {
 		}
 	}
 	return names
+}
+
+// everyClusterHasEnded reports whether every cluster has ended.
+func (s State) everyClusterHasEnded() bool {
+	return !slices.ContainsFunc(s.Clusters, func(c Cluster) bool { return !c.HasEnded() })
 }
 
 func (s State) hasClusterIn(states ...ClusterState) bool {

@@ -2,6 +2,8 @@ package hub
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -24,6 +26,10 @@ func (s State) Counts() api.ClusterCounts {
 		switch {
 		case c.State == Registered, c.State == Moved:
 			counts.Moved++
+		case c.State == Gone:
+			counts.Gone++
+		case c.State == Forgotten:
+			counts.Forgotten++
 		case c.State != Selected, c.Failure != (Failure{}):
 			counts.Failed++
 		}
@@ -34,12 +40,43 @@ func (s State) Counts() api.ClusterCounts {
 	return counts
 }
 
+// Places returns how many clusters are at each turn of their way, from phase Registering on.
+func (s State) Places() []api.PlaceCount {
+	var places []api.PlaceCount
+	for _, c := range s.Clusters {
+		name := s.PlaceOf(c)
+		if name == "" {
+			continue
+		}
+		i := slices.IndexFunc(places, func(p api.PlaceCount) bool { return p.Place == string(name) })
+		if i < 0 {
+			places = append(places, api.PlaceCount{Place: string(name), Hub: string(s.turnOf(c).party())})
+			i = len(places) - 1
+		}
+		places[i].Clusters++
+	}
+	slices.SortFunc(places, func(a, b api.PlaceCount) int { return strings.Compare(a.Place, b.Place) })
+	return places
+}
+
+// PlaceOf returns the action that a cluster waits for, or empty.
+func (s State) PlaceOf(c Cluster) Action {
+	if t := s.turnOf(c); t != nil {
+		return t.place()
+	}
+	return ""
+}
+
 // Failures returns the first clusters that have a message.
 func (s State) Failures() []api.ClusterFailure {
 	var failures []api.ClusterFailure
 	for _, c := range s.Clusters {
-		if c.Failure != (Failure{}) && len(failures) < maxFailures {
-			failures = append(failures, api.ClusterFailure{Cluster: c.Name, Phase: c.FailedIn, Message: c.Failure.String()})
+		message, phase := c.Failure.String(), c.FailedIn
+		if c.Note != "" {
+			message, phase = c.Note, s.Stage
+		}
+		if message != "" && len(failures) < maxFailures {
+			failures = append(failures, api.ClusterFailure{Cluster: c.Name, Phase: phase, Message: message})
 		}
 	}
 	return failures
@@ -69,15 +106,15 @@ func (s State) Conditions() []metav1.Condition {
 		case stage == reached && failed:
 			add(kind, metav1.ConditionFalse, s.Reason, s.Message)
 		case stage == reached:
-			reason, message := s.waiting()
+			reason, message := s.waiting(Selected)
 			add(kind, metav1.ConditionFalse, reason, message)
 		}
 	}
-	if s.Stage == api.PhaseRollbacking || s.Stage == api.PhaseCleaning && s.hasClusterIn(Returning, Returned, Restored) {
-		conditions = append(conditions, s.ending(api.ConditionRolledBack, s.clustersIn(Returning, Returned)))
+	if s.Stage == api.PhaseRollbacking || s.Stage == api.PhaseCleaning && s.hasClusterIn(Returning, Returned, Restored, Gone) {
+		conditions = append(conditions, s.ending(api.ConditionRolledBack, Returning, Returned))
 	}
 	if s.Stage == api.PhaseCleaning {
-		conditions = append(conditions, s.ending(api.ConditionCleaned, s.clustersIn(Registered)))
+		conditions = append(conditions, s.ending(api.ConditionCleaned, Registered))
 	}
 	return conditions
 }
@@ -87,20 +124,46 @@ func (s State) Unsent() string {
 	if s.Settled() {
 		return ""
 	}
-	for _, t := range s.turn() {
-		if why := s.record(t.party).Unsent; why != "" {
-			return fmt.Sprintf("the command to %s is not sent: %s", t.party, why)
+	for _, p := range []Party{Source, Target} {
+		if why := s.Record(p).Unsent; why != "" {
+			if _, ok := CommandFor(s, p); ok {
+				return fmt.Sprintf("the command to %s is not sent: %s", p, why)
+			}
 		}
 	}
 	return ""
 }
 
-// waiting returns the reason and the message of a condition that waits for the present turn.
-func (s State) waiting() (reason, message string) {
+// waiting returns the reason and the message of a condition that waits for clusters in some states, or for the present
+// turn of the migration as a whole.
+func (s State) waiting(states ...ClusterState) (reason, message string) {
 	if unsent := s.Unsent(); unsent != "" {
 		return api.ReasonCommandNotSent.Name, unsent
 	}
-	return api.ReasonInProgress.Name, "waiting for " + s.waitsFor().String()
+	if !s.walks() {
+		return api.ReasonInProgress.Name, "waiting for " + s.waitsFor().String()
+	}
+	names, failed := map[Party][]string{}, ""
+	for _, c := range s.Clusters {
+		t := s.turnOf(c)
+		if t == nil || !slices.Contains(states, c.State) {
+			continue
+		}
+		names[t.party()] = append(names[t.party()], c.Name)
+		if failed == "" && c.FailedIn == s.Stage && c.Failure != (Failure{}) {
+			failed = ": " + c.Name + ": " + c.Failure.String()
+		}
+	}
+	var parts []string
+	for _, p := range []Party{Source, Target} {
+		if len(names[p]) > 0 {
+			parts = append(parts, p.String()+", for "+firstNames(names[p]))
+		}
+	}
+	if len(parts) == 0 {
+		return api.ReasonInProgress.Name, "waiting for the other clusters"
+	}
+	return api.ReasonInProgress.Name, "waiting for " + strings.Join(parts, ", and for ") + failed
 }
 
 // reachedStage returns the last stage before a rollback, and whether the migration failed in it.
@@ -118,26 +181,28 @@ func (s State) reachedStage() (stage api.Phase, failed bool) {
 
 // registered returns the condition after phase Registering.
 func (s State) registered() metav1.Condition {
-	if s.hasClusterIn(Returning, Returned, Restored) {
-		return metav1.Condition{Type: api.ConditionRegistered, Status: metav1.ConditionFalse, Reason: api.ReasonPartiallyRegistered.Name, Message: s.Message}
+	if s.Reason == api.ReasonPartiallyRegistered.Name {
+		return metav1.Condition{Type: api.ConditionRegistered, Status: metav1.ConditionFalse, Reason: s.Reason, Message: s.Message}
 	}
 	return metav1.Condition{Type: api.ConditionRegistered, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded.Name}
 }
 
-// ending returns the condition of a rollback or a cleanup. Its message names the clusters that are left.
-func (s State) ending(kind string, left []string) metav1.Condition {
+// ending returns the condition of a rollback or a cleanup, which is about clusters in some states. Its message names what
+// each of them waits for.
+func (s State) ending(kind string, states ...ClusterState) metav1.Condition {
 	c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse}
-	c.Reason, c.Message = s.waiting()
+	isLeft := s.hasClusterIn(states...)
+	c.Reason, c.Message = s.waiting(states...)
 	switch {
-	case s.Settled(), s.inFinalPhase() && len(left) == 0 && kind == api.ConditionRolledBack && s.Stage == api.PhaseCleaning:
+	case s.Abandoned && (isLeft || kind == api.ConditionCleaned), s.Settled() && s.hasClusterIn(Forgotten):
+		c.Reason, c.Message = api.ReasonLeftBehind.Name, s.LeftBehind()
+		return c
+	case s.Settled(), s.inFinalPhase() && !isLeft && kind == api.ConditionRolledBack && s.Stage == api.PhaseCleaning:
 		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: api.ReasonSucceeded.Name}
 	case s.inFinalPhase() && c.Reason == api.ReasonInProgress.Name:
 		c.Reason = api.ReasonIncomplete.Name
 	}
-	if len(left) > 0 {
-		c.Message += ", for " + firstNames(left)
-	}
-	if failed := s.failure(); failed != "" {
+	if failed := s.failure(); failed != "" && !s.walks() {
 		c.Message += ": " + failed
 	}
 	return c

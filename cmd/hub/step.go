@@ -25,6 +25,8 @@ func Step(s State, e Event) State {
 		s.rollback(e.At)
 	case Delete:
 		s.delete(e.At)
+	case Forget:
+		s.forget(e.Clusters)
 	case Sent:
 		s.sent(e.Key, "")
 	case Unsent:
@@ -37,6 +39,7 @@ func Step(s State, e Event) State {
 	// Repeat: a turn may have nothing to do.
 	for s.advance(e.occurredAt()) {
 	}
+	s.assign()
 	s.stampClusters(before, e.occurredAt())
 	return s
 }
@@ -54,8 +57,8 @@ func (s *State) stampClusters(before []Cluster, now time.Time) {
 // resume makes an action of the manager due again if its result was stored without the commit: the commit has the
 // reason of a failure. Reports of hubs need nothing: the brokers deliver them again.
 func (s *State) resume() {
-	if r := s.record(Manager); r.Finished && (s.Stage == api.PhaseValidating || s.Stage == api.PhaseInitializing) {
-		delete(s.Records, Key{Manager, s.Stage})
+	if r := s.Record(Manager); r.Finished && (s.Stage == api.PhaseValidating || s.Stage == api.PhaseInitializing) {
+		delete(s.Records, s.key(Manager))
 	}
 }
 
@@ -76,8 +79,10 @@ func (s *State) wait(e Wait) {
 func (s *State) rollback(now time.Time) {
 	switch {
 	case s.Phase == api.PhaseFailed && s.RollbackStage != "":
-		s.returnAll()
-		s.beginPhase(api.PhaseRollbacking, now)
+		if !s.Settled() { // what has ended may have left with another migration since
+			s.returnAll(Returning, Returned)
+			s.beginPhase(api.PhaseRollbacking, now)
+		}
 	default:
 		s.abort(now)
 	}
@@ -85,14 +90,44 @@ func (s *State) rollback(now time.Time) {
 
 func (s *State) delete(now time.Time) {
 	s.Deleting = true
+	if s.inFinalPhase() && !s.Settled() {
+		s.restartClock(now)
+		s.repeat()
+	}
 	s.abort(now)
 }
 
 // abort ends a migration before phase Cleaning, in which the source hub deletes objects.
 func (s *State) abort(now time.Time) {
 	switch s.Phase {
-	case api.PhasePending, api.PhaseValidating, api.PhaseInitializing, api.PhaseDeploying, api.PhaseRegistering:
-		s.fail(api.ReasonAborted.Name, "a user asked for the rollback, or deleted the migration", now)
+	case api.PhasePending, api.PhaseValidating, api.PhaseInitializing, api.PhaseDeploying:
+		s.fail(api.ReasonAborted.Name, aborted, now)
+	case api.PhaseRegistering:
+		s.abortRegistering(now)
+	}
+}
+
+// Forgettable returns those of some clusters that the migration has not ended with, and that it can end without now.
+func (s State) Forgettable(names []string) []string {
+	var all []string
+	for _, name := range names {
+		if i, ok := s.cluster(name); ok && s.walks() && !s.Clusters[i].HasEnded() {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// forget ends the migration without clusters, which stay as they are.
+func (s *State) forget(names []string) {
+	if !s.walks() {
+		return
+	}
+	for _, name := range names {
+		if i, ok := s.cluster(name); ok && !s.Clusters[i].HasEnded() {
+			s.Clusters[i].Note = s.Leaves(s.Clusters[i])
+			s.Clusters[i].State = Forgotten
+		}
 	}
 }
 
@@ -102,12 +137,12 @@ func (s *State) sent(key, unsent string) {
 		if e.Key != key || e.Party == Manager {
 			continue
 		}
-		r := s.record(e.Party)
+		r := s.Record(e.Party)
 		r.Unsent = unsent
 		if unsent == "" {
 			r.Sent = s.Thirds + 1
 		}
-		s.setRecord(e.Party, r)
+		s.Records[s.key(e.Party)] = r
 	}
 }
 
@@ -122,53 +157,57 @@ func (s *State) tick(now time.Time) {
 		return
 	}
 	s.Thirds = thirds
-	if !s.inFinalPhase() && thirds >= 3 {
+	switch {
+	case thirds >= 3 && !s.inFinalPhase():
 		s.expire(now)
-		return
+	case thirds >= 3 && s.Deleting:
+		s.Abandoned = true // the deletion must not wait for a hub that never returns
+	default:
+		s.repeat()
 	}
-	s.repeat()
 }
 
 // expire ends a phase that took too long.
 func (s *State) expire(now time.Time) {
-	late := fmt.Sprintf("%s did not finish phase %s within %s", s.waitsFor(), s.Stage, s.timeout())
 	switch s.Phase {
 	case api.PhaseRegistering:
-		s.returnUnregistered(func(Cluster) Failure { return Failure{Message: late} })
+		s.returnUnregistered(s.lateRegistration)
 		s.settleRegistering(now)
 	case api.PhaseRollbacking:
 		s.endPhase(api.PhaseFailed, now)
 	case api.PhaseCleaning:
 		s.endPhase(api.PhaseCompleted, now)
 	default:
-		s.fail(api.ReasonTimeout.Name, late, now)
+		s.fail(api.ReasonTimeout.Name, fmt.Sprintf("%s did not finish phase %s within %s", s.waitsFor(), s.Stage, s.timeout()), now)
 	}
 }
 
 // advance takes one step that needs no further event. It returns false if no step was possible.
 func (s *State) advance(now time.Time) bool {
-	switch s.Phase {
-	case api.PhasePending:
+	switch {
+	case s.Phase == api.PhasePending, s.Settled():
 		return false
-	case api.PhaseValidating, api.PhaseInitializing, api.PhaseDeploying:
+	case s.Phase == api.PhaseRegistering:
+		return s.advanceRegistering(now)
+	case s.walks():
+		if s.everyClusterHasEnded() {
+			s.beginTurn(1)
+		}
+		return !s.walks()
+	case !ByCluster(s.Stage):
 		if failed := s.failure(); failed != "" {
 			s.fail(s.failureReason(), failed, now)
 			return true
 		}
-	case api.PhaseRegistering:
-		if s.advanceRegistering(now) {
-			return true
-		}
 	}
-	turns := s.turns()
-	if s.Turn >= len(turns) {
+	if s.turn() == nil {
 		return s.finishStage(now)
 	}
 	for _, t := range s.turn() {
-		if r := s.record(t.party); len(s.orders(t)) > 0 && (!r.Finished || r.failed()) {
+		if r := s.Record(t.party); !r.Finished || r.failed() {
 			return false
 		}
 	}
-	s.beginTurn(s.nextTurn())
+	s.beginTurn(s.Turn + 1)
 	return true
 }

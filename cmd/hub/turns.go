@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
@@ -80,11 +82,12 @@ type task struct {
 	actions []Action
 }
 
-// turn is a set of tasks that run at the same time. The next turn begins when all are finished.
+// turn is a set of tasks that run at the same time. It is done when all tasks are; for a cluster, when the last one is.
 type turn []task
 
-// forward is the protocol without failures.
-var forward = map[api.Phase][]turn{
+// together has the turns of the phases in which all clusters take each turn at the same time. A cluster that fails takes
+// all back.
+var together = map[api.Phase][]turn{
 	api.PhaseValidating: {
 		{{Manager, []Action{CheckHubs}}},
 		{{Source, []Action{ValidateSource}}},
@@ -99,62 +102,103 @@ var forward = map[api.Phase][]turn{
 	api.PhaseDeploying: {
 		{{Target, []Action{ReceiveResources}}, {Source, []Action{SendResources}}},
 	},
-	api.PhaseRegistering: {
-		// An agent that is released stays in bootstrap if the target refuses it.
-		{{Target, []Action{AcceptClusters}}},
-		{{Source, []Action{ReleaseClusters}}, {Target, []Action{AwaitRegistration}}},
-	},
-	api.PhaseCleaning: {
-		{{Source, []Action{RestoreAcceptance}}},
-		{{Target, []Action{StopAccepting, FinishMoved}}},
-		{{Source, []Action{RemovePauses, RevertBootstrap, AwaitReturn, DeleteMoved}}},
-		{{Target, []Action{StopAccepting, DeleteCreated}}},
-		{{Target, []Action{RevokeRegistration}}},
-		{{Manager, []Action{RevokeBootstrap}}}, // last: a dead token sends a restarted agent back
-	},
 }
 
-// backward is the rollback by the failed stage. Each rollback includes those of the earlier stages.
-var backward = map[api.Phase][]turn{
+// moving has the turns of a cluster that moves, from phase Registering on. It waits for no other cluster.
+var moving = []turn{
+	// An agent that is released stays in bootstrap if the target refuses it.
+	{{Target, []Action{AcceptClusters}}},
+	{{Source, []Action{ReleaseClusters}}, {Target, []Action{AwaitRegistration}}},
+	{{Target, []Action{FinishMoved}}},
+	{{Source, []Action{DeleteMoved}}},
+}
+
+// returning has the turns of a cluster that returns, by the stage in which the migration failed. It waits for no other
+// cluster. Each way back includes those of the earlier stages.
+var returning = map[api.Phase][]turn{
 	api.PhaseInitializing: {
 		{{Source, []Action{RevertBootstrap}}},
-		{{Target, []Action{RevokeRegistration}}},
-		{{Manager, []Action{RevokeBootstrap}}},
 	},
 	api.PhaseDeploying: {
 		{{Source, []Action{RemovePauses, RevertBootstrap, AwaitReturn}}},
 		{{Target, []Action{DeleteCreated}}},
-		{{Target, []Action{RevokeRegistration}}},
-		{{Manager, []Action{RevokeBootstrap}}},
 	},
 	api.PhaseRegistering: {
 		{{Source, []Action{RestoreAcceptance}}},
 		{{Target, []Action{StopAccepting}}},
 		{{Source, []Action{RemovePauses, RevertBootstrap, AwaitReturn}}},
-		// Again: the target may not have answered, so that skipTurn has left its turn.
+		// Again: the target may not have answered, so that skipTurns has left its turn.
 		{{Target, []Action{StopAccepting, DeleteCreated}}},
-		{{Target, []Action{RevokeRegistration}}},
-		{{Manager, []Action{RevokeBootstrap}}},
 	},
 }
 
-// turns returns the turns of the present stage.
-func (s State) turns() []turn {
-	if s.Stage == api.PhaseRollbacking {
-		return backward[s.RollbackStage]
-	}
-	return forward[s.Stage]
+// closing has the turns of the migration as a whole, after the last cluster has ended.
+var closing = []turn{
+	{{Target, []Action{RevokeRegistration}}},
+	{{Manager, []Action{RevokeBootstrap}}}, // last: a dead token sends a restarted agent back
 }
 
-// turn returns the present turn. It is empty when no turn is left.
+// party returns the party that decides when a cluster has taken the turn.
+func (t turn) party() Party { return t[len(t)-1].party }
+
+// place returns the name of the turn: its last action.
+func (t turn) place() Action {
+	last := t[len(t)-1]
+	return last.actions[len(last.actions)-1]
+}
+
+// has reports whether a party has a task in the turn.
+func (t turn) has(p Party) bool {
+	return slices.ContainsFunc(t, func(t task) bool { return t.party == p })
+}
+
+// ByCluster reports whether each cluster takes its turns by itself in a stage.
+func ByCluster(stage api.Phase) bool {
+	return stage == api.PhaseRegistering || stage == api.PhaseRollbacking || stage == api.PhaseCleaning
+}
+
+// walks reports whether clusters take their turns by themselves now.
+func (s State) walks() bool { return ByCluster(s.Stage) && s.Turn == 0 && !s.Abandoned }
+
+// key returns the key of the record of the present command of a party.
+func (s State) key(p Party) Key {
+	if s.walks() {
+		return Key{Party: p}
+	}
+	return Key{p, s.Stage}
+}
+
+// Record returns the record of the present command of a party.
+func (s State) Record(p Party) Record {
+	r := s.Records[s.key(p)]
+	if !s.walks() && r.Attempt != s.Attempt {
+		return Record{Stage: s.Stage, Attempt: s.Attempt}
+	}
+	return r
+}
+
+// turns returns the turns of the present stage that are for all clusters together, or for the migration as a whole.
+func (s State) turns() []turn {
+	if ByCluster(s.Stage) {
+		return closing
+	}
+	return together[s.Stage]
+}
+
+// turn returns the present turn of the migration as a whole. It is empty while clusters take their turns by themselves,
+// and when no turn is left.
 func (s State) turn() turn {
-	if turns := s.turns(); s.Turn < len(turns) {
-		return turns[s.Turn]
+	turns, i := s.turns(), s.Turn
+	if ByCluster(s.Stage) {
+		i--
+	}
+	if i >= 0 && i < len(turns) {
+		return turns[i]
 	}
 	return nil
 }
 
-// task returns the task of a party in the present turn.
+// task returns the task of a party in the present turn of the migration as a whole.
 func (s State) task(p Party) (task, bool) {
 	for _, t := range s.turn() {
 		if t.party == p && len(s.orders(t)) > 0 {
@@ -164,6 +208,46 @@ func (s State) task(p Party) (task, bool) {
 	return task{}, false
 }
 
+// parties returns the parties that may have a task now, in the order in which they get their commands: the source releases a
+// cluster before the target waits for it.
+func (s State) parties() []Party {
+	if s.walks() {
+		return []Party{Source, Target}
+	}
+	var all []Party
+	for _, t := range s.turn() {
+		all = append(all, t.party)
+	}
+	return all
+}
+
+// wayBack returns the turns of clusters that return.
+func (s State) wayBack() []turn { return returning[cmp.Or(s.RollbackStage, api.PhaseRegistering)] }
+
+// way returns the turns of a cluster. It has none before phase Registering, and after its end.
+func (s State) way(c Cluster) []turn {
+	switch {
+	case !s.walks() || c.HasEnded():
+		return nil
+	case c.returns():
+		return s.wayBack()
+	}
+	return moving
+}
+
+// turnOf returns the present turn of a cluster, or nil.
+func (s State) turnOf(c Cluster) turn {
+	if way := s.way(c); c.Turn < len(way) {
+		return way[c.Turn]
+	}
+	return nil
+}
+
+// isAt reports whether a cluster takes a turn of a party, and a command with an attempt has its orders.
+func (s State) isAt(c Cluster, p Party, attempt int64) bool {
+	return c.Attempt != 0 && c.Attempt <= attempt && s.turnOf(c).has(p)
+}
+
 // Order is an action with the clusters that it concerns. Without clusters, it concerns the
 // migration as a whole.
 type Order struct {
@@ -171,54 +255,58 @@ type Order struct {
 	Clusters []string `json:"clusters,omitempty"`
 }
 
-// statesByAction has the cluster states that an action concerns. Other actions concern the migration as a whole.
-var statesByAction = map[Action][]ClusterState{
-	ValidateTarget: {Selected}, InstallBootstrap: {Selected}, SendResources: {Selected}, ReceiveResources: {Selected},
-	AcceptClusters: {Selected}, ReleaseClusters: {Selected}, AwaitRegistration: {Selected},
-	RestoreAcceptance: {Returning}, RemovePauses: {Returning}, RevertBootstrap: {Returning}, AwaitReturn: {Returning},
-	DeleteCreated: {Returned}, FinishMoved: {Registered}, DeleteMoved: {Registered},
-}
+// wholeActions concern the migration as a whole.
+var wholeActions = []Action{CheckHubs, ClaimClusters, IssueBootstrap, GrantRegistration, RevokeRegistration, RevokeBootstrap}
 
-// orders returns the orders of a task. A task without orders is done.
+// orders returns the orders of a task for all clusters together, or for the migration as a whole.
 func (s State) orders(t task) []Order {
 	var orders []Order
 	for _, a := range t.actions {
-		states, some := statesByAction[a]
-		if a == StopAccepting {
-			// After the deletion, the action concerns deleted clusters; before, those that return.
-			states, some = []ClusterState{Returning}, true
-			if t.actions[len(t.actions)-1] == DeleteCreated {
-				states = []ClusterState{Returned}
-			}
+		order := Order{Action: a}
+		if !slices.Contains(wholeActions, a) && (a != ValidateSource || s.Placement == "") {
+			order.Clusters = s.clustersIn(Selected)
 		}
-		if !some {
-			order := Order{Action: a}
-			if a == ValidateSource && s.Placement == "" {
-				order.Clusters = s.clustersIn(Selected)
+		orders = append(orders, order)
+	}
+	return orders
+}
+
+// ordersByCluster returns the orders of a party for the clusters that take a turn of it. What returns comes first: it may
+// be without a hub.
+func (s State) ordersByCluster(p Party) []Order {
+	var orders []Order
+	for _, back := range []bool{true, false} {
+		way := moving
+		if back {
+			way = s.wayBack()
+		}
+		for i, t := range way {
+			for _, task := range t {
+				if task.party != p {
+					continue
+				}
+				names := s.clustersAt(back, i)
+				if len(names) == 0 {
+					continue
+				}
+				for _, a := range task.actions {
+					orders = append(orders, Order{Action: a, Clusters: names})
+				}
 			}
-			orders = append(orders, order)
-		} else if names := s.clustersIn(states...); len(names) > 0 {
-			orders = append(orders, Order{Action: a, Clusters: names})
 		}
 	}
 	return orders
 }
 
-// stateAfter returns the state of a cluster after an action is done.
-func (s State) stateAfter(a Action, was ClusterState) ClusterState {
-	switch {
-	case a == AwaitRegistration && was == Selected:
-		return Registered
-	case a == AwaitReturn && was == Returning:
-		return Returned
-	case a == RevertBootstrap && was == Returning && s.RollbackStage == api.PhaseInitializing:
-		return Restored // no object was created, and no agent has changed hubs
-	case a == DeleteCreated && was == Returned:
-		return Restored
-	case a == DeleteMoved && was == Registered:
-		return Moved
+// clustersAt returns the clusters at a turn of their way.
+func (s State) clustersAt(back bool, turn int) []string {
+	var names []string
+	for _, c := range s.Clusters {
+		if !c.HasEnded() && c.returns() == back && c.Turn == turn {
+			names = append(names, c.Name)
+		}
 	}
-	return was
+	return names
 }
 
 // inFinalPhase reports whether the phase is Failed or Completed.
@@ -227,12 +315,14 @@ func (s State) inFinalPhase() bool {
 }
 
 // Settled reports whether the migration has ended and no work is left.
-func (s State) Settled() bool { return s.inFinalPhase() && s.Turn >= len(s.turns()) }
+func (s State) Settled() bool {
+	return s.inFinalPhase() && (s.Abandoned || !ByCluster(s.Stage) || s.Turn > len(closing))
+}
 
 // timeout returns the timeout of the present phase. Clusters that return during Cleaning need as long as in
 // Rollbacking.
 func (s State) timeout() time.Duration {
-	if s.Stage == api.PhaseCleaning && s.hasClusterIn(Returning, Returned, Restored) {
+	if s.Stage == api.PhaseCleaning && s.hasClusterIn(Returning, Returned, Restored, Gone) {
 		return max(s.Timeouts.ForPhase(api.PhaseCleaning), s.Timeouts.ForPhase(api.PhaseRollbacking))
 	}
 	return s.Timeouts.ForPhase(s.Stage)

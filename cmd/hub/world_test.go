@@ -19,6 +19,8 @@ type world struct {
 	toMgr    [2][]Report
 	clusters [2]klusterlet
 	granted  bool // the target approves registrations
+	deaf     bool // the target hub does not answer any more
+	removed  bool // the migration has no finalizer any more
 	left     budget
 	wrong    string // the invariant that is broken
 }
@@ -27,14 +29,20 @@ type world struct {
 type budget struct {
 	messages                int  // lost, doubled, overtaken or late
 	manager, source, target bool // crashes
-	abort                   bool
+	abort                   bool // a user aborts
+	remove                  bool // a user deletes the migration
+	detach                  bool // a user deletes the ManagedCluster of a cluster at one hub
+	silence                 bool // a cluster ends for ever to answer
+	deaf                    bool // the target hub ends for ever to answer
 }
 
 // agent has a stored inbox. The rest of it does not survive a crash.
 type agent struct {
-	inbox Inbox
-	next  int      // order of the last command
-	done  []string // clusters for which the present order is done
+	inbox  Inbox
+	next   [2]int // by cluster, how many of the orders that name it are done
+	whole  int    // how many orders that name no cluster are done
+	failed [2]bool
+	gone   [2]bool
 }
 
 // place is where a cluster's agent is.
@@ -65,6 +73,8 @@ type klusterlet struct {
 	keepsSource      bool // the target configures it with the source's as well as with its own
 	finished         bool // it has the target's own, and needs the token no more
 	object, accepted [2]bool
+	detached         [2]bool // a user has deleted its ManagedCluster
+	silent           bool
 }
 
 // protocol is what is checked: the real one, or a mutant.
@@ -74,6 +84,7 @@ type protocol struct {
 	receive     func(Inbox, Command) (Inbox, Handling)
 	commitFirst bool // write the status before the shards
 	staleLeases bool // take a lease for fresh that was never renewed
+	goneFails   bool // what is gone is a failure
 	targetAlone bool // the target configures klusterlets with its own kubeconfig alone
 }
 
@@ -98,44 +109,92 @@ func (w world) clone() world {
 	for i := range parties {
 		w.toAgent[i] = slices.Clone(w.toAgent[i])
 		w.toMgr[i] = slices.Clone(w.toMgr[i])
-		w.agents[i].done = slices.Clone(w.agents[i].done)
 	}
 	return w
 }
 
-// key tells worlds apart that can have different futures.
+// key tells worlds apart that can have different futures. Attempts are only compared with one another, so their order is
+// enough.
 func (w *world) key(b []byte) []byte {
 	s := w.state
-	b = append(b[:0], byte(StageNumber(s.Stage)), byte(s.Turn), byte(s.Attempt), byte(min(s.Thirds, 12)), byte(StageNumber(s.RollbackStage)),
-		flags(s.inFinalPhase(), s.Deleting, w.granted, w.left.manager, w.left.source, w.left.target, w.left.abort), byte(w.left.messages))
+	rank := w.ranks()
+	b = append(b[:0], byte(StageNumber(s.Stage)), byte(s.Turn), rank(s.Attempt), byte(min(s.Thirds, maxThirds+afterForget+1)), byte(StageNumber(s.RollbackStage)),
+		flags(s.inFinalPhase(), s.Deleting, w.granted, w.left.manager, w.left.source, w.left.target, w.left.abort), byte(w.left.messages),
+		flags(w.left.remove, w.left.detach, w.left.silence, w.left.deaf, w.deaf, w.removed, s.Abandoned))
 	for _, c := range s.Clusters {
-		b = append(b, byte(slices.Index(clusterStates[:], c.State)))
+		b = append(b, byte(slices.Index(clusterStates[:], c.State)), byte(c.Turn), rank(c.Attempt), flags(c.Note != ""))
 	}
 	for _, p := range [3]Party{Manager, Source, Target} {
-		if r, ok := s.Records[Key{p, s.Stage}]; ok && r.Attempt == s.Attempt {
-			b = append(b, p[0], byte(r.Sent), flags(r.Started, r.Finished, r.failed()))
+		if r, ok := s.Records[s.key(p)]; ok {
+			b = append(b, p[0], rank(r.Attempt), byte(StageNumber(r.Stage)), byte(r.Sent), flags(r.Started, r.Finished, r.Error != (Failure{})))
+			for _, c := range s.Clusters {
+				b = append(b, flags(r.ClusterErrors[c.Name] != (Failure{})))
+			}
 		}
 	}
 	for i := range parties {
 		a := &w.agents[i]
-		b = append(b, '|', byte(a.inbox.Last.Attempt), byte(a.next), names(a.done))
+		b = append(b, '|', byte(a.next[0]), byte(a.next[1]), byte(a.whole), flags(a.failed[0], a.failed[1], a.gone[0], a.gone[1]))
+		b = commandKey(b, a.inbox.Last, rank)
 		if r := a.inbox.Report; r != nil {
-			b = append(b, 'r', flags(r.Finished), names(r.Done))
+			b = reportKey(append(b, 'r'), *r, rank)
 		}
 		for _, c := range w.toAgent[i] {
-			b = append(b, '>', byte(c.Attempt))
+			b = commandKey(append(b, '>'), c, rank)
 		}
 		for _, r := range w.toMgr[i] {
-			b = append(b, '<', byte(r.Attempt), flags(r.Finished), names(r.Done))
+			b = reportKey(append(b, '<'), r, rank)
 		}
 	}
 	for _, c := range w.clusters {
-		b = append(b, byte(c.at), flags(c.bootstrap, c.source, c.keepsSource, c.finished, c.object[0], c.object[1], c.accepted[0], c.accepted[1]))
+		b = append(b, byte(c.at), flags(c.bootstrap, c.source, c.keepsSource, c.finished, c.object[0], c.object[1], c.accepted[0], c.accepted[1]), flags(c.detached[0], c.detached[1], c.silent))
 	}
 	return b
 }
 
-var clusterStates = [...]ClusterState{Selected, Registered, Moved, Returning, Returned, Restored}
+// ranks returns the order of the attempts of a world.
+func (w *world) ranks() func(int64) byte {
+	all := []int64{0, w.state.Attempt}
+	for _, c := range w.state.Clusters {
+		all = append(all, c.Attempt)
+	}
+	for _, r := range w.state.Records {
+		all = append(all, r.Attempt)
+	}
+	for i := range parties {
+		all = append(all, w.agents[i].inbox.Last.Attempt)
+		for _, c := range w.toAgent[i] {
+			all = append(all, c.Attempt)
+		}
+		for _, r := range w.toMgr[i] {
+			all = append(all, r.Attempt)
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return func(attempt int64) byte {
+		i, _ := slices.BinarySearch(all, attempt)
+		return byte(i)
+	}
+}
+
+func commandKey(b []byte, c Command, rank func(int64) byte) []byte {
+	b = append(b, rank(c.Attempt), byte(StageNumber(c.Stage)))
+	for _, o := range c.Orders {
+		b = append(b, o.Action[0], o.Action[len(o.Action)-1], byte(len(o.Action)), names(o.Clusters))
+	}
+	return b
+}
+
+func reportKey(b []byte, r Report, rank func(int64) byte) []byte {
+	b = append(b, rank(r.Attempt), flags(r.Finished), names(r.Done))
+	for _, name := range [2]string{"c1", "c2"} {
+		b = append(b, flags(r.Gone[name] != "", r.ClusterErrors[name] != (Failure{})))
+	}
+	return b
+}
+
+var clusterStates = [...]ClusterState{Selected, Registered, Moved, Returning, Returned, Restored, Gone, Forgotten}
 
 // flags packs booleans.
 func flags(list ...bool) (b byte) {
@@ -164,6 +223,9 @@ type move struct {
 // moves returns all that can happen next. Time passes only when nothing else happens, or
 // else something is late.
 func (w *world) moves(p protocol) []move {
+	if w.removed {
+		return nil
+	}
 	if due := p.due(w.state); len(due) > 0 {
 		return w.effect(p, due[0])
 	}
@@ -180,14 +242,53 @@ func (w *world) moves(p protocol) []move {
 		}
 	}
 	w.timeMoves(p, len(moves) > 0, add)
+	w.userMoves(p, add)
+	return moves
+}
+
+// userMoves are what users do, and what clusters and hubs suffer, at any moment.
+func (w *world) userMoves(p protocol, add func(string, world)) {
 	if w.left.abort && !w.state.inFinalPhase() {
 		next := w.clone()
 		next.left.abort = false
 		next.step(p, Rollback{At: next.now()})
 		add("a user aborts", next)
 	}
-	return moves
+	if w.left.remove && !w.state.Deleting {
+		next := w.clone()
+		next.left.remove = false
+		next.step(p, Delete{At: next.now()})
+		add("a user deletes the migration", next)
+	}
+	if w.left.deaf {
+		next := w.clone()
+		next.left.deaf, next.deaf = false, true
+		add("the target hub is silent", next)
+	}
+	if w.left.detach {
+		for i := range parties {
+			if c := w.clusters[0]; c.object[i] {
+				next := w.clone()
+				next.left.detach = false
+				d := &next.clusters[0]
+				d.object[i], d.accepted[i], d.detached[i] = false, false, true
+				add(fmt.Sprintf("a user deletes %s at the %s", c.name, parties[i]), next)
+			}
+		}
+	}
+	if w.left.silence {
+		next := w.clone()
+		next.left.silence, next.clusters[0].silent = false, true
+		add("c1 is silent", next)
+	}
 }
+
+const (
+	// maxThirds is when a migration counts as one that does not end, in thirds of the timeout after its final phase began.
+	maxThirds = 9
+	// afterForget is how much longer that is after a user has forgotten a cluster.
+	afterForget = 5
+)
 
 func (w *world) timeMoves(p protocol, busy bool, add func(string, world)) {
 	deadline, ok := Deadline(w.state)
@@ -198,7 +299,20 @@ func (w *world) timeMoves(p protocol, busy bool, add func(string, world)) {
 	if busy {
 		next.left.messages--
 	}
-	if w.state.inFinalPhase() && w.state.Thirds > 9 {
+	limit := maxThirds
+	if w.state.Clusters[0].State == Forgotten {
+		limit += afterForget
+	}
+	if w.state.inFinalPhase() && w.state.Thirds > limit {
+		if c := w.state.Clusters[0]; w.clusters[0].silent && !c.HasEnded() {
+			next.wrong = w.checkEndOf(1)
+			next.step(p, Forget{At: deadline, Clusters: []string{c.Name}})
+			add("a user forgets "+c.Name, next)
+			return
+		}
+		if w.deaf && !w.state.Deleting {
+			return // until a user deletes the migration
+		}
 		next.wrong = "the migration does not end"
 	}
 	next.step(p, Tick{At: deadline})
@@ -214,7 +328,7 @@ func (w *world) step(p protocol, e Event) {
 	w.state = p.step(w.state, e)
 	w.state.Since = epoch
 	for k, r := range w.state.Records { // history decides nothing
-		if r.Attempt != w.state.Attempt {
+		if k != w.state.key(k.Party) || !w.state.walks() && r.Attempt != w.state.Attempt {
 			delete(w.state.Records, k)
 		}
 	}
@@ -241,6 +355,10 @@ func (w *world) crashed(p protocol, e Event) State {
 func (w *world) effect(p protocol, e Effect) []move {
 	next := w.clone()
 	if e.Party == Manager {
+		if e.Orders[0].Action == RemoveFinalizer {
+			next.removed = true
+			return []move{{"remove the finalizer", next}}
+		}
 		next.wrong = next.checkManager(e)
 		next.step(p, Report{At: next.now(), Party: Manager, Stage: e.Stage, Attempt: e.Attempt, Finished: true})
 		return []move{{"do " + e.Key, next}}
@@ -261,7 +379,7 @@ func (w *world) effect(p protocol, e Effect) []move {
 func (w *world) checkManager(e Effect) string {
 	for _, o := range e.Orders {
 		for _, c := range w.clusters {
-			if o.Action == RevokeBootstrap && (c.at != atSource || c.bootstrap) && !c.finished {
+			if o.Action == RevokeBootstrap && !c.lost() && (c.at != atSource || c.bootstrap) && !c.finished {
 				return "the token of " + c.name + " is revoked before the cluster has another"
 			}
 		}
@@ -271,7 +389,7 @@ func (w *world) checkManager(e Effect) string {
 
 func (w *world) commandMoves(p protocol, i int, add func(string, world)) {
 	queue := w.toAgent[i]
-	if len(queue) == 0 {
+	if len(queue) == 0 || w.deaf && parties[i] == Target {
 		return
 	}
 	what := fmt.Sprintf("command %d to %s", queue[0].Attempt, parties[i])
@@ -343,92 +461,153 @@ func (w *world) reportMoves(p protocol, i int, add func(string, world)) {
 
 func (w *world) agentMoves(p protocol, i int, add func(string, world)) {
 	a := w.agents[i]
-	if a.next >= len(a.inbox.Last.Orders) {
+	if r := a.inbox.Report; r != nil && r.Finished || w.deaf && parties[i] == Target {
 		return
 	}
 	next := w.clone()
-	if next.execute(p, i) {
-		add(fmt.Sprintf("%s does %s", parties[i], a.inbox.Last.Orders[a.next].Action), next)
+	if action := next.execute(p, i); action != "" {
+		add(fmt.Sprintf("%s does %s", parties[i], action), next)
 	}
 	crash := [2]*bool{&next.left.source, &next.left.target}
-	if a.next > 0 && [2]bool{w.left.source, w.left.target}[i] {
+	if fresh := (agent{inbox: a.inbox}); (a.next != fresh.next || a.whole > 0) && [2]bool{w.left.source, w.left.target}[i] {
 		next = w.clone()
 		*crash[i] = false
-		next.agents[i] = agent{inbox: a.inbox}
+		next.agents[i] = fresh
 		add(string(parties[i])+" crashes", next)
 	}
 }
 
-// execute does what is next in the last command, as far as it can be done now.
-func (w *world) execute(p protocol, i int) bool {
+// execute does the first order of the last command that can be done now, for all clusters that have come to it. It
+// reports what is done.
+func (w *world) execute(p protocol, i int) Action {
 	a := &w.agents[i]
-	order := a.inbox.Last.Orders[a.next]
-	progress := false
-	for n := range w.clusters {
-		c := &w.clusters[n]
-		if !slices.Contains(order.Clusters, c.name) || slices.Contains(a.done, c.name) || !c.can(order.Action, p.staleLeases) {
+	seen, whole, progress := [2]int{}, 0, false
+	var done Action
+	for _, order := range a.inbox.Last.Orders {
+		if len(order.Clusters) == 0 {
+			if whole == a.whole && done == "" {
+				w.granted = order.Action == GrantRegistration || w.granted && order.Action != RevokeRegistration
+				a.whole++
+				done = order.Action
+			}
+			whole++
 			continue
 		}
-		if wrong := c.check(order.Action); wrong != "" {
-			w.wrong = wrong
+		acted := false
+		for n := range w.clusters {
+			c := &w.clusters[n]
+			if !slices.Contains(order.Clusters, c.name) {
+				continue
+			}
+			if mine := seen[n] == a.next[n] && !a.failed[n]; mine && done == "" {
+				what := c.outcome(order.Action, i, p.staleLeases)
+				if what == isGone && p.goneFails {
+					what = fails
+				}
+				switch what {
+				case waits:
+				case fails:
+					a.failed[n] = true
+					acted, progress = true, true
+				case isGone:
+					a.gone[n] = true
+					a.next[n]++
+					acted, progress = true, true
+				case isDone:
+					if wrong := c.check(order.Action); wrong != "" {
+						w.wrong = wrong
+					}
+					c.apply(p, order.Action)
+					a.next[n]++
+					acted, progress = true, true
+				}
+			}
+			seen[n]++
 		}
-		c.apply(p, order.Action)
-		a.done = append(a.done, c.name)
-		progress = true
+		if acted {
+			done = order.Action
+		}
 	}
-	slices.Sort(a.done)
-	switch order.Action {
-	case GrantRegistration:
-		w.granted = true
-	case RevokeRegistration:
-		w.granted = false
+	finished := a.whole == whole
+	for n := range w.clusters {
+		finished = finished && (a.next[n] >= seen[n] || a.failed[n])
 	}
-	switch finished := len(a.done) == len(order.Clusters); {
-	case finished && a.next == len(a.inbox.Last.Orders)-1:
-		a.next++
-		w.answer(i, true)
-		a.done = nil
-	case finished:
-		a.next++
-		a.done = nil
-	case progress:
-		w.answer(i, false)
-	default:
-		return false
+	if len(a.inbox.Last.Orders) > 0 && (finished || progress) {
+		w.answer(i, finished, seen)
 	}
-	return true
+	return done
 }
 
-func (w *world) answer(i int, finished bool) {
+// answer reports the clusters for which the last of their orders is done.
+func (w *world) answer(i int, finished bool, orders [2]int) {
 	a := &w.agents[i]
-	done := a.done
-	if finished {
-		done = nil
-		for _, o := range a.inbox.Last.Orders {
-			done = append(done, o.Clusters...)
+	r := Report{Party: parties[i], Stage: a.inbox.Last.Stage, Attempt: a.inbox.Last.Attempt, Finished: finished}
+	for n, c := range w.clusters {
+		switch {
+		case a.failed[n]:
+			if r.ClusterErrors == nil {
+				r.ClusterErrors = map[string]Failure{}
+			}
+			r.ClusterErrors[c.name] = Failure{Message: "no luck"}
+		case orders[n] > 0 && a.next[n] >= orders[n]:
+			r.Done = append(r.Done, c.name)
+			if a.gone[n] {
+				r.Gone = map[string]string{c.name: "gone"}
+			}
 		}
-		slices.Sort(done)
-		done = slices.Compact(done)
 	}
-	r := Report{Party: parties[i], Stage: a.inbox.Last.Stage, Attempt: a.inbox.Last.Attempt, Finished: finished, Done: slices.Clone(done)}
+	if !finished && len(r.Done) == 0 && r.ClusterErrors == nil {
+		return
+	}
 	a.inbox = a.inbox.Answer(r)
 	w.toMgr[i] = append(w.toMgr[i], r)
 }
 
-// can reports whether an action can be done for a cluster now.
-func (c *klusterlet) can(a Action, stale bool) bool {
+// outcome is what comes of an action for a cluster now.
+type outcome uint8
+
+const (
+	waits outcome = iota
+	isDone
+	fails
+	isGone
+)
+
+func (c *klusterlet) outcome(a Action, hub int, stale bool) outcome {
+	if c.detached[hub] && !c.object[hub] {
+		switch a {
+		case RestoreAcceptance, RevertBootstrap, AwaitReturn, FinishMoved:
+			return isGone
+		case StopAccepting, DeleteCreated, DeleteMoved, RemovePauses, ReceiveResources:
+		default:
+			return fails
+		}
+	}
+	is := func(can bool) outcome {
+		if can {
+			return isDone
+		}
+		return waits
+	}
 	switch a {
 	case AwaitRegistration:
-		return c.at == atTarget
+		return is(c.at == atTarget && !c.silent)
 	case AwaitReturn:
-		return c.at == atSource || stale
+		return is(c.at == atSource && !c.silent || stale)
+	case InstallBootstrap, FinishMoved:
+		return is(!c.silent)
 	}
-	return true
+	return isDone
 }
+
+// lost reports whether a user has deleted the cluster, or whether it does not answer any more.
+func (c *klusterlet) lost() bool { return c.silent || c.detached[0] || c.detached[1] }
 
 // check: the objects of a hub are deleted only when the cluster is at the other one.
 func (c *klusterlet) check(a Action) string {
 	switch {
+	case c.detached[0], c.detached[1]:
+		return ""
 	case a == DeleteMoved && c.at != atTarget:
 		return "the source deletes " + c.name + ", which is not at the target"
 	case a == DeleteCreated && c.at != atSource:
@@ -469,6 +648,9 @@ func (c *klusterlet) apply(p protocol, a Action) {
 // also at one that does not accept it any more.
 func (c *klusterlet) change(granted bool) bool {
 	const source, target = 0, 1
+	if c.silent {
+		return false
+	}
 	sourceTakes := c.source && c.object[source] && c.accepted[source]
 	targetTakes := c.bootstrap && (c.object[target] && c.accepted[target] || !c.object[target] && granted)
 	was := *c
@@ -505,6 +687,9 @@ func (c *klusterlet) change(granted bool) bool {
 // check returns the invariant that a world breaks.
 func (w *world) check() string {
 	for _, c := range w.clusters {
+		if c.detached[0] || c.detached[1] {
+			continue
+		}
 		if !c.object[0] && !c.object[1] {
 			return "no hub has " + c.name
 		}
@@ -520,26 +705,46 @@ func (w *world) checkEnd() string {
 	if !w.state.Settled() {
 		return fmt.Sprintf("nothing happens any more in phase %s, turn %d", w.state.Phase, w.state.Turn)
 	}
-	for i, c := range w.clusters {
-		hub := atSource
-		if w.state.Clusters[i].State == Moved {
-			hub = atTarget
-		}
-		other := 1 - hub
-		switch {
-		case w.state.Phase == api.PhaseCompleted && w.state.Clusters[i].State != Moved && w.state.Clusters[i].State != Restored,
-			w.state.Phase == api.PhaseFailed && w.state.RollbackStage != "" && w.state.Clusters[i].State != Restored:
-			return fmt.Sprintf("%s is %s in phase %s", c.name, w.state.Clusters[i].State, w.state.Phase)
-		case c.at != hub:
-			return fmt.Sprintf("%s is %s, and its agent is at %d", c.name, w.state.Clusters[i].State, c.at)
-		case c.object[other]:
-			return fmt.Sprintf("%s is %s, and the other hub still has it", c.name, w.state.Clusters[i].State)
-		case !c.finished && c.bootstrap:
-			return c.name + " still has the bootstrap kubeconfig of the target"
+	if w.state.Deleting != w.removed {
+		return "the migration is deleted, and its finalizer stays"
+	}
+	if w.deaf && w.state.Abandoned {
+		return ""
+	}
+	for i := range w.clusters {
+		if wrong := w.checkEndOf(i); wrong != "" {
+			return wrong
 		}
 	}
-	if w.granted {
+	if w.granted && !w.state.Abandoned {
 		return "the target still approves registrations"
+	}
+	return ""
+}
+
+// checkEndOf returns what is wrong with a cluster that has nothing left to wait for.
+func (w *world) checkEndOf(i int) string {
+	c, state := w.clusters[i], w.state.Clusters[i].State
+	if c.lost() {
+		if !w.state.Clusters[i].HasEnded() && w.state.Stage != "" && !w.state.Abandoned {
+			return fmt.Sprintf("%s is %s in phase %s", c.name, state, w.state.Phase)
+		}
+		return ""
+	}
+	hub := atSource
+	if state == Moved {
+		hub = atTarget
+	}
+	switch other := 1 - hub; {
+	case w.state.Phase == api.PhaseCompleted && state != Moved && state != Restored,
+		w.state.Phase == api.PhaseFailed && w.state.RollbackStage != "" && state != Restored:
+		return fmt.Sprintf("%s is %s in phase %s", c.name, state, w.state.Phase)
+	case c.at != hub:
+		return fmt.Sprintf("%s is %s, and its agent is at %d", c.name, state, c.at)
+	case c.object[other]:
+		return fmt.Sprintf("%s is %s, and the other hub still has it", c.name, state)
+	case !c.finished && c.bootstrap:
+		return c.name + " still has the bootstrap kubeconfig of the target"
 	}
 	return ""
 }

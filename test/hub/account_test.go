@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	addonv1alpha1 "open-cluster-management.io/api/addon/v1alpha1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -142,6 +143,30 @@ func TestManagerIssuesByManagedServiceAccount(t *testing.T) {
 	if left := g.managedAccounts(); len(left) > 0 {
 		t.Errorf("ManagedServiceAccount %s is left", left[0].GetName())
 	}
+}
+
+// removedAccounts is a mapper with a cached mapping of ManagedServiceAccount, whose CRD was deleted since.
+type removedAccounts struct{ meta.RESTMapper }
+
+func (r removedAccounts) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	mapping, err := r.RESTMapper.RESTMapping(kind, versions...)
+	if err != nil || kind.Kind != "ManagedServiceAccount" {
+		return mapping, err
+	}
+	removed := *mapping
+	removed.Resource.Resource = "removedaccounts"
+	return &removed, nil
+}
+
+// TestManagerMovesAfterTheAddonIsRemoved: the kind ManagedServiceAccount was served when the manager started, and is not any more. The
+// target issues the kubeconfig, as on a global hub that has never had the add-on.
+func TestManagerMovesAfterTheAddonIsRemoved(t *testing.T) {
+	t.Parallel()
+	g := newGlobalHubWith(t, removedAccounts{hubMapper()})
+	key := g.migrate("move", "c1")
+	p := g.start(nil, key)
+	defer p.stop()
+	g.mustBeMoved(g.await(key, "the cluster has moved", settled))
 }
 
 // TestManagerRefusesAShortToken: a migration with shorter timeouts has had a token issued that would expire

@@ -251,7 +251,7 @@ func TestAgentsRefuseReplays(t *testing.T) {
 	m.run(m.target)
 	m.start()
 	m.manage(func() bool { return m.state.Phase == api.PhaseRegistering })
-	m.manage(func() bool { return m.state.Turn == 1 })
+	m.manage(func() bool { return m.state.PlaceOf(m.state.Clusters[0]) == hub.AwaitRegistration })
 	m.sendDue()
 	release := m.sent[hub.Source]
 	m.state = hub.Step(m.state, hub.Rollback{At: time.Now()})

@@ -156,7 +156,8 @@ func TestAllPartiesPartially(t *testing.T) {
 	m.g.mustAnnounce(corev1.EventTypeWarning, api.ReasonPartiallyRegistered)
 }
 
-// TestAllPartiesAbort: a user asks for the rollback when one cluster is at the target hub.
+// TestAllPartiesAbort: a user asks for the rollback when one cluster is at the target hub. It stays there, and the other one
+// returns.
 func TestAllPartiesAbort(t *testing.T) {
 	t.Parallel()
 	m := newManaged(t, 2)
@@ -172,14 +173,14 @@ func TestAllPartiesAbort(t *testing.T) {
 	if err := m.g.c.Patch(t.Context(), o, request); err != nil {
 		t.Fatal(err)
 	}
-	o = m.end(api.PhaseFailed)
-	if !meta.IsStatusConditionTrue(o.Status.Conditions, api.ConditionRolledBack) || o.Status.Counts.Restored != 2 || o.Status.Progress.Reason != api.ReasonAborted.Name {
+	o = m.end(api.PhaseCompleted)
+	if !meta.IsStatusConditionTrue(o.Status.Conditions, api.ConditionRolledBack) || o.Status.Counts.Restored != 1 || o.Status.Counts.Moved != 1 ||
+		!strings.Contains(o.Status.Progress.Message, "a user asked for the rollback") {
 		t.Errorf("counts %+v, conditions:\n%s", o.Status.Counts, describe(o))
 	}
-	for _, s := range m.sites {
-		m.back(s, m.before[s.name])
-	}
-	m.g.mustAnnounce(corev1.EventTypeWarning, api.ReasonAborted)
+	m.moved(m.sites[0], m.before[m.sites[0].name])
+	m.back(m.sites[1], m.before[m.sites[1].name])
+	m.g.mustAnnounce(corev1.EventTypeWarning, api.ReasonPartiallyRegistered)
 }
 
 // bootstrapToken waits for the kubeconfig that the source hub gives its klusterlets, and returns its token.

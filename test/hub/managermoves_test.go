@@ -189,13 +189,7 @@ func TestManagerSaysThatItsStateIsLost(t *testing.T) {
 	p := g.start(nil, key)
 	<-held
 	p.stop() // a manager that runs would write what it has just read
-	state := &corev1.ConfigMap{}
-	if err := g.c.Get(t.Context(), objectKey{Namespace: key.Namespace, Name: "move-state-0"}, state); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.c.Delete(t.Context(), state); err != nil {
-		t.Fatal(err)
-	}
+	state := g.loseState(key)
 	p = g.start(nil, key)
 	defer p.stop()
 	g.await(key, "the manager says so", func(m *api.ManagedClusterMigration) bool {
@@ -208,4 +202,40 @@ func TestManagerSaysThatItsStateIsLost(t *testing.T) {
 	}
 	release()
 	g.mustBeMoved(g.await(key, "the clusters have moved", settled))
+}
+
+// loseState deletes the ConfigMap with the state of a migration of one cluster, and returns it.
+func (g *globalHub) loseState(key objectKey) *corev1.ConfigMap {
+	g.t.Helper()
+	state := &corev1.ConfigMap{}
+	if err := g.c.Get(g.t.Context(), objectKey{Namespace: key.Namespace, Name: key.Name + "-state-0"}, state); err != nil {
+		g.t.Fatal(err)
+	}
+	if err := g.c.Delete(g.t.Context(), state); err != nil {
+		g.t.Fatal(err)
+	}
+	return state
+}
+
+// TestDeletionEndsWithoutState: the state of a deleted migration is lost, as in a namespace that is being deleted. Its finalizer
+// goes, and an event says how to find what is left.
+//
+// Matrix: H86.
+func TestDeletionEndsWithoutState(t *testing.T) {
+	t.Parallel()
+	g := newGlobalHub(t)
+	held, release := g.from.hold(hub.InstallBootstrap)
+	defer release()
+	key := g.migrate("move", "c1")
+	p := g.start(nil, key)
+	<-held
+	p.stop()
+	g.loseState(key)
+	if err := g.c.Delete(t.Context(), g.read(key)); err != nil {
+		t.Fatal(err)
+	}
+	p = g.start(nil, key)
+	defer p.stop()
+	g.awaitGone(key)
+	g.mustAnnounce(corev1.EventTypeWarning, api.ReasonLeftBehind)
 }

@@ -174,6 +174,9 @@ func (a *Agent) receiveCommand(ctx context.Context, topic string, e message.Enve
 			return err
 		}
 		a.Metrics.commands.WithLabelValues(string(handling)).Inc()
+		if m.notify() {
+			return nil
+		}
 		m.stop()
 		m.resumed = false
 		start(m, func(ctx context.Context) { a.run(ctx, m) })

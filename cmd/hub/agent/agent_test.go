@@ -90,6 +90,18 @@ func TestLargestReportFits(t *testing.T) {
 	}
 }
 
+// TestReportOfGoneClustersFits: a user has deleted every cluster of the largest migration.
+func TestReportOfGoneClustersFits(t *testing.T) {
+	p := progress{report: hub.Report{Stage: api.PhaseCleaning, Attempt: 30, Finished: true, Done: clusters(mostClusters), Gone: map[string]string{}}}
+	for _, name := range p.report.Done {
+		p.report.Gone[name] = "the source hub has no ManagedCluster " + name + " any more: a user has deleted it"
+	}
+	a := New(Options{Hub: "hub1", Identity: newIdentity(t), Transport: &sink{}})
+	if err := a.send(t.Context(), a.migration("uid"), p); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestLargestTaskFits: a Secret has at most 1 MiB.
 //
 // Matrix: H23.

@@ -8,6 +8,10 @@ import (
 
 // run executes the stored command of a migration.
 func (a *Agent) run(ctx context.Context, m *migration) {
+	if m.get().task.finished() { // an execution has taken it over meanwhile
+		a.answer(ctx, m)
+		return
+	}
 	w := a.newWork(m)
 	switch w.task.Role {
 	case hub.Source:

@@ -38,7 +38,7 @@ func (a *Agent) migration(uid string) *migration {
 	defer a.mutex.Unlock()
 	m := a.migrations[uid]
 	if m == nil {
-		m = &migration{uid: uid}
+		m = &migration{uid: uid, arrived: make(chan struct{}, 1)}
 		a.migrations[uid] = m
 	}
 	return m
@@ -61,6 +61,9 @@ type migration struct {
 	progress progress
 	// arrivals is nil unless an execution receives resources.
 	arrivals *arrivals
+	// takesOver means that the running execution takes over a newer command, for which arrived ends its pause.
+	takesOver bool
+	arrived   chan struct{}
 	// resumed means that the agent has restarted since the command was stored.
 	resumed bool
 	// batch numbers what the agent sends.
@@ -109,6 +112,28 @@ func (a *Agent) update(ctx context.Context, m *migration, edit func(*stored) boo
 	next.version = version
 	m.stored = next
 	return nil
+}
+
+// takeOver says whether the running execution takes over newer commands. It returns a function for the end of the
+// execution.
+func (m *migration) takeOver(takesOver bool) (end func()) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.takesOver = takesOver
+	return func() { m.takeOver(false) }
+}
+
+// notify makes the running execution take over the stored command. It returns false if none does.
+func (m *migration) notify() bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.takesOver {
+		select {
+		case m.arrived <- struct{}{}:
+		default:
+		}
+	}
+	return m.takesOver
 }
 
 // nextBatch returns the number of the next message.

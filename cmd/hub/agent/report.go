@@ -29,7 +29,7 @@ const (
 func statusOf(p progress, key *message.OpeningKey) message.StatusBundle {
 	b := message.StatusBundle{
 		Finished: p.report.Finished, ErrMessage: p.report.Error.String(), ErrReason: p.report.Error.Reason,
-		ManagedClusters: p.report.Clusters, Done: p.report.Done,
+		ManagedClusters: p.report.Clusters, Done: p.report.Done, Gone: p.report.Gone,
 		FailedClusters:  slices.Sorted(maps.Keys(p.report.ClusterErrors)),
 		BootstrapSecret: p.bootstrap, Missing: p.missing[:min(len(p.missing), maxMissing)],
 	}
@@ -56,6 +56,7 @@ func (a *Agent) send(ctx context.Context, m *migration, p progress) error {
 		if i > 0 {
 			// The names are in ClusterErrors as well, whose texts begin with the reasons.
 			b.FailedClusters, b.ClusterReasons = nil, nil
+			b.Gone = clipAll(b.Gone, length/3) // these names are in Done as well
 		}
 		data, err := message.Encode(b)
 		if err != nil {
@@ -100,10 +101,10 @@ func (a *Agent) answer(ctx context.Context, m *migration) {
 	}
 }
 
-// finish stores the final report, and retries until the brokers have accepted it.
-func (a *Agent) finish(ctx context.Context, m *migration, p progress) {
+// finish stores the final report, and retries until the brokers have accepted it. It returns true, and stores nothing, if
+// a newer command has arrived.
+func (a *Agent) finish(ctx context.Context, m *migration, p progress) (superseded bool) {
 	log := logr.FromContextOrDiscard(ctx)
-	superseded := false
 	a.retryUntilDone(ctx, "Could not store a report", m, func() error {
 		return a.update(ctx, m, func(s *stored) bool {
 			inbox := s.task.Inbox.Answer(p.report)
@@ -112,15 +113,17 @@ func (a *Agent) finish(ctx context.Context, m *migration, p progress) {
 			if !s.task.keepsKey(a.Clock.Now()) {
 				s.key = nil
 			}
+			m.takesOver = m.takesOver && superseded
 			return !superseded
 		})
 	})
 	if superseded || ctx.Err() != nil {
-		return
+		return superseded
 	}
 	log.Info("Finished a command", "migration", m.uid, "stage", p.report.Stage, "attempt", p.report.Attempt,
 		"done", len(p.report.Done), "failed", len(p.report.ClusterErrors), "error", p.report.Error)
 	a.retryUntilDone(ctx, "Could not send a report", m, func() error { return a.send(ctx, m, p) })
+	return false
 }
 
 // retryUntilDone calls a function until it succeeds or the context ends.
@@ -141,6 +144,7 @@ func (a *Agent) retryUntilDone(ctx context.Context, failed string, m *migration,
 
 // copyOf returns a deep copy of a report: the execution still changes the original.
 func copyOf(r hub.Report) hub.Report {
-	r.ClusterErrors, r.Done, r.Clusters = maps.Clone(r.ClusterErrors), slices.Clone(r.Done), slices.Clone(r.Clusters)
+	r.ClusterErrors, r.Gone = maps.Clone(r.ClusterErrors), maps.Clone(r.Gone)
+	r.Done, r.Clusters = slices.Clone(r.Done), slices.Clone(r.Clusters)
 	return r
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,7 +27,8 @@ const notArrived = "its objects have not arrived from the source hub"
 // pass is one pass of an action over clusters. It has no clusters if the action is for the migration as a whole.
 type pass func(ctx context.Context, clusters []string) (cluster.Result, error)
 
-// work is the execution of one command.
+// work is the execution of a command. From phase Registering on, it takes over a newer command where it is, so that a
+// cluster which waits for its lease does not begin to wait again.
 type work struct {
 	*Agent
 	migration *migration
@@ -34,9 +36,9 @@ type work struct {
 	key       *message.OpeningKey
 	// passOf returns the pass of an action, or false if the role does not have it.
 	passOf func(hub.Action) (pass, bool)
-	// last is the index of the last order that names a cluster. done are the clusters that the report names as done.
-	last map[string]int
-	done map[string]bool
+	// orders are the orders of the command, and left has the indexes of those that are left for a cluster.
+	orders []order
+	left   map[string][]int
 	// leases are the leases observed since this process started the command.
 	leases cluster.Leases
 	// kinds caches the kinds that the hub serves during the command.
@@ -47,40 +49,80 @@ type work struct {
 	progress      progress
 }
 
+// order is an order of the command under way.
+type order struct {
+	hub.Order
+	// act and until are set when the first cluster has come to the order.
+	act   pass
+	until time.Time
+	// isDone means that an order for the migration as a whole is done.
+	isDone bool
+}
+
 // newWork returns the execution of the stored command.
 func (a *Agent) newWork(m *migration) *work {
-	s := m.get()
+	w := &work{Agent: a, migration: m}
+	w.load()
+	return w
+}
+
+// load reads the stored command.
+func (w *work) load() {
+	s := w.migration.get()
 	last := s.task.Inbox.Last
-	byCluster := map[string]int{}
+	w.task, w.key = s.task, s.key
+	w.orders, w.left = make([]order, len(last.Orders)), map[string][]int{}
 	for i, o := range last.Orders {
+		w.orders[i].Order = o
 		for _, name := range o.Clusters {
-			byCluster[name] = i
+			w.left[name] = append(w.left[name], i)
 		}
 	}
-	return &work{
-		Agent: a, migration: m, task: s.task, key: s.key, last: byCluster, done: map[string]bool{},
-		progress: progress{report: hub.Report{Party: s.task.Role, Stage: last.Stage, Attempt: last.Attempt, ClusterErrors: map[string]hub.Failure{}}},
+	w.progress = progress{report: hub.Report{
+		Party: s.task.Role, Stage: last.Stage, Attempt: last.Attempt, ClusterErrors: map[string]hub.Failure{}, Gone: map[string]string{},
+	}}
+	w.leases.Keep(func(name string) bool { return len(w.left[name]) > 0 })
+}
+
+// execute executes the orders of a command, and reports. The orders for one cluster are executed one after another, and
+// clusters do not wait for each other. It pauses between passes for at least as long as a pass took, because the
+// controllers that it waits for need the API server too. Its context ends when a command supersedes this one that it can't
+// take over, or when the agent ends.
+func (w *work) execute(ctx context.Context) {
+	defer w.migration.takeOver(hub.ByCluster(w.task.Inbox.Last.Stage))()
+	for w.executeLast(ctx) {
+		w.load()
 	}
 }
 
-// execute executes all orders, one after another, and reports. Its context ends when another command supersedes this
-// one, or when the agent ends.
-func (w *work) execute(ctx context.Context) {
+// executeLast executes the last command. It returns true if a newer one has arrived.
+func (w *work) executeLast(ctx context.Context) (superseded bool) {
 	last := w.task.Inbox.Last
 	logr.FromContextOrDiscard(ctx).Info("Execute a command", "migration", w.migration.uid, "stage", last.Stage, "attempt", last.Attempt, "actions", actions(last))
 	w.publish(ctx)
-	for i := range last.Orders {
-		err := w.executeOrder(ctx, i)
+	for pause := firstPause; ; pause = min(pause*3/2, w.Poll) {
+		began := w.Clock.Now()
+		waits, err := w.passOverAll(ctx)
 		if ctx.Err() != nil {
-			return
+			return false
+		}
+		if w.migration.get().task.Inbox.Last.Attempt != last.Attempt {
+			return true
 		}
 		if err != nil {
 			w.progress.report.Error = failureOf(cluster.Explain(err))
-			break
+		}
+		if err != nil || !waits {
+			w.progress.report.Finished, w.progress.missing = true, nil
+			return w.finish(ctx, w.migration, w.progress) && ctx.Err() == nil
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-w.migration.arrived:
+		case <-w.Clock.After(max(pause, w.Clock.Since(began))):
 		}
 	}
-	w.progress.report.Finished, w.progress.missing = true, nil
-	w.finish(ctx, w.migration, w.progress)
 }
 
 func actions(c hub.Command) []hub.Action {
@@ -91,50 +133,66 @@ func actions(c hub.Command) []hub.Action {
 	return all
 }
 
-// executeOrder executes an order for the clusters that no earlier order has failed for. It returns an error if the
-// agent can do nothing for any cluster. After a pass it pauses for at least as long as the pass took, because the
-// controllers that it waits for need the API server too.
-func (w *work) executeOrder(ctx context.Context, i int) error {
-	order := w.task.Inbox.Last.Orders[i]
-	left := w.withoutFailure(order.Clusters)
-	if len(order.Clusters) > 0 && len(left) == 0 {
-		return nil
-	}
-	act, ok := w.passOf(order.Action)
-	if !ok {
-		return cluster.Fail(cluster.ReasonUnknownAction, "the agent of hub %s has no action %s as %s: upgrade the agent", w.Hub, order.Action, w.task.Role)
-	}
-	until := w.deadline(order.Action)
-	for pause := firstPause; ; {
-		began := w.Clock.Now()
-		r, err := act(ctx, left)
+// passOverAll makes one pass of each order over the clusters that have come to it. It returns an error if the agent can
+// do nothing for any cluster.
+func (w *work) passOverAll(ctx context.Context) (waits bool, err error) {
+	for i := range w.orders {
+		names := w.namesAt(i)
+		if o := w.orders[i]; len(o.Clusters) > 0 && len(names) == 0 || o.isDone {
+			continue
+		}
+		waiting, err := w.passOver(ctx, i, names)
 		switch {
 		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil && w.hubOf().Final(ctx, err):
-			return err
-		case err == nil:
-			w.addResult(ctx, i, r)
-			if len(r.Waiting) == 0 {
-				return nil
-			}
-			left = slices.DeleteFunc(left, func(name string) bool { return r.Waiting[name] == "" })
+			return false, ctx.Err()
+		case err != nil && len(names) > 0 && hub.ByCluster(w.task.Inbox.Last.Stage):
+			w.failAll(ctx, names, failureOf(cluster.Explain(err)))
+		case err != nil:
+			return false, err
 		}
-		if !w.Clock.Now().Before(until) {
-			return w.failUnfinished(order.Action, left, r, err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-w.Clock.After(max(pause, w.Clock.Since(began))):
-		}
-		pause = min(pause*3/2, w.Poll)
+		waits = waits || waiting
 	}
+	return waits, nil
 }
 
-// withoutFailure returns the clusters for which nothing has failed.
-func (w *work) withoutFailure(names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, failed := w.progress.report.ClusterErrors[name]; return failed })
+// passOver makes one pass of an order. An error is final.
+func (w *work) passOver(ctx context.Context, i int, names []string) (waits bool, err error) {
+	o := &w.orders[i]
+	if o.act == nil {
+		act, ok := w.passOf(o.Action)
+		if !ok {
+			return false, cluster.Fail(cluster.ReasonUnknownAction, "the agent of hub %s has no action %s as %s: upgrade the agent", w.Hub, o.Action, w.task.Role)
+		}
+		o.act, o.until = act, w.deadline(o.Action)
+	}
+	r, err := o.act(ctx, names)
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case err != nil && w.hubOf().Final(ctx, err):
+		return false, err
+	case err == nil:
+		w.addResult(ctx, i, r)
+		if len(r.Waiting) == 0 {
+			o.isDone = len(o.Clusters) == 0
+			return false, nil
+		}
+	}
+	if w.Clock.Now().Before(o.until) {
+		return true, nil
+	}
+	return false, w.failUnfinished(o.Action, names, r, err)
+}
+
+// namesAt returns the clusters that have come to an order, and for which nothing has failed.
+func (w *work) namesAt(i int) []string {
+	var names []string
+	for _, name := range w.orders[i].Clusters {
+		if _, failed := w.progress.report.ClusterErrors[name]; !failed && len(w.left[name]) > 0 && w.left[name][0] == i {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // deadline returns the deadline of an action.
@@ -149,13 +207,15 @@ func (w *work) deadline(action hub.Action) time.Time {
 	return until
 }
 
-// addResult adds the result of a pass to the progress, and reports it. A cluster is done when
-// the last order for it is.
+// addResult adds the result of a pass to the progress, and reports it. A cluster is done when its last order is.
 func (w *work) addResult(ctx context.Context, i int, r cluster.Result) {
 	report, advanced := &w.progress.report, false
+	maps.Copy(report.Gone, r.Gone)
 	for _, name := range r.Done {
-		if at, named := w.last[name]; named && at == i && !w.done[name] {
-			w.done[name] = true
+		if left := w.left[name]; len(left) == 0 || left[0] != i {
+			continue
+		}
+		if w.left[name] = w.left[name][1:]; len(w.left[name]) == 0 {
 			report.Done = append(report.Done, name)
 			advanced = true
 		}
@@ -165,9 +225,27 @@ func (w *work) addResult(ctx context.Context, i int, r cluster.Result) {
 		report.ClusterErrors[name] = failureOf(why)
 		advanced = true
 	}
-	if advanced {
+	if advanced && w.isBusy() { // the final report follows
 		w.publish(ctx)
 	}
+}
+
+// isBusy reports whether an order is left for a cluster, or for the migration as a whole.
+func (w *work) isBusy() bool {
+	for i, o := range w.orders {
+		if len(o.Clusters) == 0 && !o.isDone || len(w.namesAt(i)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// failAll records and reports the failure of an order for all clusters that have come to it.
+func (w *work) failAll(ctx context.Context, names []string, why hub.Failure) {
+	for _, name := range names {
+		w.progress.report.ClusterErrors[name] = why
+	}
+	w.publish(ctx)
 }
 
 // failUnfinished records a failure for each cluster that is not done at the deadline.

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/godwit-dev/godwit/cmd/hub"
@@ -12,6 +13,13 @@ import (
 type Leases struct {
 	mutex   sync.Mutex
 	watches map[string]*hub.LeaseWatch
+}
+
+// Keep ends the observation of the other clusters.
+func (l *Leases) Keep(kept func(cluster string) bool) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	maps.DeleteFunc(l.watches, func(name string, _ *hub.LeaseWatch) bool { return !kept(name) })
 }
 
 // Fresh reports whether the cluster has renewed its lease on this hub twice since the first

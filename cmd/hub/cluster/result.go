@@ -17,10 +17,17 @@ import (
 // workers is how many clusters a pass works on at the same time. The client limits requests.
 const workers = 16
 
-// Result is the result of a pass. Each cluster is in exactly one of the fields.
+// GoneError is the error of an action that would restore or delete an object which does not exist any more. The action is done.
+type GoneError struct{ Message string }
+
+func (e *GoneError) Error() string { return e.Message }
+
+// Result is the result of a pass. Each cluster is in exactly one of Done, Waiting and Failed.
 type Result struct {
 	// Done are the clusters for which the action is done, sorted.
 	Done []string
+	// Gone has, for some of the clusters in Done, what the action did not find any more.
+	Gone map[string]string
 	// Waiting has what each waiting cluster waits for. The caller repeats the pass for it.
 	Waiting map[string]string
 	// Failed has why the action can't be done for a cluster, and what to do.
@@ -31,6 +38,7 @@ type Result struct {
 func (r *Result) Add(other Result) {
 	r.Done = append(r.Done, other.Done...)
 	slices.Sort(r.Done)
+	maps.Copy(r.Gone, other.Gone)
 	maps.Copy(r.Waiting, other.Waiting)
 	maps.Copy(r.Failed, other.Failed)
 }
@@ -47,7 +55,7 @@ func (h Hub) Each(ctx context.Context, names []string, act func(ctx context.Cont
 	var (
 		mutex sync.Mutex
 		group sync.WaitGroup
-		r     = Result{Waiting: map[string]string{}, Failed: map[string]*Error{}}
+		r     = Result{Gone: map[string]string{}, Waiting: map[string]string{}, Failed: map[string]*Error{}}
 		slots = make(chan struct{}, workers)
 	)
 	for _, name := range names {
@@ -55,10 +63,14 @@ func (h Hub) Each(ctx context.Context, names []string, act func(ctx context.Cont
 		group.Go(func() {
 			defer func() { <-slots }()
 			waits, err := act(ctx, name)
-			final := err != nil && h.Final(ctx, err)
+			var gone *GoneError
+			isGone := errors.As(err, &gone)
+			final := err != nil && !isGone && h.Final(ctx, err)
 			mutex.Lock()
 			defer mutex.Unlock()
 			switch {
+			case isGone:
+				r.Done, r.Gone[name] = append(r.Done, name), gone.Message
 			case final:
 				r.Failed[name] = Explain(err)
 			case err != nil:

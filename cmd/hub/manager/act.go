@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -135,6 +136,9 @@ func (r *Reconciler) result(ctx context.Context, e hub.Effect, waits string, p *
 func (r *Reconciler) removeFinalizer(ctx context.Context, m migration) error {
 	if err := r.deleteExchange(ctx, m); err != nil {
 		return err
+	}
+	if what := m.state.LeftBehind(); what != "" && !m.object.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(m.object, api.Finalizer) {
+		r.event(m.object, corev1.EventTypeWarning, api.ReasonLeftBehind.Name, "the migration is deleted, and has left something behind: "+what)
 	}
 	return r.edit(ctx, client.ObjectKeyFromObject(m.object), func(o *api.ManagedClusterMigration) bool {
 		return o.Status.CompletionTime != nil && controllerutil.RemoveFinalizer(o, api.Finalizer)

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -52,13 +53,21 @@ func accountName(from, to string) string {
 	return "godwit-migration-" + hex.EncodeToString(sum[:8])
 }
 
-// servesAccounts reports whether the global hub has ManagedServiceAccounts.
-func (r *Reconciler) servesAccounts() (bool, error) {
-	_, err := r.Client.RESTMapper().RESTMapping(accountKind.GroupKind(), accountKind.Version)
-	if meta.IsNoMatchError(err) {
+// servesAccounts reports whether the global hub has ManagedServiceAccounts. The client caches the mapping of a kind, also
+// after the CRD was deleted with the add-on, so the API server decides.
+func (r *Reconciler) servesAccounts(ctx context.Context, m migration) (bool, error) {
+	a := m.account()
+	switch err := r.Reader.Get(ctx, client.ObjectKeyFromObject(a), a); {
+	case err == nil:
+		return true, nil
+	case meta.IsNoMatchError(err):
 		return false, nil
+	case apierrors.IsNotFound(err):
+		// The API server answers for a kind that it serves; the answer for an unknown path has this cause.
+		return !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse), nil
+	default:
+		return false, fmt.Errorf("read ManagedServiceAccount %s/%s: %w", a.GetNamespace(), a.GetName(), err)
 	}
-	return err == nil, err
 }
 
 // issueBootstrap creates a ManagedServiceAccount and waits for its token. On a global hub without
@@ -68,7 +77,7 @@ func (r *Reconciler) issueBootstrap(ctx context.Context, m migration) (waits str
 	if _, p, err := r.address(ctx, m.to()); p != nil || err != nil {
 		return "", p, err
 	}
-	served, err := r.servesAccounts()
+	served, err := r.servesAccounts(ctx, m)
 	if err != nil || !served {
 		return "", nil, err
 	}
@@ -127,7 +136,7 @@ func (r *Reconciler) token(ctx context.Context, m migration) (secret *corev1.Sec
 // revokeBootstrap removes the migration from the owners of the account. It deletes the account with its last owner,
 // which revokes the token.
 func (r *Reconciler) revokeBootstrap(ctx context.Context, m migration) error {
-	served, err := r.servesAccounts()
+	served, err := r.servesAccounts(ctx, m)
 	if err != nil || !served {
 		return err
 	}
@@ -171,7 +180,7 @@ func (r *Reconciler) installNamespace(ctx context.Context, name string) (string,
 // kubeconfig returns the sealed kubeconfig that the source gives its klusterlets. With a ManagedServiceAccount the
 // manager creates it, and seals it to the source; otherwise the target has created it.
 func (r *Reconciler) kubeconfig(ctx context.Context, m migration, x exchange) (message.Sealed, error) {
-	served, err := r.servesAccounts()
+	served, err := r.servesAccounts(ctx, m)
 	if err != nil || !served {
 		if err == nil && len(x.kubeconfig) == 0 {
 			err = &problem{api.ReasonFailed.Name, fmt.Sprintf("hub %s has issued no bootstrap kubeconfig: upgrade its agent", m.to())}

@@ -43,7 +43,7 @@ func (r *Reconciler) send(ctx context.Context, m migration, e hub.Effect, missin
 	}
 	r.Metrics.sent.WithLabelValues(name).Add(float64(envelope.Size()))
 	resent := r.Metrics.resent.WithLabelValues(name)
-	if known := m.state.Records[hub.Key{Party: e.Party, Stage: e.Stage}]; known.Attempt == e.Attempt && known.Sent > 0 {
+	if known := m.state.Record(e.Party); known.Attempt == e.Attempt && known.Sent > 0 {
 		resent.Inc()
 	}
 	return nil
@@ -102,7 +102,7 @@ func (r *Reconciler) targetBundle(ctx context.Context, m migration, e hub.Effect
 	if b.InstallNamespace, err = r.installNamespace(ctx, m.to()); err != nil {
 		return b, err
 	}
-	served, err := r.servesAccounts()
+	served, err := r.servesAccounts(ctx, m)
 	if err != nil {
 		return b, err
 	}

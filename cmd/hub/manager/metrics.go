@@ -45,7 +45,7 @@ func NewMetrics(cache client.Reader) *Metrics {
 		duplicates: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "messages_duplicate_total", Help: "Reports of a hub on a command that it had answered with its final report."}, []string{"hub"}),
 
 		reader:   cache,
-		clusters: prometheus.NewDesc(prefix+"clusters", "Clusters of all ManagedClusterMigrations, by what became of them: moving, moved, failed or restored.", []string{"state"}, nil),
+		clusters: prometheus.NewDesc(prefix+"clusters", "Clusters of all ManagedClusterMigrations, by what became of them: moving, moved, failed, restored, gone or forgotten.", []string{"state"}, nil),
 	}
 	// Counters start at 0: Prometheus sees no increase in a counter that starts at 1.
 	for _, phase := range timedPhases {
@@ -70,16 +70,18 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.NewInvalidMetric(m.clusters, err)
 		return
 	}
-	counts := map[string]int32{"moving": 0, "moved": 0, "failed": 0, "restored": 0}
+	counts := map[string]int32{"moving": 0, "moved": 0, "failed": 0, "restored": 0, "gone": 0, "forgotten": 0}
 	for i := range list.Items {
 		c := list.Items[i].Status.Counts
 		if c == nil {
 			continue
 		}
-		counts["moving"] += c.Total - c.Moved - c.Failed
+		counts["moving"] += c.Total - c.Moved - c.Failed - c.Gone - c.Forgotten
 		counts["moved"] += c.Moved
 		counts["failed"] += c.Failed - c.Restored
 		counts["restored"] += c.Restored
+		counts["gone"] += c.Gone
+		counts["forgotten"] += c.Forgotten
 	}
 	for state, n := range counts {
 		to <- prometheus.MustNewConstMetric(m.clusters, prometheus.GaugeValue, float64(n), state)

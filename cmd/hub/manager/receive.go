@@ -139,11 +139,11 @@ func (r *Reconciler) receiveStatus(ctx context.Context, name string, h message.H
 	var refusal Refusal
 	var why error
 	m, err := r.apply(ctx, key, func(m migration) (hub.Event, error) {
-		refusal, why = checkAttempt(m.state, h)
+		refusal, why = checkAttempt(m.state, party, h)
 		if refusal != "" {
 			return nil, nil
 		}
-		if known := m.state.Records[hub.Key{Party: party, Stage: h.Stage}]; known.Attempt == h.Attempt && known.Finished {
+		if known := m.state.Record(party); known.Attempt == h.Attempt && known.Finished {
 			// The state may lack the commit of the first report.
 			r.Metrics.duplicates.WithLabelValues(name).Inc()
 		}
@@ -168,15 +168,17 @@ func (r *Reconciler) receiveStatus(ctx context.Context, name string, h message.H
 	return "", nil
 }
 
-// checkAttempt returns a refusal unless a report answers the present command.
-func checkAttempt(s hub.State, h message.Header) (Refusal, error) {
+// checkAttempt returns a refusal unless a report answers the present command of a party, or an earlier one that has orders
+// which are still to be done.
+func checkAttempt(s hub.State, p hub.Party, h message.Header) (Refusal, error) {
+	last := s.Record(p)
 	switch {
-	case h.Stage == s.Stage && h.Attempt == s.Attempt:
+	case s.Awaits(p, h.Stage, h.Attempt):
 		return "", nil
-	case h.Attempt > s.Attempt:
-		return NotSent, fmt.Errorf("a report on attempt %d, and the last command was attempt %d", h.Attempt, s.Attempt)
+	case h.Attempt > last.Attempt:
+		return NotSent, fmt.Errorf("a report on attempt %d, and the last command was attempt %d", h.Attempt, last.Attempt)
 	}
-	return Outdated, fmt.Errorf("a report on %s, attempt %d, and the last command was %s, attempt %d", h.Stage, h.Attempt, s.Stage, s.Attempt)
+	return Outdated, fmt.Errorf("a report on %s, attempt %d, and the last command was %s, attempt %d", h.Stage, h.Attempt, last.Stage, last.Attempt)
 }
 
 // findMigration returns the migration of a message, and the party that the sender is in it.
@@ -205,7 +207,7 @@ func (r *Reconciler) findMigration(ctx context.Context, name, uid string) (types
 // sendMissing sends the target's missing objects to the source. It does nothing before the source has sent everything:
 // the objects may still arrive.
 func (r *Reconciler) sendMissing(ctx context.Context, m migration, missing []message.Gap) error {
-	known := m.state.Records[hub.Key{Party: hub.Source, Stage: api.PhaseDeploying}]
+	known := m.state.Record(hub.Source)
 	e, ok := hub.CommandFor(m.state, hub.Source)
 	if !ok || !hasAction(e, hub.SendResources) || !known.Finished || known.Attempt != e.Attempt {
 		return nil

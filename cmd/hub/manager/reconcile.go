@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -87,6 +88,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (mig
 			}
 			return hub.Rollback{At: r.Clock.Now()}, nil
 		},
+		r.forget,
 		func(m migration) (hub.Event, error) { return r.start(ctx, m) },
 	} {
 		if _, err := r.apply(ctx, key, learn); err != nil {
@@ -99,6 +101,15 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (mig
 		}
 	}
 	return r.load(ctx, key)
+}
+
+// forget ends the migration without the clusters that a user has named, from phase Registering on.
+func (r *Reconciler) forget(m migration) (hub.Event, error) {
+	names := m.state.Forgettable(m.object.Spec.ForgottenManagedClusters)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return hub.Forget{At: r.Clock.Now(), Clusters: names}, nil
 }
 
 // hasKnownFormat reports whether this release can read the progress in the status.
@@ -137,6 +148,18 @@ func (r *Reconciler) removeRequest(ctx context.Context, key types.NamespacedName
 	})
 }
 
+// releaseLost removes the finalizer of a deleted migration whose state is lost: nothing can bring it back, and a namespace
+// that is being deleted has lost it first. It returns false if the migration is not deleted.
+func (r *Reconciler) releaseLost(ctx context.Context, key types.NamespacedName) (deleted bool, err error) {
+	m := &api.ManagedClusterMigration{}
+	if err := r.Reader.Get(ctx, key, m); err != nil || m.DeletionTimestamp.IsZero() {
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	}
+	r.event(m, corev1.EventTypeWarning, api.ReasonLeftBehind.Name, fmt.Sprintf(
+		"the migration is deleted, and its state is lost: objects with annotation godwit.dev/migration-original or godwit.dev/migration of UID %s on hubs %s and %s are what it has left", m.UID, m.Spec.From, m.Spec.To))
+	return true, r.edit(ctx, key, func(o *api.ManagedClusterMigration) bool { return controllerutil.RemoveFinalizer(o, api.Finalizer) })
+}
+
 // hasRead reports whether the manager has read all messages of both hubs from before its start. Deadlines do not count
 // before that: a report in the topic may be in time.
 func (r *Reconciler) hasRead(ctx context.Context, m migration) (bool, error) {
@@ -155,6 +178,11 @@ func (r *Reconciler) hasRead(ctx context.Context, m migration) (bool, error) {
 
 // reportUnreadableState writes to the status why the manager can't resume. It returns nil if only another release can.
 func (r *Reconciler) reportUnreadableState(ctx context.Context, key types.NamespacedName, err error) error {
+	if errors.Is(err, errStateLost) {
+		if deleted, failed := r.releaseLost(ctx, key); deleted || failed != nil {
+			return failed
+		}
+	}
 	why := status.Summary{State: status.StateStalled, Reason: api.ReasonStateLost.Name, Message: fmt.Sprint(err) + ". Restore the ConfigMaps from a backup"}
 	newer := errors.As(err, new(*format.NewerError))
 	switch {

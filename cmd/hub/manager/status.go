@@ -27,6 +27,8 @@ func summaryOf(s hub.State) status.Summary {
 		return warns(api.ReasonCommandNotSent, "phase "+string(s.Phase)+": "+unsent)
 	case s.Phase == api.PhasePending && s.WaitingFor != "":
 		return reconciling(api.ReasonWaiting, "migration "+s.WaitingFor+" moves one of the clusters; this one starts when it has ended")
+	case s.Settled() && s.LeftBehind() != "":
+		return status.Summary{State: status.StateStalled, Reason: api.ReasonLeftBehind.Name, Message: "the migration has ended, and has left something behind: " + s.LeftBehind()}
 	case s.Phase == api.PhaseFailed && s.Settled():
 		return status.Summary{State: status.StateStalled, Reason: s.Reason, Message: s.Message}
 	case s.Phase == api.PhaseFailed:
@@ -34,11 +36,21 @@ func summaryOf(s hub.State) status.Summary {
 	case s.Phase == api.PhaseCompleted && !s.Settled():
 		return warns(api.ReasonIncomplete, "the clusters have moved, and the cleanup is not finished: see condition "+api.ConditionCleaned)
 	case s.Phase == api.PhaseCompleted && s.Reason == api.ReasonPartiallyRegistered.Name:
-		return status.Summary{State: status.StateStalled, Reason: s.Reason, Message: "some clusters were not registered at the target hub, and are back at the source hub: see status.failures"}
+		return status.Summary{State: status.StateStalled, Reason: s.Reason, Message: partialMessage(s)}
+	case s.Phase == api.PhaseCompleted && s.Counts().Gone > 0:
+		return status.Summary{State: status.StateReady, Reason: api.ReasonSucceeded.Name, Message: "every cluster has moved that a user has not deleted: see status.failures"}
 	case s.Phase == api.PhaseCompleted:
 		return status.Summary{State: status.StateReady, Reason: api.ReasonSucceeded.Name, Message: "every cluster has moved"}
 	}
 	return reconciling(api.ReasonInProgress, "the migration is in phase "+string(s.Phase))
+}
+
+// partialMessage says what has become of the clusters that were not registered.
+func partialMessage(s hub.State) string {
+	if s.Counts().Gone > 0 {
+		return "some clusters were not registered at the target hub, and are back at the source hub, or were deleted there: see status.failures"
+	}
+	return "some clusters were not registered at the target hub, and are back at the source hub: see status.failures"
 }
 
 // fill sets the status from a state.
@@ -47,6 +59,7 @@ func fill(m *api.ManagedClusterMigration, s hub.State, shards int, now time.Time
 	m.Status.Progress = s.Progress(shards)
 	counts := s.Counts()
 	m.Status.Counts = &counts
+	m.Status.Places = s.Places()
 	m.Status.Failures = s.Failures()
 	if m.Status.StartTime == nil && s.Phase != api.PhasePending {
 		m.Status.StartTime = &metav1.Time{Time: now.Truncate(time.Second)}

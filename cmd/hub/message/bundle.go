@@ -75,6 +75,8 @@ type StatusBundle struct {
 	FailedClusters []string          `json:"failedClusters,omitempty"`
 	// Done are the clusters for which the command is done.
 	Done []string `json:"done,omitempty"`
+	// Gone has, for clusters in Done, what the agent did not find any more.
+	Gone map[string]string `json:"gone,omitempty"`
 	// SealingKey is the sealing key of the hub. Every report has it until the hub needs to open nothing more.
 	SealingKey []byte `json:"sealingKey,omitempty"`
 	// BootstrapSecret is the kubeconfig that the target has issued, sealed to the source, in the
@@ -122,7 +124,7 @@ type Gap struct {
 func (b StatusBundle) Report(h Header, p hub.Party, now time.Time) hub.Report {
 	r := hub.Report{
 		At: now, Party: p, Stage: h.Stage, Attempt: h.Attempt, Finished: b.Finished,
-		Error: hub.ReadFailure(b.ErrReason, b.ErrMessage), Clusters: b.ManagedClusters, Done: b.Done,
+		Error: hub.ReadFailure(b.ErrReason, b.ErrMessage), Clusters: b.ManagedClusters, Done: b.Done, Gone: b.Gone,
 		ClusterErrors: hub.ReadFailures(b.ClusterErrors, b.ClusterReasons),
 	}
 	for _, name := range b.FailedClusters {

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -25,6 +26,15 @@ func (h Hub) cluster(ctx context.Context, name string) (*clusterv1.ManagedCluste
 	mc, err := h.Find(ctx, name)
 	if err == nil && mc == nil {
 		return nil, cluster.Fail(cluster.ReasonNotFound, "the source hub has no ManagedCluster %s: import it, or remove it from the migration", name)
+	}
+	return mc, err
+}
+
+// present reads a ManagedCluster that an action restores. If a user has deleted it, the action is done.
+func (h Hub) present(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+	mc, err := h.Find(ctx, name)
+	if err == nil && mc == nil {
+		return nil, &cluster.GoneError{Message: fmt.Sprintf("the source hub has no ManagedCluster %s any more: a user has deleted it", name)}
 	}
 	return mc, err
 }

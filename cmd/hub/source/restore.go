@@ -10,7 +10,7 @@ import (
 // cluster before the target stops.
 func (h Hub) RestoreAcceptance(ctx context.Context, clusters []string) (cluster.Result, error) {
 	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
-		mc, err := h.cluster(ctx, name)
+		mc, err := h.present(ctx, name)
 		if err != nil {
 			return "", err
 		}

@@ -11,7 +11,7 @@ import (
 func (h Hub) AwaitReturn(ctx context.Context, clusters []string, leases *cluster.Leases) (cluster.Result, error) {
 	h.Hub = h.WithBatchReads(clusters)
 	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
-		if _, err := h.cluster(ctx, name); err != nil {
+		if _, err := h.present(ctx, name); err != nil {
 			return "", err
 		}
 		fresh, err := leases.Fresh(ctx, h.Hub, name)

@@ -11,7 +11,7 @@ import (
 // not approved there.
 func (h Hub) RevertBootstrap(ctx context.Context, clusters []string) (cluster.Result, error) {
 	r, err := h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
-		mc, err := h.cluster(ctx, name)
+		mc, err := h.present(ctx, name)
 		if err != nil {
 			return "", err
 		}

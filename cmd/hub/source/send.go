@@ -37,7 +37,7 @@ type Parcel struct {
 // transport has accepted all of its objects.
 func (h Hub) SendResources(ctx context.Context, p Parcel, send Send) (cluster.Result, error) {
 	h.Hub = h.Pass()
-	total := cluster.Result{Waiting: map[string]string{}, Failed: map[string]*cluster.Error{}}
+	total := cluster.Result{Gone: map[string]string{}, Waiting: map[string]string{}, Failed: map[string]*cluster.Error{}}
 	for names := range slices.Chunk(p.Clusters, chunk) {
 		r, err := h.sendChunk(ctx, p, names, send)
 		total.Add(r)

@@ -25,7 +25,7 @@ func (h Hub) finish(ctx context.Context, name string) (waits string, err error) 
 	case err != nil:
 		return "", err
 	case mc == nil:
-		return "", cluster.Fail(cluster.ReasonNotFound, "the target hub has no ManagedCluster %s any more: a user has deleted it; import the cluster again", name)
+		return "", &cluster.GoneError{Message: fmt.Sprintf("the target hub has no ManagedCluster %s any more: a user has deleted it; import the cluster again if it is needed", name)}
 	case !cluster.IsOwned(mc, h.UID):
 		return "", nil // an earlier pass has finished
 	}

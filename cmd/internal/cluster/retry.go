@@ -71,9 +71,9 @@ func retryOf(m migration, known []api.ManagedClusterMigration) *api.ManagedClust
 	if len(m.state.Clusters) == 0 && m.Spec.IncludedManagedClustersPlacementRef != "" {
 		return next
 	}
-	next.Spec.IncludedManagedClusters, next.Spec.IncludedManagedClustersPlacementRef = nil, ""
+	next.Spec.IncludedManagedClusters, next.Spec.IncludedManagedClustersPlacementRef, next.Spec.ForgottenManagedClusters = nil, "", nil
 	for _, one := range m.state.Clusters {
-		if one.State != hub.Moved && one.State != hub.Registered {
+		if one.State == hub.Selected || one.State == hub.Returning || one.State == hub.Returned || one.State == hub.Restored {
 			next.Spec.IncludedManagedClusters = append(next.Spec.IncludedManagedClusters, api.ClusterName(one.Name))
 		}
 	}

@@ -30,8 +30,9 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 		Aliases: []string{"abort"},
 		Short:   "Return the clusters of a migration to the source hub",
 		Long: "Ask the manager to roll a migration back: every cluster returns to the source hub, and the target hub\n" +
-			"deletes what the migration has created there. For a migration that has failed, the manager runs the\n" +
-			"rollback again.\n\n" +
+			"deletes what the migration has created there. For a migration whose rollback has not ended, the manager\n" +
+			"runs it again, for the clusters that are not back yet. In phase Registering, clusters that are\n" +
+			"registered at the target hub by then stay there.\n\n" +
 			"In phases Cleaning and Completed the source hub has begun to delete. Move the clusters back by\n" +
 			"another migration then: the command prints it.\n\n" +
 			"Exit codes: 0 the rollback is requested, or with --watch every cluster is back; 3 refused, and nothing\n" +
@@ -136,6 +137,8 @@ func whyNotAbortable(a *frame.App, m migration) string {
 		}
 		back := a.Hint(fmt.Sprintf("cluster run %s --from=%s --to=%s %s --namespace=%s", nextName(m.Name, "back", nil), m.Spec.To, m.Spec.From, strings.Join(moved, " "), m.Namespace))
 		return "the source hub deletes in phase " + string(m.state.Phase) + "; move the clusters back: " + back
+	case m.state.Phase == api.PhaseFailed && m.Status.CompletionTime != nil && m.state.RollbackStage != "":
+		return "its rollback has ended, and a cluster may have left the source hub since"
 	case m.state.Phase == api.PhaseFailed && m.state.RollbackStage == "":
 		return "it has failed before it changed a hub, so that there is nothing to return"
 	}

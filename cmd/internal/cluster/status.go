@@ -29,7 +29,9 @@ func statusCommand(a *frame.App) *cobra.Command {
 			"it was not moved. The hub is empty while it is not proven by two renewals of the cluster's lease.\n" +
 			"Without a name, list the migrations. This command only reads.\n\n" +
 			"States: Selected, Registered (at the target hub), Moved (and nothing is left at the source hub),\n" +
-			"Returning, Returned (at the source hub), Restored (and nothing is left at the target hub).\n\n" +
+			"Returning, Returned (at the source hub), Restored (and nothing is left at the target hub), Gone (a user\n" +
+			"has deleted its ManagedCluster), Forgotten (the migration ends without it). STEP is the action that the\n" +
+			"cluster waits for, by itself, from phase Registering on.\n\n" +
 			"Exit codes: 0 every cluster has moved; 1 the migration is not finished; 3 it failed and every cluster\n" +
 			"is back; 4 some clusters have moved and the others are back; 2 error; 124 --timeout; 130\n" +
 			"interrupted. A list has exit code 0.",

@@ -63,6 +63,8 @@ type Klusterlet struct {
 	renewals int
 	// applied is the last ManifestWork that the agents have applied.
 	applied appliedWork
+	// silent means that the agents do nothing any more.
+	silent bool
 }
 
 // appliedWork is one generation of a ManifestWork of a hub.
@@ -102,6 +104,13 @@ func (k *Klusterlet) Hub() client.Client {
 	return k.hub
 }
 
+// Silence ends the agents for ever: the cluster is offline.
+func (k *Klusterlet) Silence() {
+	k.passes.Lock()
+	defer k.passes.Unlock()
+	k.silent = true
+}
+
 // Renewals returns how often the cluster has renewed its lease at the hub where it is registered.
 func (k *Klusterlet) Renewals() int {
 	k.mutex.Lock()
@@ -126,6 +135,9 @@ func (k *Klusterlet) set(change func()) {
 func (k *Klusterlet) Pass(ctx context.Context) error {
 	k.passes.Lock()
 	defer k.passes.Unlock()
+	if k.silent {
+		return nil
+	}
 	if err := k.pass(ctx); err != nil {
 		return fmt.Errorf("klusterlet %s: %w", k.Name, err)
 	}

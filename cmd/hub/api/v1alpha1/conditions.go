@@ -119,6 +119,11 @@ var (
 		Meaning: "A rollback or a cleanup is not finished after its timeout. The manager continues.",
 		Fix:     godwit.Do("see whether the hub in the message is reachable. The migration ends by itself when it is"),
 	})
+	ReasonLeftBehind = Reasons.Declare(godwit.Reason{
+		Name: "LeftBehind", UserAction: true,
+		Meaning: "The migration has ended without clusters that a user has told it to forget, or was deleted and a hub did not do its part in time. The message says what is left on which hub.",
+		Fix:     godwit.Do("remove what the message names on the hubs, when they are reachable"),
+	})
 	ReasonNewerFormat = format.DeclareNewer(&Reasons, "has stored the state of the migration",
 		"The manager leaves the migration alone.", godwit.Do("run that release, or a newer one: it resumes by itself"))
 	ReasonStateLost = Reasons.Declare(godwit.Reason{

@@ -15,7 +15,7 @@ import (
 // +kubebuilder:printcolumn:name=Moved,type=integer,JSONPath=`.status.counts.moved`
 // +kubebuilder:printcolumn:name=Failed,type=integer,JSONPath=`.status.counts.failed`
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'Pending' || self.spec == oldSelf.spec",message="spec can't be changed once the migration has started: abort this one with the annotation global-hub.open-cluster-management.io/migration-request=rollback, or create another"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'Pending' || self.spec.from == oldSelf.spec.from && self.spec.to == oldSelf.spec.to && has(self.spec.includedManagedClusters) == has(oldSelf.spec.includedManagedClusters) && (!has(self.spec.includedManagedClusters) || self.spec.includedManagedClusters == oldSelf.spec.includedManagedClusters) && has(self.spec.includedManagedClustersPlacementRef) == has(oldSelf.spec.includedManagedClustersPlacementRef) && (!has(self.spec.includedManagedClustersPlacementRef) || self.spec.includedManagedClustersPlacementRef == oldSelf.spec.includedManagedClustersPlacementRef) && has(self.spec.supportedConfigs) == has(oldSelf.spec.supportedConfigs) && (!has(self.spec.supportedConfigs) || self.spec.supportedConfigs == oldSelf.spec.supportedConfigs)",message="spec can't be changed once the migration has started, except forgottenManagedClusters: abort this one with the annotation global-hub.open-cluster-management.io/migration-request=rollback, or create another"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name of a migration has at most 63 characters, because labels and ConfigMaps are named after it"
 type ManagedClusterMigration struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -66,6 +66,13 @@ type ManagedClusterMigrationSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="includedManagedClustersPlacementRef is the name of a Placement: lower case letters, digits, '-' and '.'"
 	IncludedManagedClustersPlacementRef string `json:"includedManagedClustersPlacementRef,omitempty"`
+	// ForgottenManagedClusters are clusters without which the migration ends: the manager does nothing more for them from
+	// phase Registering on, and says what it leaves. Clusters can be added while the migration runs.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=5000
+	// +kubebuilder:validation:items:MaxLength=63
+	ForgottenManagedClusters []string `json:"forgottenManagedClusters,omitempty"`
 	// SupportedConfigs adapts the migration to slow hubs and clusters.
 	// +optional
 	SupportedConfigs *MigrationConfig `json:"supportedConfigs,omitempty"`
@@ -133,6 +140,13 @@ type ManagedClusterMigrationStatus struct {
 	// Counts of the clusters.
 	// +optional
 	Counts *ClusterCounts `json:"counts,omitempty"`
+	// Places are where the clusters are from phase Registering on, when each cluster continues by itself. A cluster that has
+	// ended is in none.
+	// +optional
+	// +listType=map
+	// +listMapKey=place
+	// +kubebuilder:validation:MaxItems=16
+	Places []PlaceCount `json:"places,omitempty"`
 	// Failures are the first clusters that were not moved, or not cleaned up.
 	// +optional
 	// +listType=atomic
@@ -190,6 +204,10 @@ type MigrationProgress struct {
 	// Deleting means that the object is being deleted.
 	// +optional
 	Deleting bool `json:"deleting,omitempty"`
+	// Abandoned means that the object was deleted, and that the manager has left what it could not restore or delete in
+	// time.
+	// +optional
+	Abandoned bool `json:"abandoned,omitempty"`
 	// Shards is the number of ConfigMaps.
 	// +optional
 	Shards int32 `json:"shards,omitempty"`
@@ -205,6 +223,22 @@ type ClusterCounts struct {
 	Failed int32 `json:"failed"`
 	// Restored is the number of clusters that are back at the source hub.
 	Restored int32 `json:"restored"`
+	// Gone is the number of clusters whose ManagedCluster a user has deleted during the migration.
+	// +optional
+	Gone int32 `json:"gone,omitempty"`
+	// Forgotten is the number of clusters without which the migration ends.
+	// +optional
+	Forgotten int32 `json:"forgotten,omitempty"`
+}
+
+// PlaceCount counts the clusters that wait for the same action.
+type PlaceCount struct {
+	// Place is the action that these clusters wait for, such as AwaitRegistration, DeleteMoved or AwaitReturn.
+	Place string `json:"place"`
+	// Hub executes the action: source or target.
+	Hub string `json:"hub"`
+	// Clusters is their number.
+	Clusters int32 `json:"clusters"`
 }
 
 // ClusterFailure says why a cluster was not moved.

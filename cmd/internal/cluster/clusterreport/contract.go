@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
@@ -63,6 +64,8 @@ func (p Preflight) Names() []string {
 type Cluster struct {
 	Name  string           `json:"name"`
 	State hub.ClusterState `json:"state"`
+	// Step is the action that the cluster waits for, from phase Registering on. It is empty after the end of the cluster.
+	Step string `json:"step"`
 	// Hub is where the cluster is registered; empty while that is not proven.
 	Hub string `json:"hub"`
 	render.Cause
@@ -77,6 +80,9 @@ type Counts struct {
 	Moved    int32 `json:"moved"`
 	Failed   int32 `json:"failed"`
 	Restored int32 `json:"restored"`
+	// Gone are clusters whose ManagedCluster a user has deleted, and Forgotten those without which the migration ends.
+	Gone      int32 `json:"gone"`
+	Forgotten int32 `json:"forgotten"`
 }
 
 // Migration is the document of a migration.
@@ -167,13 +173,16 @@ func MigrationOf(m *api.ManagedClusterMigration, s hub.State, now time.Time) Mig
 	d.From, d.To, d.Phase, d.Settled = string(m.Spec.From), string(m.Spec.To), m.Status.Phase, m.Status.CompletionTime != nil
 	d.Reason, d.Message = reasonOf(m, now)
 	counts := s.Counts()
-	d.Counts = Counts{counts.Total, counts.Moved, counts.Failed, counts.Restored}
+	d.Counts = countsOf(counts)
 	if c := m.Status.CompletionTime; c != nil {
 		now = c.Time
 	}
 	d.Seconds = since(m, now)
 	for _, c := range s.Clusters {
-		one := Cluster{Name: c.Name, State: c.State, Hub: hubOf(m, s, c), Cause: render.Cause{Reason: c.Reason, Message: c.Message}, Seconds: since(m, now)}
+		one := Cluster{Name: c.Name, State: c.State, Step: string(s.PlaceOf(c)), Hub: hubOf(m, s, c), Cause: render.Cause{Reason: c.Reason, Message: c.Message}, Seconds: since(m, now)}
+		if c.Note != "" {
+			one.Cause = render.Cause{Reason: noteReason(c.State), Message: c.Note}
+		}
 		if hasArrived(c.State) && !c.Since.IsZero() {
 			one.Seconds = since(m, c.Since)
 		}
@@ -182,11 +191,23 @@ func MigrationOf(m *api.ManagedClusterMigration, s hub.State, now time.Time) Mig
 	return d
 }
 
+func countsOf(c api.ClusterCounts) Counts {
+	return Counts{c.Total, c.Moved, c.Failed, c.Restored, c.Gone, c.Forgotten}
+}
+
+// noteReason returns the reason of a cluster with a note.
+func noteReason(s hub.ClusterState) string {
+	if s == hub.Forgotten {
+		return api.ReasonLeftBehind.Name
+	}
+	return cluster.ReasonNotFound.Name
+}
+
 // SummaryOf returns the document of a migration from its status alone, without clusters.
 func SummaryOf(m *api.ManagedClusterMigration, now time.Time) Migration {
 	d := MigrationOf(m, hub.State{}, now)
 	if c := m.Status.Counts; c != nil {
-		d.Counts = Counts{c.Total, c.Moved, c.Failed, c.Restored}
+		d.Counts = countsOf(*c)
 	}
 	return d
 }
@@ -198,9 +219,9 @@ func since(m *api.ManagedClusterMigration, t time.Time) float64 {
 	return max(0, t.Sub(m.Status.StartTime.Time).Seconds())
 }
 
-// hasArrived reports whether a cluster has arrived at one of the hubs.
+// hasArrived reports whether a cluster has arrived at one of the hubs, or is on its way no more.
 func hasArrived(s hub.ClusterState) bool {
-	return s == hub.Registered || s == hub.Moved || s == hub.Returned || s == hub.Restored
+	return s == hub.Registered || s == hub.Moved || s == hub.Returned || s == hub.Restored || s == hub.Gone || s == hub.Forgotten
 }
 
 // hubOf returns the hub of the cluster if it is proven: by two renewals of its lease, or because no command has moved

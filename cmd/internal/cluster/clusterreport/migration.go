@@ -45,6 +45,8 @@ var states = map[hub.ClusterState]render.Cell{
 	hub.Returning:  {Text: "! Returning", Tone: render.Bad},
 	hub.Returned:   {Text: "! Returned", Tone: render.Bad},
 	hub.Restored:   {Text: "! Restored", Tone: render.Bad},
+	hub.Gone:       {Text: "! Gone", Tone: render.Attention},
+	hub.Forgotten:  {Text: "! Forgotten", Tone: render.Bad},
 }
 
 // stateCell shows a cluster that is back as good if nothing was wrong with it: others failed, or a user ended the migration.
@@ -81,6 +83,7 @@ var migrationTable = slices.Concat(
 var clusterTable = render.Table[Cluster]{
 	{Name: "Cluster", Cell: func(c Cluster) render.Cell { return render.TextCell(c.Name) }},
 	{Name: "State", Cell: stateCell},
+	{Name: "Step", Cell: func(c Cluster) render.Cell { return render.TextCell(c.Step) }},
 	{Name: "Hub", Cell: func(c Cluster) render.Cell { return render.TextCell(c.Hub) }},
 	{Name: "Time", Cell: func(c Cluster) render.Cell { return render.DurationCell(c.Seconds) }},
 	{Name: "Reason", Cell: func(c Cluster) render.Cell { return render.TextCell(c.Reason) }},
@@ -145,6 +148,7 @@ func Progress(m Migration) string {
 	case m.aborted():
 		phase, left = api.ReasonAborted.Name, render.Part{N: int64(m.Counts.Failed - m.Counts.Restored), What: "not back yet"}
 	}
-	parts = append(parts, render.Parts([]render.Part{left, {N: int64(m.Counts.Restored), What: "back at " + m.From}})...)
+	parts = append(parts, render.Parts([]render.Part{left, {N: int64(m.Counts.Restored), What: "back at " + m.From},
+		{N: int64(m.Counts.Gone), What: "deleted by a user"}, {N: int64(m.Counts.Forgotten), What: "forgotten"}})...)
 	return phase + ": " + strings.Join(parts, ", ")
 }

@@ -63,7 +63,7 @@ func TestSeconds(t *testing.T) {
 func TestWriteMigration(t *testing.T) {
 	m := started(api.PhaseRegistering)
 	s := hub.State{Phase: api.PhaseRegistering, Stage: api.PhaseRegistering, Clusters: []hub.Cluster{
-		{Name: "c1", State: hub.Registered, Since: began.Add(40 * time.Second)},
+		{Name: "c1", State: hub.Registered, Turn: 2, Since: began.Add(40 * time.Second)},
 		{Name: "c2", State: hub.Returning, Failure: hub.Failure{Reason: "SigningRequestDenied", Message: "a policy denies c2"}},
 	}}
 	m.Status.Conditions = []metav1.Condition{{Type: api.ConditionReconciling, Status: metav1.ConditionTrue, Reason: api.ReasonInProgress.Name, Message: "the migration is in phase Registering"}}
@@ -72,9 +72,9 @@ func TestWriteMigration(t *testing.T) {
 NAME   PHASE           FROM   TO     TIME
 east   ● Registering   hub1   hub2   1m30s
 
-CLUSTER   STATE          HUB    TIME    REASON
-c2        ! Returning    -      1m30s   SigningRequestDenied
-c1        ● Registered   hub2   40.0s   -
+CLUSTER   STATE          STEP                HUB    TIME    REASON
+c2        ! Returning    RestoreAcceptance   -      1m30s   SigningRequestDenied
+c1        ● Registered   FinishMoved         hub2   40.0s   -
 
 c2
   ✗ SigningRequestDenied: a policy denies c2
@@ -97,9 +97,9 @@ func TestAbortedMigrationIsNoFailure(t *testing.T) {
 NAME   PHASE       FROM   TO     TIME
 east   ✓ Aborted   hub1   hub2   1m0s
 
-CLUSTER   STATE        HUB    TIME    REASON
-c1        ✓ Restored   hub1   40.0s   -
-c2        ✓ Restored   hub1   1m0s    -
+CLUSTER   STATE        STEP   HUB    TIME    REASON
+c1        ✓ Restored   -      hub1   40.0s   -
+c2        ✓ Restored   -      hub1   1m0s    -
 
 Aborted: 0 of 2 clusters moved, 2 back at hub1
 Aborted: a user asked for the rollback

@@ -1,0 +1,149 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+)
+
+type forgetOptions struct {
+	*frame.App
+	hubFlags
+	change frame.ChangeFlags
+	watch  bool
+	output frame.Output
+}
+
+func forgetCommand(a *frame.App) *cobra.Command {
+	o := &forgetOptions{App: a}
+	c := &cobra.Command{
+		Use:   "forget NAME CLUSTER... [-n NAMESPACE] [--watch]",
+		Short: "End a migration without clusters that can't end",
+		Long: "Tell the manager to do nothing more for clusters of the migration NAME, such as one that is offline for\n" +
+			"ever or whose deletion waits for a foreign finalizer. The other clusters continue, and the migration ends\n" +
+			"without the forgotten ones. The command says what is left of each on which hub; nothing removes that\n" +
+			"later.\n\n" +
+			"Each cluster continues by itself from phase Registering on, so a cluster that hangs holds up the end of\n" +
+			"the migration alone. In an earlier phase abort the migration instead.\n\n" +
+			"Exit codes: 0 requested, or with --watch the migration has ended; 3 refused, and nothing written; 2 error;\n" +
+			"124 --timeout; 130 interrupted.",
+		Example:           "  " + a.Program + " cluster forget east cluster7",
+		ValidArgsFunction: completeMigrations(a),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return frame.Usagef("specify the NAME of the migration, and then the clusters")
+			}
+			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, args[0], args[1:]) })
+		},
+	}
+	o.change.AddYesTo(c)
+	frame.AddWatch(c, &o.watch)
+	o.change.AddTimeoutTo(c)
+	addManagerNamespace(c, &o.managerNamespace)
+	o.output.AddTo(c, clusterreport.NoMigration("", ""))
+	return c
+}
+
+// forget is the planned end of a migration without clusters.
+type forget struct {
+	*forgetOptions
+	connection *connection
+	migration  migration
+	clusters   []string
+	err        error
+}
+
+func (o *forgetOptions) plan(ctx context.Context, name string, clusters []string) (frame.Change, error) {
+	c, m, err := o.openMigration(ctx, o.App, clusterpermission.Run, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range clusters {
+		if why := whyNotForgettable(o.App, m, one); why != "" {
+			return nil, frame.Refuse(fmt.Errorf("managedclustermigration %s can't end without %s: %s", name, one, why))
+		}
+	}
+	if err := c.missing(ctx); err != nil {
+		return nil, frame.Refuse(err)
+	}
+	return &forget{forgetOptions: o, connection: c, migration: m, clusters: clusters}, nil
+}
+
+// whyNotForgettable returns why a migration can't end without a cluster, and what to do.
+func whyNotForgettable(a *frame.App, m migration, name string) string {
+	if len(m.state.Forgettable([]string{name})) > 0 {
+		return ""
+	}
+	for _, one := range m.state.Clusters {
+		if one.Name == name && one.HasEnded() {
+			return fmt.Sprintf("it is %s, and nothing is left to do for it", one.State)
+		}
+		if one.Name == name {
+			return fmt.Sprintf("in phase %s all clusters still take each step together; abort the migration: %s", m.state.Phase, a.Hint("cluster rollback "+m.Name+" --namespace="+m.Namespace))
+		}
+	}
+	return "the migration does not have this cluster"
+}
+
+// Question implements frame.Change.
+func (o *forget) Question() (string, error) {
+	m := o.migration
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s\n", clusterreport.Progress(m.report(o.connection)))
+	for _, one := range m.state.Clusters {
+		if slices.Contains(o.clusters, one.Name) {
+			fmt.Fprintf(&text, "%s: %s\n", one.Name, m.state.Leaves(one))
+		}
+	}
+	fmt.Fprintf(&text, "End managedclustermigration %s in namespace %s on %s without %s?", m.Name, m.Namespace, o.connection.Where(), strings.Join(o.clusters, ", "))
+	return text.String(), nil
+}
+
+// Run implements frame.Change. It sends one request, and waits for the answer even after an interruption.
+func (o *forget) Run(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	m := o.migration
+	before := m.DeepCopy()
+	for _, one := range o.clusters {
+		if !slices.Contains(m.Spec.ForgottenManagedClusters, one) {
+			m.Spec.ForgottenManagedClusters = append(m.Spec.ForgottenManagedClusters, one)
+		}
+	}
+	// With the lock, another client's cluster in the list is not lost.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := o.connection.client.Patch(bounded, m.ManagedClusterMigration, patch); err != nil {
+		o.err = o.connection.explain(bounded, err)
+	}
+}
+
+// End implements frame.Change.
+func (o *forget) End(ctx context.Context) error {
+	if o.err != nil {
+		return o.err
+	}
+	c, m := o.connection, o.migration
+	for _, one := range m.state.Clusters {
+		if slices.Contains(o.clusters, one.Name) {
+			o.Console.Printf("managedclustermigration %s ends without %s: %s\n", m.Name, one.Name, m.state.Leaves(one))
+		}
+	}
+	if !o.watch {
+		printWatch(o.App, m)
+		return c.printMigration(o.App, o.output, m)
+	}
+	return c.followToEnd(ctx, o.App, o.output, m, func(d clusterreport.Migration) frame.Code {
+		if d.Settled {
+			return frame.OK
+		}
+		return frame.Pending
+	})
+}

@@ -18,7 +18,7 @@ import (
 // folder. It compiles bin/godwit, so that it does not link the program again after
 // `make build` or another test.
 func Godwit(ctx context.Context, folder string) (path string, err error) {
-	root, err := workspace(ctx)
+	root, err := Root(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -43,7 +43,7 @@ func Godwit(ctx context.Context, folder string) (path string, err error) {
 // JobProvider compiles the provider of the job service of tests. It does not link the program
 // again if the source has not changed.
 func JobProvider(ctx context.Context) (path string, err error) {
-	root, err := workspace(ctx)
+	root, err := Root(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -54,18 +54,58 @@ func JobProvider(ctx context.Context) (path string, err error) {
 
 // Helm compiles Helm, at the version that tools/helm names.
 func Helm(ctx context.Context) (path string, err error) {
-	root, err := workspace(ctx)
+	root, err := Root(ctx)
 	if err != nil {
 		return "", err
 	}
 	return run(ctx, root, "tool", "-modfile=tools/helm/go.mod", "-n", "helm")
 }
 
+// Image compiles a package that is a static program, and writes an image of it as a layout into a folder, by the program that makes the
+// images of releases. It replaces the layout.
+func Image(ctx context.Context, from, layout string) error {
+	releases, err := compileRelease(ctx)
+	if err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp("", "godwit-image-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	root, err := Root(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := run(ctx, root, "build", "-trimpath", "-ldflags=-s -w", "-o", scratch+"/", from); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(layout); err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, releases, "image", "-out", layout, "--", filepath.Join(scratch, filepath.Base(from)))
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("make the image of %s: %w: %s", from, err, out)
+	}
+	return nil
+}
+
+// compileRelease compiles the program that makes releases, a module outside the workspace.
+func compileRelease(ctx context.Context) (path string, err error) {
+	root, err := Root(ctx)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(root, "bin", "release")
+	_, err = run(ctx, filepath.Join(root, "tools", "release"), "build", "-o", path, ".")
+	return path, err
+}
+
 // endTimeout is much longer than the go command needs to remove its temporary files.
 const endTimeout = 10 * time.Second
 
-// workspace returns the folder of go.work, above the working directory or above the program.
-func workspace(ctx context.Context) (string, error) {
+// Root returns the folder of go.work, above the working directory or above the program.
+func Root(ctx context.Context) (string, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -87,7 +127,7 @@ func run(ctx context.Context, folder string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = folder
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-	if args[0] == "tool" {
+	if args[0] == "tool" || strings.Contains(folder, filepath.Join("tools", "release")) { // modules outside the workspace
 		command.Env = append(command.Env, "GOWORK=off")
 	}
 	// After an interrupt, the go command removes its temporary files.

@@ -133,6 +133,10 @@ kafka: ## Provide Apache Kafka for make e2e-hub: jars of Maven Central, into bin
 ocm: ## Compile programs of Open Cluster Management for make e2e-hub: minutes once, then an instant.
 	@tools/ocm/build.sh
 
+.PHONY: node
+node: ## Provide kubelet, containerd and what else a node needs for make e2e-node: minutes once, then an instant. It needs Linux.
+	@tools/node/build.sh
+
 ##@ Change
 
 .PHONY: test-fast
@@ -217,6 +221,10 @@ e2e-hub: controlplane ocm kafka ## Test with Apache Kafka, and with hubs and clu
 .PHONY: e2e-hub-short
 e2e-hub-short: kafka ## Test the part of make e2e-hub that needs no hub: with Apache Kafka.
 	@GODWIT_E2E_HUB=1 go test $(SERVERS) -v -run '^Test(Broker|BrokerRefuses|Tripwire|Leaks|Differences)$$' ./test/hub/e2e
+
+.PHONY: e2e-node
+e2e-node: controlplane node ## Test on a real node, with kubelet and containerd, what a release ships: image, chart and hook Job. It needs root on Linux.
+	@GODWIT_E2E_NODE=1 go test $(SERVERS) -v ./test/node/...
 
 .PHONY: test-html
 test-html: ## Open the HTML reports in headless Chromium: search, keyboard, light and dark, axe-core. SCREENSHOTS=DIR keeps pictures.

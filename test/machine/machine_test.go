@@ -54,16 +54,16 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// TestOrphansAreReaped: the first process is the parent of processes whose own parent has ended.
-func TestOrphansAreReaped(t *testing.T) {
+// TestEndedProcessesAreReaped: the first process is the parent of processes whose own parent has ended.
+func TestEndedProcessesAreReaped(t *testing.T) {
 	out, err := exec.Command("sh", "-c", "sleep 0.2 >/dev/null & echo $!").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	orphan := "/proc/" + strings.TrimSpace(string(out))
-	err = process.Poll(t.Context(), "the orphan to be reaped", func(context.Context) error {
-		if _, err := os.Stat(orphan); err == nil {
-			return fmt.Errorf("%s exists", orphan)
+	ended := "/proc/" + strings.TrimSpace(string(out))
+	err = process.Poll(t.Context(), "the process to be reaped", func(context.Context) error {
+		if _, err := os.Stat(ended); err == nil {
+			return fmt.Errorf("%s exists", ended)
 		}
 		return nil
 	})

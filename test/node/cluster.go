@@ -89,6 +89,16 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 	return c.startProxy(ctx)
 }
 
+// Node returns a node by its name, or nil.
+func (c *Cluster) Node(name string) *Node {
+	for _, n := range c.nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	return nil
+}
+
 // Stop ends the control plane and the processes of nodes. Containers run until the machine ends.
 func (c *Cluster) Stop() error {
 	var errs []error

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,8 +125,8 @@ func (n *Node) writeKubeletConfig() (string, error) {
 		// The disk of the machine is that of others, too.
 		"evictionHard":                map[string]any{"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
 		"imageGCHighThresholdPercent": 100,
-		// There is no DNS that pods could use.
-		"resolvConf": "",
+		// No server of DNS has the address. Without one, each pod would have an event about it.
+		"resolvConf": "", "clusterDNS": []string{"10.0.0.10"},
 	})
 }
 
@@ -203,6 +204,12 @@ func (n *Node) StartKubelet(ctx context.Context) error {
 		return fmt.Errorf("%w%s", err, n.cluster.Log(name))
 	}
 	return nil
+}
+
+// KillContainer kills a container of the node, as an error of its program or the kernel does. The ID is that of a container status.
+func (n *Node) KillContainer(ctx context.Context, id string) error {
+	_, err := n.ctr(ctx, "tasks", "kill", "--signal=SIGKILL", strings.TrimPrefix(id, "containerd://"))
+	return err
 }
 
 // StopKubelet ends the kubelet. Containers run.

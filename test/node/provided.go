@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/godwit-dev/godwit/test/program"
 )
@@ -32,7 +32,7 @@ func findPrograms(ctx context.Context) (programs, error) {
 	if _, err := os.Stat(filepath.Join(p.dir, "kubelet")); err != nil {
 		return programs{}, fmt.Errorf("find kubelet: %w: run `make node`", err)
 	}
-	path := p.dir + ":" + os.Getenv("PATH") + ":/usr/sbin:/sbin"
+	search := p.dir + ":" + os.Getenv("PATH") + ":/usr/sbin:/sbin"
 	unpacked := filepath.Join(p.dir, "debian")
 	libraries, err := filepath.Glob(filepath.Join(unpacked, "usr", "lib", "*-linux-gnu*"))
 	if err != nil {
@@ -40,10 +40,10 @@ func findPrograms(ctx context.Context) (programs, error) {
 	}
 	if len(libraries) > 0 {
 		p.cni = filepath.Join(unpacked, "usr", "lib", "cni")
-		path = filepath.Join(unpacked, "usr", "sbin") + ":" + path
+		search = filepath.Join(unpacked, "usr", "sbin") + ":" + search
 		p.env = append(p.env, "LD_LIBRARY_PATH="+libraries[0], "XTABLES_LIBDIR="+filepath.Join(libraries[0], "xtables"))
 	}
-	p.env = append(p.env, "PATH="+path)
+	p.env = append(p.env, "PATH="+search)
 	return p, nil
 }
 
@@ -128,8 +128,8 @@ func (i Image) reference() (tag, digest string, err error) {
 	return index.Manifests[0].Annotations[refName], index.Manifests[0].Digest, nil
 }
 
-func archiveFolder(path, folder string) (err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+func archiveFolder(to, folder string) (err error) {
+	file, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -166,11 +166,19 @@ func Prepare(packages ...string) func(context.Context) error {
 			return err
 		}
 		for _, from := range append([]string{"github.com/godwit-dev/godwit/test/node/pause"}, packages...) {
-			name := from[strings.LastIndexByte(from, '/')+1:]
-			if err := program.Image(ctx, from, filepath.Join(folder, name)); err != nil {
+			if err := program.Image(ctx, from, filepath.Join(folder, path.Base(from))); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
+}
+
+// PrepareProgram is like Prepare for a program that is compiled.
+func PrepareProgram(ctx context.Context, file string) error {
+	folder, err := imageFolder(ctx)
+	if err != nil {
+		return err
+	}
+	return program.ImageOf(ctx, file, filepath.Join(folder, filepath.Base(file)))
 }

@@ -41,7 +41,18 @@ func (c *Cluster) AwaitPod(ctx context.Context, namespace, name, what string, wa
 // Running is a condition for AwaitPod.
 func Running(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning }
 
-// AwaitEnd waits for the end of a pod, and returns what its only container has written. It fails unless the pod has succeeded.
+// FailedError means that the container of a pod has ended with another exit code than 0.
+type FailedError struct {
+	Pod, Node, Reason string
+	ExitCode          int32
+}
+
+func (e *FailedError) Error() string {
+	return fmt.Sprintf("pod %s on %s has failed: %s, exit code %d", e.Pod, e.Node, e.Reason, e.ExitCode)
+}
+
+// AwaitEnd waits for the end of a pod, and returns what its only container has written. Unless the pod has succeeded, the error is a
+// FailedError.
 func (c *Cluster) AwaitEnd(ctx context.Context, namespace, name string) (string, error) {
 	there, err := c.AwaitPod(ctx, namespace, name, "to end", func(p *corev1.Pod) bool {
 		return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
@@ -51,7 +62,13 @@ func (c *Cluster) AwaitEnd(ctx context.Context, namespace, name string) (string,
 	}
 	said, err := c.PodLog(ctx, namespace, name)
 	if err == nil && there.Status.Phase == corev1.PodFailed {
-		err = fmt.Errorf("pod %s/%s on %s has failed: %+v", namespace, name, there.Spec.NodeName, there.Status.ContainerStatuses)
+		failed := &FailedError{Pod: namespace + "/" + name, Node: there.Spec.NodeName, Reason: there.Status.Reason}
+		for _, status := range there.Status.ContainerStatuses {
+			if ended := status.State.Terminated; ended != nil {
+				failed.Reason, failed.ExitCode = ended.Reason, ended.ExitCode
+			}
+		}
+		err = failed
 	}
 	return said, err
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -64,10 +65,6 @@ func Helm(ctx context.Context) (path string, err error) {
 // Image compiles a package that is a static program, and writes an image of it as a layout into a folder, by the program that makes the
 // images of releases. It replaces the layout.
 func Image(ctx context.Context, from, layout string) error {
-	releases, err := compileRelease(ctx)
-	if err != nil {
-		return err
-	}
 	scratch, err := os.MkdirTemp("", "godwit-image-")
 	if err != nil {
 		return err
@@ -80,12 +77,21 @@ func Image(ctx context.Context, from, layout string) error {
 	if _, err := run(ctx, root, "build", "-trimpath", "-ldflags=-s -w", "-o", scratch+"/", from); err != nil {
 		return err
 	}
+	return ImageOf(ctx, filepath.Join(scratch, filepath.Base(from)), layout)
+}
+
+// ImageOf is like Image, for a program that is compiled.
+func ImageOf(ctx context.Context, program, layout string) error {
+	releases, err := compileRelease(ctx)
+	if err != nil {
+		return err
+	}
 	if err := os.RemoveAll(layout); err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, releases, "image", "-out", layout, "--", filepath.Join(scratch, filepath.Base(from)))
+	command := exec.CommandContext(ctx, releases, "image", "-out", layout, "--", program)
 	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("make the image of %s: %w: %s", from, err, out)
+		return fmt.Errorf("make the image of %s: %w: %s", program, err, out)
 	}
 	return nil
 }
@@ -99,6 +105,97 @@ func compileRelease(ctx context.Context) (path string, err error) {
 	path = filepath.Join(root, "bin", "release")
 	_, err = run(ctx, filepath.Join(root, "tools", "release"), "build", "-o", path, ".")
 	return path, err
+}
+
+// Release makes a release of the working tree, as it is on the disk, for this machine alone, and returns its folder. It makes each version
+// once for the same tree, in bin/releases, and removes the releases of other trees.
+func Release(ctx context.Context, version string) (folder string, err error) {
+	root, err := Root(ctx)
+	if err != nil {
+		return "", err
+	}
+	tree, err := writeTree(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	all := filepath.Join(root, "bin", "releases")
+	folder = filepath.Join(all, tree, version)
+	if _, err := os.Stat(folder); err == nil {
+		return folder, nil
+	}
+	others, err := filepath.Glob(filepath.Join(all, "*"))
+	if err != nil {
+		return "", err
+	}
+	for _, other := range others {
+		if filepath.Base(other) != tree {
+			err = errors.Join(err, os.RemoveAll(other))
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return folder, makeRelease(ctx, root, tree, version)
+}
+
+// writeTree writes all files of the working tree that git does not ignore into git's database, and returns the name of the tree. It
+// does not change what is staged.
+func writeTree(ctx context.Context, root string) (string, error) {
+	index, err := os.MkdirTemp("", "godwit-index-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(index) }()
+	env := "GIT_INDEX_FILE=" + filepath.Join(index, "index")
+	for _, args := range [][]string{{"read-tree", "HEAD"}, {"add", "--all"}} {
+		if _, err := git(ctx, root, env, args...); err != nil {
+			return "", err
+		}
+	}
+	return git(ctx, root, env, "write-tree")
+}
+
+// makeRelease makes a release from a clone, because a release is made from a commit.
+func makeRelease(ctx context.Context, root, tree, version string) error {
+	releases, err := compileRelease(ctx)
+	if err != nil {
+		return err
+	}
+	commit, err := git(ctx, root, "", "commit-tree", tree, "-p", "HEAD", "-m", "the working tree")
+	if err != nil {
+		return err
+	}
+	clone, err := os.MkdirTemp("", "godwit-release-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(clone) }()
+	if _, err := git(ctx, root, "", "clone", "--quiet", "--shared", "--no-checkout", root, clone); err != nil {
+		return err
+	}
+	if _, err := git(ctx, clone, "", "checkout", "--quiet", commit); err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, releases, "make", "-repository="+clone, "-out="+filepath.Join(root, "bin", "releases", tree),
+		"-platforms="+runtime.GOOS+"/"+runtime.GOARCH, "--", version)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("make release %s: %w: %s", version, err, out)
+	}
+	return nil
+}
+
+// git runs git, with one more variable and with an author of its own.
+func git(ctx context.Context, folder, variable string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, "git", append([]string{"-c", "user.name=test", "-c", "user.email=test@example.com"}, args...)...)
+	command.Dir = folder
+	if variable != "" {
+		command.Env = append(os.Environ(), variable)
+	}
+	out, err := command.Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, failed.Stderr)
+	}
+	return strings.TrimSpace(string(out)), err
 }
 
 // endTimeout is much longer than the go command needs to remove its temporary files.

@@ -176,7 +176,11 @@ func (n *Node) startContainerd(ctx context.Context) error {
 
 // ctr runs containerd's client in the namespace of Kubernetes.
 func (n *Node) ctr(ctx context.Context, args ...string) (string, error) {
-	return n.cluster.programs.run(ctx, "ctr", append([]string{"--address=" + n.socket(), "--namespace=k8s.io"}, args...)...)
+	return n.cluster.programs.run(ctx, nil, "ctr", n.ctrArgs(args...)...)
+}
+
+func (n *Node) ctrArgs(args ...string) []string {
+	return append([]string{"--address=" + n.socket(), "--namespace=k8s.io"}, args...)
 }
 
 // StartKubelet starts the kubelet, also again after StopKubelet, and returns when the node is ready.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -54,10 +55,10 @@ func (p programs) command(name string, args ...string) *exec.Cmd {
 	return command
 }
 
-// run runs one of the programs.
-func (p programs) run(ctx context.Context, name string, args ...string) (string, error) {
+// run runs one of the programs. It may read what is given.
+func (p programs) run(ctx context.Context, stdin io.Reader, name string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, filepath.Join(p.dir, name), args...)
-	command.Env = append(os.Environ(), p.env...)
+	command.Env, command.Stdin = append(os.Environ(), p.env...), stdin
 	out, err := command.Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		err = fmt.Errorf("%w: %s", err, failed.Stderr)
@@ -93,12 +94,9 @@ func (n *Node) load(ctx context.Context, i Image) error {
 	if err != nil {
 		return fmt.Errorf("load image %s: %w", i.Repository, err)
 	}
-	archive := filepath.Join(n.dir, "image.tar")
-	defer func() { _ = os.Remove(archive) }() // it goes with the machine's folder
-	if err := archiveFolder(archive, i.Layout); err != nil {
-		return fmt.Errorf("load image %s: %w", i.Repository, err)
-	}
-	if _, err := n.ctr(ctx, "images", "import", "--base-name="+i.Repository, archive); err != nil {
+	archive := archiveFolder(i.Layout)
+	defer func() { _ = archive.Close() }() // ends the archive where it is not read
+	if _, err := n.cluster.programs.run(ctx, archive, "ctr", n.ctrArgs("images", "import", "--base-name="+i.Repository, "-")...); err != nil {
 		return fmt.Errorf("load image %s: %w", i.Repository, err)
 	}
 	if _, err := n.ctr(ctx, "images", "tag", "--force", i.Repository+":"+tag, i.Repository+"@"+digest); err != nil {
@@ -128,17 +126,14 @@ func (i Image) reference() (tag, digest string, err error) {
 	return index.Manifests[0].Annotations[refName], index.Manifests[0].Digest, nil
 }
 
-func archiveFolder(to, folder string) (err error) {
-	file, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	w := tar.NewWriter(file)
-	if err := w.AddFS(os.DirFS(folder)); err != nil {
-		return err
-	}
-	return w.Close()
+// archiveFolder returns a folder as an archive.
+func archiveFolder(folder string) io.ReadCloser {
+	reader, writer := io.Pipe()
+	go func() {
+		w := tar.NewWriter(writer)
+		_ = writer.CloseWithError(errors.Join(w.AddFS(os.DirFS(folder)), w.Close())) // it returns no error
+	}()
+	return reader
 }
 
 // ImageOf returns the image that Prepare has made of a program.

@@ -131,6 +131,7 @@ func (p *product) jobPod(what string, wanted func(*corev1.Pod) bool) corev1.Pod 
 
 // TestHookSucceeds: Helm runs the hook before it removes a version of the CRD.
 func TestHookSucceeds(t *testing.T) {
+	t.Parallel() // most of the time, the hook waits for API servers
 	p := newProduct(newStage(t, version), "hook-succeeds")
 	if out, err := p.drop(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -141,6 +142,7 @@ func TestHookSucceeds(t *testing.T) {
 // TestHookBlocked: a policy denies the writes. The hook fails, says why in its log, and Helm does not change the CRD. Without the policy,
 // the same command succeeds.
 func TestHookBlocked(t *testing.T) {
+	t.Parallel() // most of the time, the hook waits for API servers
 	p := newProduct(newStage(t, version), "hook-blocked")
 	denial := policy.Policy{
 		Name: "hook-blocked", Group: p.g.group, Resource: "geese",
@@ -180,6 +182,7 @@ func TestHookBlocked(t *testing.T) {
 
 // TestHookEvicted: the pod of the hook is evicted. Its Job starts another pod, which ends the migration.
 func TestHookEvicted(t *testing.T) {
+	t.Parallel() // most of the time, the hook waits for API servers
 	p := newProduct(newStage(t, version), "hook-evicted")
 	ended := make(chan error, 1)
 	go func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/gomodule"
 	"github.com/godwit-dev/godwit/test/machine"
 	"github.com/godwit-dev/godwit/test/node"
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	ctrl.SetLogger(logr.Discard())
+	controlplane.Parallel(3)
 	os.Exit(machine.Main(context.Background(), m, node.Prepare(), prepare))
 }
 

@@ -238,26 +238,29 @@ func merged(values ...map[string]any) map[string]any {
 	return all
 }
 
-// memory returns the resident memory of the manager's containers in MiB, as their kubelet counts it.
+// memory returns the resident memory of the manager's containers in MiB, as their kubelets count it. A kubelet counts a new container
+// some seconds later.
 func (s *stage) memory() map[string]uint64 {
 	s.t.Helper()
-	text := s.kubectl("get", "--raw", "/api/v1/nodes/node1/proxy/stats/summary")
-	var summary struct {
-		Pods []struct {
-			PodRef     struct{ Name, Namespace string }
-			Containers []struct {
-				Memory struct{ RSSBytes uint64 }
+	found := map[string]uint64{}
+	for _, p := range s.pods() {
+		text := s.kubectl("get", "--raw", "/api/v1/nodes/"+p.Spec.NodeName+"/proxy/stats/summary")
+		var summary struct {
+			Pods []struct {
+				PodRef     struct{ Name string }
+				Containers []struct {
+					Memory struct{ RSSBytes uint64 }
+				}
 			}
 		}
-	}
-	if err := json.Unmarshal([]byte(text), &summary); err != nil {
-		s.t.Fatal(fmt.Errorf("%w: %s", err, text))
-	}
-	found := map[string]uint64{}
-	for _, p := range summary.Pods {
-		if p.PodRef.Namespace == system {
-			for _, c := range p.Containers {
-				found[p.PodRef.Name] = c.Memory.RSSBytes >> 20
+		if err := json.Unmarshal([]byte(text), &summary); err != nil {
+			s.t.Fatal(fmt.Errorf("%w: %s", err, text))
+		}
+		for _, of := range summary.Pods {
+			for _, c := range of.Containers {
+				if of.PodRef.Name == p.Name {
+					found[p.Name] = c.Memory.RSSBytes >> 20
+				}
 			}
 		}
 	}

@@ -107,9 +107,9 @@ func compileRelease(ctx context.Context) (path string, err error) {
 	return path, err
 }
 
-// Release makes a release of the working tree, as it is on the disk, for this machine alone, and returns its folder. It makes each version
-// once for the same tree, in bin/releases, and removes the releases of other trees.
-func Release(ctx context.Context, version string) (folder string, err error) {
+// Releases makes releases of the working tree, as it is on the disk, for this machine alone. It returns the folder that has them, each by
+// its version. It makes each version once for the same tree, in bin/releases, and removes the releases of other trees.
+func Releases(ctx context.Context, versions ...string) (folder string, err error) {
 	root, err := Root(ctx)
 	if err != nil {
 		return "", err
@@ -119,10 +119,6 @@ func Release(ctx context.Context, version string) (folder string, err error) {
 		return "", err
 	}
 	all := filepath.Join(root, "bin", "releases")
-	folder = filepath.Join(all, tree, version)
-	if _, err := os.Stat(folder); err == nil {
-		return folder, nil
-	}
 	others, err := filepath.Glob(filepath.Join(all, "*"))
 	if err != nil {
 		return "", err
@@ -135,7 +131,16 @@ func Release(ctx context.Context, version string) (folder string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return folder, makeRelease(ctx, root, tree, version)
+	folder = filepath.Join(all, tree)
+	for _, version := range versions {
+		if _, err := os.Stat(filepath.Join(folder, version)); err == nil {
+			continue
+		}
+		if err := makeRelease(ctx, root, tree, version); err != nil {
+			return "", err
+		}
+	}
+	return folder, nil
 }
 
 // writeTree writes all files of the working tree that git does not ignore into git's database, and returns the name of the tree. It

@@ -17,18 +17,20 @@ import (
 // TestFaults: each fault hits the manager while it migrates. The migration ends, and no object is written twice.
 func TestFaults(t *testing.T) {
 	s := newStage(t, version)
+	// So many objects that the migration lasts longer than the fault: the manager writes 20 a second.
 	faults := []struct {
-		name   string
-		happen func(*stage) error
+		name    string
+		objects int
+		happen  func(*stage) error
 	}{
-		{"killed", (*stage).killLeader},
-		{"kubelet", (*stage).restartKubelet},
-		{"apiserver", func(s *stage) error { return s.RestartAPIServer(s.t.Context()) }},
-		{"drained", (*stage).drainLeader},
+		{"killed", 600, (*stage).killLeader},
+		{"kubelet", 600, (*stage).restartKubelet},
+		{"apiserver", 600, func(s *stage) error { return s.RestartAPIServer(s.t.Context()) }},
+		{"drained", 1200, (*stage).drainLeader},
 	}
 	var all []geese
 	for _, f := range faults {
-		all = append(all, s.define(f.name+".example.com", 600))
+		all = append(all, s.define(f.name+".example.com", f.objects))
 	}
 	s.install(version, merged(quick(all...), map[string]any{"operator": map[string]any{"replicas": 2}}))
 	for i, f := range faults {

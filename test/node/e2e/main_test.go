@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -52,17 +51,12 @@ func prepare(ctx context.Context) error {
 			return fmt.Errorf("%w: run `make prometheus`", err)
 		}
 	}
-	for _, v := range versions {
-		folder, err := program.Release(ctx, v)
-		if err != nil {
-			return err
-		}
-		// The tests install these, also if the working tree changes meanwhile.
-		if err := os.Setenv(releasesVariable, filepath.Dir(folder)); err != nil {
-			return err
-		}
+	folder, err := program.Releases(ctx, versions...)
+	if err != nil {
+		return err
 	}
-	return nil
+	// The tests install these, also if the working tree changes meanwhile.
+	return os.Setenv(releasesVariable, folder)
 }
 
 // shared is the cluster of all tests. It ends with the machine.

@@ -133,6 +133,10 @@ kafka: ## Provide Apache Kafka for make e2e-hub: jars of Maven Central, into bin
 ocm: ## Compile programs of Open Cluster Management for make e2e-hub: minutes once, then an instant.
 	@tools/ocm/build.sh
 
+.PHONY: node
+node: ## Provide kubelet, containerd and what else a node needs for make e2e-node: minutes once, then an instant. It needs Linux.
+	@tools/node/build.sh
+
 ##@ Change
 
 .PHONY: test-fast
@@ -219,13 +223,23 @@ e2e-hub: controlplane ocm kafka ## Test with Apache Kafka, and with hubs and clu
 e2e-hub-short: kafka ## Test the part of make e2e-hub that needs no hub: with Apache Kafka.
 	@GODWIT_E2E_HUB=1 go test $(SERVERS) -v -run '^Test(Broker|BrokerRefuses|Tripwire|Leaks|Differences)$$' ./test/hub/e2e
 
+# One package after the other, since each prepares images in bin.
+.PHONY: e2e-node
+e2e-node: controlplane node prometheus ## Test on a real node, with kubelet and containerd, what a release ships: image, chart, hook Job and alerts. It needs root on Linux.
+	@GODWIT_E2E_NODE=1 go test $(SERVERS) -p 1 -v ./test/node/...
+
+# The rest takes longer than .ci/run has left.
+.PHONY: e2e-node-short
+e2e-node-short: controlplane node ## Test the part of make e2e-node that installs a release, migrates by it and uninstalls it, and that a killed test leaves nothing.
+	@GODWIT_E2E_NODE=short go test $(SERVERS) -p 1 -v -run '^Test(Install|Killed)$$' ./test/node/...
+
 .PHONY: test-html
 test-html: ## Open the HTML reports in headless Chromium: search, keyboard, light and dark, axe-core. SCREENSHOTS=DIR keeps pictures.
 	@GODWIT_REPORTS=$(CURDIR)/bin/reports go test -count=1 -vet=off $(TEST_FLAGS) ./cmd/internal/browser
 	@GODWIT_REPORTS=$(CURDIR)/bin/reports SCREENSHOTS="$(abspath $(SCREENSHOTS))" tools/browser/test.sh reports
 
 .PHONY: prometheus
-prometheus: ## Compile prometheus and promtool for make test-monitoring: minutes once, then an instant.
+prometheus: ## Compile prometheus and promtool for make test-monitoring and make e2e-node: minutes once, then an instant.
 	@tools/prometheus/build.sh
 
 # Not in make test: an empty build cache takes minutes for Prometheus.

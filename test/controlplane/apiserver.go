@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -134,7 +135,7 @@ func (cp *ControlPlane) StartSecondOn(ctx context.Context, hostname, etcd string
 		return nil, fmt.Errorf("start a second kube-apiserver: %w", err)
 	}
 	config := cp.Config()
-	config.Host = "https://" + net.JoinHostPort(loopback, strconv.Itoa(port))
+	config.Host = "https://" + net.JoinHostPort(cp.address, strconv.Itoa(port))
 	began := time.Now()
 	server, err := cp.run(ctx, firstServer+"-"+hostname, command, func(ctx context.Context) error { return serverReady(ctx, config) })
 	if err != nil {
@@ -167,7 +168,7 @@ func (cp *ControlPlane) configureAPIServer() error {
 	}
 	cp.server = &envtest.APIServer{
 		SecureServing: envtest.SecureServing{
-			ListenAddr: envtest.ListenAddr{Address: loopback, Port: strconv.Itoa(port)},
+			ListenAddr: envtest.ListenAddr{Address: cp.address, Port: strconv.Itoa(port)},
 			Authn:      cp.authority,
 		},
 		Path:         program,
@@ -188,14 +189,14 @@ func (cp *ControlPlane) configureAPIServer() error {
 // commonFlags are the flags that all API servers share, so that each accepts the same users and tokens.
 func (cp *ControlPlane) commonFlags() map[string][]string {
 	certDir := filepath.Join(cp.dir, firstServer)
-	return map[string][]string{
+	flags := map[string][]string{
 		"client-ca-file":  {cp.authority.certFile},
 		"token-auth-file": {cp.tokenFile()},
 		// All servers must have the same issuer. By default, envtest names the address of the first server.
 		"service-account-issuer":           {"https://kubernetes.default.svc"},
 		"service-account-key-file":         {filepath.Join(certDir, "sa-signer.crt")},
 		"service-account-signing-key-file": {filepath.Join(certDir, "sa-signer.key")},
-		"service-cluster-ip-range":         {"10.0.0.0/24"},
+		"service-cluster-ip-range":         {serviceRange},
 		"authorization-mode":               {"RBAC"},
 		"allow-privileged":                 {"true"},
 		// envtest disables this admission plugin, too: it requires a default service account, which only the controller manager makes.
@@ -204,14 +205,16 @@ func (cp *ControlPlane) commonFlags() map[string][]string {
 		// running controller need.
 		"shutdown-watch-termination-grace-period": {"2s"},
 	}
+	maps.Copy(flags, cp.forPods)
+	return flags
 }
 
 func (cp *ControlPlane) secondServerArgs(port int, etcd string) []string {
 	flags := cp.commonFlags()
 	flags["etcd-servers"] = []string{etcd}
-	flags["bind-address"] = []string{loopback}
+	flags["bind-address"] = []string{cp.address}
 	flags["secure-port"] = []string{strconv.Itoa(port)}
-	flags["cert-dir"] = []string{filepath.Join(cp.dir, firstServer)} // the certificate is for the loopback address, on any port
+	flags["cert-dir"] = []string{filepath.Join(cp.dir, firstServer)} // the certificate is for the address, on any port
 	return cp.flags.AsStrings(flags)
 }
 

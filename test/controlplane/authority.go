@@ -18,13 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// userValidity is longer than any test, benchmark or demo.
-const userValidity = 7 * 24 * time.Hour
+// validity of certificates is longer than any test, benchmark or demo.
+const validity = 7 * 24 * time.Hour
 
-// authority signs the certificates of users. It replaces envtest's own, because the controller manager also needs its key
-// to sign CertificateSigningRequests.
+// authority signs the certificates of users, and those of servers that pods reach. It replaces envtest's own, because the
+// controller manager also needs its key to sign CertificateSigningRequests.
 type authority struct {
 	certificate       *x509.Certificate
+	certPEM           []byte
 	key               crypto.Signer
 	certFile, keyFile string
 }
@@ -40,11 +41,11 @@ func newAuthority(dir string) (*authority, error) {
 	if a.certificate, err = cert.NewSelfSignedCACert(cert.Config{CommonName: "godwit-test-clients"}, a.key); err != nil {
 		return nil, fmt.Errorf("certify the client authority: %w", err)
 	}
-	certPEM, keyPEM, err := encodePair(a.certificate, a.key)
-	if err != nil {
+	var keyPEM []byte
+	if a.certPEM, keyPEM, err = encodePair(a.certificate, a.key); err != nil {
 		return nil, err
 	}
-	if err := cert.WriteCert(a.certFile, certPEM); err != nil {
+	if err := cert.WriteCert(a.certFile, a.certPEM); err != nil {
 		return nil, err
 	}
 	return a, keyutil.WriteKey(a.keyFile, keyPEM)
@@ -52,29 +53,34 @@ func newAuthority(dir string) (*authority, error) {
 
 // AddUser issues a certificate as Kubernetes reads it: the name is the common name, the groups are the organizations.
 func (a *authority) AddUser(user envtest.User, base *rest.Config) (*rest.Config, error) {
+	config := rest.CopyConfig(base)
+	var err error
+	config.CertData, config.KeyData, err = a.issue(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: user.Name, Organization: user.Groups},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	return config, err
+}
+
+// issue certifies a new key, for as long as any test takes.
+func (a *authority) issue(template *x509.Certificate) (certPEM, keyPEM []byte, err error) {
+	name := template.Subject.CommonName
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("generate the key of user %s: %w", user.Name, err)
+		return nil, nil, fmt.Errorf("generate the key of %s: %w", name, err)
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return nil, fmt.Errorf("number the certificate of user %s: %w", user.Name, err)
+		return nil, nil, fmt.Errorf("number the certificate of %s: %w", name, err)
 	}
 	now := time.Now()
-	raw, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: serial,
-		Subject:      pkix.Name{CommonName: user.Name, Organization: user.Groups},
-		NotBefore:    now.Add(-time.Minute),
-		NotAfter:     now.Add(userValidity),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}, a.certificate, key.Public(), a.key)
+	template.NotBefore, template.NotAfter = now.Add(-time.Minute), now.Add(validity)
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	raw, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
-		return nil, fmt.Errorf("certify user %s: %w", user.Name, err)
+		return nil, nil, fmt.Errorf("certify %s: %w", name, err)
 	}
-	config := rest.CopyConfig(base)
-	config.CertData, config.KeyData, err = encodePair(&x509.Certificate{Raw: raw}, key)
-	return config, err
+	return encodePair(&x509.Certificate{Raw: raw}, key)
 }
 
 // Configure implements envtest.Authn. It does nothing: the flags of all API servers name the authority.

@@ -22,6 +22,10 @@ type Options struct {
 	Dir string
 	// APIServerArgs are further flags of each API server, as --name=value. They replace a default of that name.
 	APIServerArgs []string
+	// Address is an address of this machine where the API server listens, so that pods reach it, also by the Service kubernetes. The
+	// API server then also reaches kubelets, and requires the service account of each pod, which the controller manager makes.
+	// Empty: the API server listens on the loopback interface alone, and there are no pods.
+	Address string
 	// Output receives a copy of the servers' output. In any case each server has a log file in Dir, and the error of a
 	// failed start has its last lines.
 	Output io.Writer
@@ -38,6 +42,8 @@ type ControlPlane struct {
 	dir       string
 	temporary bool
 	flags     *envtest.Arguments
+	address   string // of API servers
+	forPods   map[string][]string
 	logs      *logs
 	etcd      *envtest.Etcd
 	client    *clientv3.Client

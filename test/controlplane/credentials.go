@@ -23,7 +23,7 @@ func (cp *ControlPlane) AddUser(name string, groups ...string) (*rest.Config, er
 func (cp *ControlPlane) anonymous() *rest.Config {
 	return &rest.Config{
 		Host:            cp.server.SecureServing.URL("https", "").String(),
-		TLSClientConfig: rest.TLSClientConfig{CAData: cp.server.SecureServing.CA},
+		TLSClientConfig: rest.TLSClientConfig{CAData: cp.serverCAs()},
 		// No client-side limit: the servers limit clients by priority and fairness, as with controller-runtime.
 		QPS: -1,
 	}

@@ -12,7 +12,7 @@
 //
 // binaries.go finds the programs, port.go a free port, and logs.go reads the end of a log. process_linux.go and process_other.go have
 // what differs between operating systems. authority.go signs certificates. controlplane.go has the options and the type;
-// credentials.go adds users, and apiserver.go, etcd.go and controllermanager.go start servers.
+// pods.go has what differs with pods. credentials.go adds users, and apiserver.go, etcd.go and controllermanager.go start servers.
 // start.go starts and stops all, and main.go does so for the tests of a package. crd.go installs CRDs, and stored.go reads in etcd at
 // which version objects are. A file uses only files before it.
 package controlplane

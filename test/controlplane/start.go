@@ -44,6 +44,9 @@ func (cp *ControlPlane) start(ctx context.Context, o Options) error {
 	if err := cp.makeAdmin(); err != nil {
 		return err
 	}
+	if err := cp.chooseAddress(o.Address); err != nil {
+		return err
+	}
 	if err := cp.startEtcd(ctx); err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ var ordered = []string{
 	"internal/storageversion", "internal/storageversion/decision", "internal/storageversion/values", "internal/storageversion/ownerreference", "internal/storageversion/preflight", "internal/storageversion/resource",
 	"revision", "revision/decision", "revision/kubevirt",
 	"test/controlplane", "test/docs/recording",
-	"test/hub/ocm",
+	"test/hub/ocm", "test/machine",
 	"walk",
 }
 

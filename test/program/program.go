@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -18,7 +19,7 @@ import (
 // folder. It compiles bin/godwit, so that it does not link the program again after
 // `make build` or another test.
 func Godwit(ctx context.Context, folder string) (path string, err error) {
-	root, err := workspace(ctx)
+	root, err := Root(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -43,7 +44,7 @@ func Godwit(ctx context.Context, folder string) (path string, err error) {
 // JobProvider compiles the provider of the job service of tests. It does not link the program
 // again if the source has not changed.
 func JobProvider(ctx context.Context) (path string, err error) {
-	root, err := workspace(ctx)
+	root, err := Root(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -54,18 +55,159 @@ func JobProvider(ctx context.Context) (path string, err error) {
 
 // Helm compiles Helm, at the version that tools/helm names.
 func Helm(ctx context.Context) (path string, err error) {
-	root, err := workspace(ctx)
+	root, err := Root(ctx)
 	if err != nil {
 		return "", err
 	}
 	return run(ctx, root, "tool", "-modfile=tools/helm/go.mod", "-n", "helm")
 }
 
+// Image compiles a package that is a static program, and writes an image of it as a layout into a folder, by the program that makes the
+// images of releases. It replaces the layout.
+func Image(ctx context.Context, from, layout string) error {
+	scratch, err := os.MkdirTemp("", "godwit-image-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	root, err := Root(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := run(ctx, root, "build", "-trimpath", "-ldflags=-s -w", "-o", scratch+"/", from); err != nil {
+		return err
+	}
+	return ImageOf(ctx, filepath.Join(scratch, filepath.Base(from)), layout)
+}
+
+// ImageOf is like Image, for a program that is compiled.
+func ImageOf(ctx context.Context, program, layout string) error {
+	releases, err := compileRelease(ctx)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(layout); err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, releases, "image", "-out", layout, "--", program)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("make the image of %s: %w: %s", program, err, out)
+	}
+	return nil
+}
+
+// compileRelease compiles the program that makes releases, a module outside the workspace.
+func compileRelease(ctx context.Context) (path string, err error) {
+	root, err := Root(ctx)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(root, "bin", "release")
+	_, err = run(ctx, filepath.Join(root, "tools", "release"), "build", "-o", path, ".")
+	return path, err
+}
+
+// Releases makes releases of the working tree, as it is on the disk, for this machine alone. It returns the folder that has them, each by
+// its version. It makes each version once for the same tree, in bin/releases, and removes the releases of other trees.
+func Releases(ctx context.Context, versions ...string) (folder string, err error) {
+	root, err := Root(ctx)
+	if err != nil {
+		return "", err
+	}
+	tree, err := writeTree(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	all := filepath.Join(root, "bin", "releases")
+	others, err := filepath.Glob(filepath.Join(all, "*"))
+	if err != nil {
+		return "", err
+	}
+	for _, other := range others {
+		if filepath.Base(other) != tree {
+			err = errors.Join(err, os.RemoveAll(other))
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	folder = filepath.Join(all, tree)
+	for _, version := range versions {
+		if _, err := os.Stat(filepath.Join(folder, version)); err == nil {
+			continue
+		}
+		if err := makeRelease(ctx, root, tree, version); err != nil {
+			return "", err
+		}
+	}
+	return folder, nil
+}
+
+// writeTree writes all files of the working tree that git does not ignore into git's database, and returns the name of the tree. It
+// does not change what is staged.
+func writeTree(ctx context.Context, root string) (string, error) {
+	index, err := os.MkdirTemp("", "godwit-index-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(index) }()
+	env := "GIT_INDEX_FILE=" + filepath.Join(index, "index")
+	for _, args := range [][]string{{"read-tree", "HEAD"}, {"add", "--all"}} {
+		if _, err := git(ctx, root, env, args...); err != nil {
+			return "", err
+		}
+	}
+	return git(ctx, root, env, "write-tree")
+}
+
+// makeRelease makes a release from a clone, because a release is made from a commit.
+func makeRelease(ctx context.Context, root, tree, version string) error {
+	releases, err := compileRelease(ctx)
+	if err != nil {
+		return err
+	}
+	commit, err := git(ctx, root, "", "commit-tree", tree, "-p", "HEAD", "-m", "the working tree")
+	if err != nil {
+		return err
+	}
+	clone, err := os.MkdirTemp("", "godwit-release-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(clone) }()
+	if _, err := git(ctx, root, "", "clone", "--quiet", "--shared", "--no-checkout", root, clone); err != nil {
+		return err
+	}
+	if _, err := git(ctx, clone, "", "checkout", "--quiet", commit); err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, releases, "make", "-repository="+clone, "-out="+filepath.Join(root, "bin", "releases", tree),
+		"-platforms="+runtime.GOOS+"/"+runtime.GOARCH, "--", version)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("make release %s: %w: %s", version, err, out)
+	}
+	return nil
+}
+
+// git runs git, with one more variable and with an author of its own.
+func git(ctx context.Context, folder, variable string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, "git", append([]string{"-c", "user.name=test", "-c", "user.email=test@example.com"}, args...)...)
+	command.Dir = folder
+	if variable != "" {
+		command.Env = append(os.Environ(), variable)
+	}
+	out, err := command.Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, failed.Stderr)
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
 // endTimeout is much longer than the go command needs to remove its temporary files.
 const endTimeout = 10 * time.Second
 
-// workspace returns the folder of go.work, above the working directory or above the program.
-func workspace(ctx context.Context) (string, error) {
+// Root returns the folder of go.work, above the working directory or above the program.
+func Root(ctx context.Context) (string, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -87,7 +229,7 @@ func run(ctx context.Context, folder string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = folder
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-	if args[0] == "tool" {
+	if args[0] == "tool" || strings.Contains(folder, filepath.Join("tools", "release")) { // modules outside the workspace
 		command.Env = append(command.Env, "GOWORK=off")
 	}
 	// After an interrupt, the go command removes its temporary files.

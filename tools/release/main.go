@@ -1,5 +1,5 @@
 // Command release makes, signs and checks releases: `make release VERSION=v0.1.0`, `make release-sign VERSION=v0.1.0 KEY=cosign.key`
-// and `make release-check VERSION=v0.1.0`.
+// and `make release-check VERSION=v0.1.0`. `release image PROGRAM` makes the image of another static program for Linux, for tests on a node.
 //
 // A release is a folder. The program publishes nothing: it prints the commands that tag a release. Two releases of one commit
 // by the same Go version have the same bytes.
@@ -21,11 +21,14 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/godwit-dev/godwit/tools/release/internal/artifact"
 	"github.com/godwit-dev/godwit/tools/release/internal/check"
+	"github.com/godwit-dev/godwit/tools/release/internal/oci"
 	"github.com/godwit-dev/godwit/tools/release/internal/sign"
 )
 
@@ -47,7 +50,7 @@ func run(ctx context.Context, args []string) error {
 	key := flags.String("key", "", "the private key that signs, in PEM; its password is in COSIGN_PASSWORD")
 	platforms := flags.String("platforms", "", "the platforms of a trial, such as linux/amd64,linux/arm64 (default: all)")
 	if len(args) == 0 {
-		return fmt.Errorf("give a command: make, sign or check")
+		return fmt.Errorf("give a command: make, sign, check or image")
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -58,6 +61,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if *platforms != "" {
 		fmt.Fprintf(os.Stderr, "release: a trial for %s: do not publish it\n", *platforms)
+	}
+	if args[0] == "image" {
+		return writeImage(*out, flags.Arg(0))
 	}
 	o := options{repository: *repository, out: *out, version: flags.Arg(0), platforms: chosen, logf: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "release: "+format+"\n", args...)
@@ -70,7 +76,7 @@ func run(ctx context.Context, args []string) error {
 	case "check":
 		return o.check(ctx)
 	}
-	return fmt.Errorf("unknown command %s: give make, sign or check", args[0])
+	return fmt.Errorf("unknown command %s: give make, sign, check or image", args[0])
 }
 
 func (o options) makeAndReport(ctx context.Context) error {
@@ -82,6 +88,19 @@ func (o options) makeAndReport(ctx context.Context) error {
 	fmt.Printf("%s has the release of commit %s. Nothing is published.\n", dir, commit)
 	fmt.Printf("Check it: make release-check VERSION=%s\n", o.version)
 	fmt.Printf("Tag it: while read -r tag commit; do git tag \"$tag\" \"$commit\"; done < %s\n", filepath.Join(dir, artifact.Tags))
+	return nil
+}
+
+// writeImage writes the image of a program for the processor of this machine as a layout in the folder out, with the tag latest. The
+// same program makes the same bytes.
+func writeImage(out, program string) error {
+	name := filepath.Base(program)
+	image := oci.Image{Name: name, Ref: "latest", Time: time.Unix(0, 0)}
+	digest, err := image.Write(out, map[artifact.Platform]string{{OS: "linux", Arch: runtime.GOARCH}: program})
+	if err != nil {
+		return fmt.Errorf("make the image of %s: %w", program, err)
+	}
+	fmt.Println(digest)
 	return nil
 }
 

@@ -109,7 +109,7 @@ func (r *release) write(ctx context.Context) error {
 		return err
 	}
 	r.logf("%s: the image and the chart", r.version)
-	digest, err := r.at.WriteImage(filepath.Join(r.dir, artifact.ImageLayout), programs)
+	digest, err := r.at.Image().Write(filepath.Join(r.dir, artifact.ImageLayout), programs)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub"
@@ -144,19 +143,6 @@ func (r *Reconciler) revokeBootstrap(ctx context.Context, m migration) error {
 		return fmt.Errorf("delete ManagedServiceAccount %s/%s: %w", m.to(), accountName(m.from(), m.to()), err)
 	}
 	return nil
-}
-
-// address returns the URL and the CA with which managed clusters reach a hub.
-func (r *Reconciler) address(ctx context.Context, name string) (clusterv1.ClientConfig, *problem, error) {
-	mc := &clusterv1.ManagedCluster{}
-	if err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
-		return clusterv1.ClientConfig{}, nil, fmt.Errorf("read ManagedCluster %s of the target hub: %w", name, err)
-	}
-	if configs := mc.Spec.ManagedClusterClientConfigs; len(configs) > 0 && configs[0].URL != "" {
-		return configs[0], nil, nil
-	}
-	return clusterv1.ClientConfig{}, &problem{api.ReasonHubAddressUnknown.Name, fmt.Sprintf(
-		"ManagedCluster %s of the target hub has no spec.managedClusterClientConfigs: set it to the URL and the CA of its API server", name)}, nil
 }
 
 // installNamespace returns the namespace of the bootstrap account on its hub. The add-on creates the ServiceAccount of

@@ -41,6 +41,19 @@ func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, 
 	return "", nil, nil
 }
 
+// address returns the URL and the CA with which managed clusters reach a hub.
+func (r *Reconciler) address(ctx context.Context, name string) (clusterv1.ClientConfig, *problem, error) {
+	mc := &clusterv1.ManagedCluster{}
+	if err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
+		return clusterv1.ClientConfig{}, nil, fmt.Errorf("read ManagedCluster %s of the target hub: %w", name, err)
+	}
+	if configs := mc.Spec.ManagedClusterClientConfigs; len(configs) > 0 && configs[0].URL != "" {
+		return configs[0], nil, nil
+	}
+	return clusterv1.ClientConfig{}, &problem{api.ReasonHubAddressUnknown.Name, fmt.Sprintf(
+		"ManagedCluster %s of the target hub has no spec.managedClusterClientConfigs: set it to the URL and the CA of its API server", name)}, nil
+}
+
 // checkAddress checks that the CA which clusters get verifies the target hub. Clusters may reach what the manager does not.
 func (r *Reconciler) checkAddress(ctx context.Context, name string) (*problem, error) {
 	address, p, err := r.address(ctx, name)

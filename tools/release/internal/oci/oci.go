@@ -57,10 +57,25 @@ func (r Release) Labels() map[string]string {
 	}
 }
 
-// image returns the image of a platform. It has one file, the static program.
-func (r Release) image(p artifact.Platform, program []byte) (v1.Image, error) {
+// Image is an image for Linux that has one file: a static program.
+type Image struct {
+	// Name of the program, in the root of the image.
+	Name string
+	// Ref is the tag of the image.
+	Ref    string
+	Labels map[string]string
+	Time   time.Time
+}
+
+// Image returns the image of the release.
+func (r Release) Image() Image {
+	return Image{Name: artifact.Program, Ref: r.Version, Labels: r.Labels(), Time: r.Time}
+}
+
+// of returns the image of a platform.
+func (i Image) of(p artifact.Platform, program []byte) (v1.Image, error) {
 	const mode = 0o555
-	content, err := bundle.Tar([]bundle.File{{Name: artifact.Program, Content: program, Mode: mode}}, r.Time)
+	content, err := bundle.Tar([]bundle.File{{Name: i.Name, Content: program, Mode: mode}}, i.Time)
 	if err != nil {
 		return nil, err
 	}
@@ -71,18 +86,18 @@ func (r Release) image(p artifact.Platform, program []byte) (v1.Image, error) {
 	}
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	base, err = mutate.ConfigFile(base, &v1.ConfigFile{
-		OS: p.OS, Architecture: p.Arch, Created: v1.Time{Time: r.Time.UTC()}, RootFS: v1.RootFS{Type: "layers"},
-		Config: v1.Config{User: artifact.NonRoot, Entrypoint: []string{artifact.Entrypoint}, WorkingDir: "/", Labels: r.Labels()},
+		OS: p.OS, Architecture: p.Arch, Created: v1.Time{Time: i.Time.UTC()}, RootFS: v1.RootFS{Type: "layers"},
+		Config: v1.Config{User: artifact.NonRoot, Entrypoint: []string{"/" + i.Name}, WorkingDir: "/", Labels: i.Labels},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return mutate.Append(base, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: r.Time.UTC()}, CreatedBy: "make release"}})
+	return mutate.Append(base, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: i.Time.UTC()}, CreatedBy: "make release"}})
 }
 
-// WriteImage writes an index with the image of each Linux platform, and returns the digest of the index. programs has the path
+// Write writes an index with the image of each Linux platform, and returns the digest of the index. programs has the path
 // of each platform's program.
-func (r Release) WriteImage(dir string, programs map[artifact.Platform]string) (string, error) {
+func (i Image) Write(dir string, programs map[artifact.Platform]string) (string, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range artifact.Platforms {
 		name, ok := programs[p]
@@ -93,13 +108,13 @@ func (r Release) WriteImage(dir string, programs map[artifact.Platform]string) (
 		if err != nil {
 			return "", err
 		}
-		image, err := r.image(p, program)
+		image, err := i.of(p, program)
 		if err != nil {
 			return "", err
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: p.OS, Architecture: p.Arch}}})
 	}
-	annotated, ok := mutate.Annotations(index, r.Labels()).(v1.ImageIndex)
+	annotated, ok := mutate.Annotations(index, i.Labels).(v1.ImageIndex)
 	if !ok {
 		return "", fmt.Errorf("the index of the image takes no annotations")
 	}
@@ -111,7 +126,7 @@ func (r Release) WriteImage(dir string, programs map[artifact.Platform]string) (
 	if err != nil {
 		return "", err
 	}
-	err = to.AppendIndex(annotated, layout.WithAnnotations(map[string]string{refName: r.Version}))
+	err = to.AppendIndex(annotated, layout.WithAnnotations(map[string]string{refName: i.Ref}))
 	return digest.String(), err
 }
 

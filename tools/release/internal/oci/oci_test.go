@@ -41,7 +41,7 @@ func sums(t *testing.T, dir string) string {
 // TestImage: the digest names an index of both platforms of Linux, and is the same each time.
 func TestImage(t *testing.T) {
 	dir, all := t.TempDir(), programs(t)
-	digest, err := release.WriteImage(dir, all)
+	digest, err := release.Image().Write(dir, all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestImage(t *testing.T) {
 		t.Error(diff)
 	}
 	again := t.TempDir()
-	if _, err := release.WriteImage(again, all); err != nil {
+	if _, err := release.Image().Write(again, all); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(sums(t, dir), sums(t, again)); diff != "" {

@@ -1,0 +1,158 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/test/node"
+)
+
+// TestFaults: each fault hits the manager while it migrates. The migration ends, and no object is written twice.
+func TestFaults(t *testing.T) {
+	s := newStage(t, version)
+	// So many objects that the migration lasts longer than the fault: the manager writes 20 a second.
+	faults := []struct {
+		name    string
+		objects int
+		happen  func(*stage) error
+	}{
+		{"killed", 600, (*stage).killLeader},
+		{"kubelet", 600, (*stage).restartKubelet},
+		{"apiserver", 600, func(s *stage) error { return s.RestartAPIServer(s.t.Context()) }},
+		{"drained", 1200, (*stage).drainLeader},
+	}
+	var all []geese
+	for _, f := range faults {
+		all = append(all, s.define(f.name+".example.com", f.objects))
+	}
+	s.install(version, merged(quick(all...), map[string]any{"operator": map[string]any{"replicas": 2}}))
+	for i, f := range faults {
+		t.Run(f.name, func(t *testing.T) {
+			s := s.with(t)
+			g := all[i]
+			g.s = s
+			g.flip()
+			g.awaitUnderWay()
+			if err := f.happen(s); err != nil {
+				t.Fatal(err)
+			}
+			g.expectUnderWay()
+			g.awaitMigrated()
+			t.Logf("resident memory of the pods in MiB: %v", s.memory())
+		})
+	}
+}
+
+// with is the stage for a subtest.
+func (s *stage) with(t *testing.T) *stage {
+	t.Helper()
+	of := *s
+	of.t = t
+	return &of
+}
+
+// leader returns the pod that has the lease.
+func (s *stage) leader() (*corev1.Pod, error) {
+	lease := &coordinationv1.Lease{}
+	if err := s.Get(s.t.Context(), client.ObjectKey{Namespace: system, Name: "godwit-storage-version-migrator"}, lease); err != nil {
+		return nil, err
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return nil, errors.New("no pod has the lease")
+	}
+	name := (*lease.Spec.HolderIdentity)[:strings.LastIndexByte(*lease.Spec.HolderIdentity, '_')]
+	pod := &corev1.Pod{}
+	return pod, s.Get(s.t.Context(), client.ObjectKey{Namespace: system, Name: name}, pod)
+}
+
+// killLeader kills the container of the leader, and waits until it runs again.
+func (s *stage) killLeader() error {
+	leader, err := s.leader()
+	if err != nil {
+		return err
+	}
+	if err := s.Node(leader.Spec.NodeName).KillContainer(s.t.Context(), leader.Status.ContainerStatuses[0].ContainerID); err != nil {
+		return err
+	}
+	_, err = s.AwaitPod(s.t.Context(), system, leader.Name, "to run again", func(p *corev1.Pod) bool {
+		status := p.Status.ContainerStatuses[0]
+		killed := status.LastTerminationState.Terminated
+		return status.Ready && status.RestartCount == 1 && killed != nil && killed.ExitCode == 137
+	})
+	return err
+}
+
+func (s *stage) restartKubelet() error {
+	leader, err := s.leader()
+	if err != nil {
+		return err
+	}
+	n := s.Node(leader.Spec.NodeName)
+	if err := n.StopKubelet(); err != nil {
+		return err
+	}
+	return n.StartKubelet(s.t.Context())
+}
+
+// drainLeader drains the node of the leader to another node, while the PodDisruptionBudget keeps one of the pods.
+func (s *stage) drainLeader() error {
+	if _, err := s.AddNode(s.t.Context(), "node2"); err != nil {
+		return err
+	}
+	image := node.Image{Repository: imageRepository, Layout: s.release(version) + "/image"}
+	if err := s.Load(s.t.Context(), image); err != nil {
+		return err
+	}
+	leader, err := s.leader()
+	if err != nil {
+		return err
+	}
+	name := leader.Spec.NodeName
+	s.kubectl("drain", name, "--timeout=2m")
+	defer s.kubectl("uncordon", name)
+	s.await("the pods to be ready on the other node", func(context.Context) error {
+		pods := s.pods()
+		for _, p := range pods {
+			if p.Spec.NodeName == name || len(p.Status.ContainerStatuses) == 0 || !p.Status.ContainerStatuses[0].Ready {
+				return fmt.Errorf("pod %s on %s has status %+v", p.Name, p.Spec.NodeName, p.Status.ContainerStatuses)
+			}
+		}
+		if len(pods) != 2 {
+			return fmt.Errorf("there are %d pods", len(pods))
+		}
+		return nil
+	})
+	return nil
+}
+
+// TestOutOfMemory: a manager whose limit is too low is killed by the kernel, and its status says so. With the default limit, it migrates.
+func TestOutOfMemory(t *testing.T) {
+	s := newStage(t, version)
+	g := s.define("memory.example.com", 100)
+	limited := merged(quick(g), map[string]any{"operator": map[string]any{"resources": map[string]any{
+		"requests": map[string]any{"cpu": "10m", "memory": "16Mi"}, "limits": map[string]any{"memory": "16Mi"},
+	}}})
+	s.installWith(version, limited, "--wait=false")
+	g.flip()
+	s.await("the kernel to kill the manager", func(context.Context) error {
+		for _, p := range s.pods() {
+			for _, status := range p.Status.ContainerStatuses {
+				for _, state := range []corev1.ContainerState{status.State, status.LastTerminationState} {
+					if state.Terminated != nil && state.Terminated.Reason == "OOMKilled" {
+						return nil
+					}
+				}
+			}
+		}
+		return fmt.Errorf("pods are %+v", s.pods())
+	})
+	s.install(version, quick(g))
+	g.awaitMigrated()
+}

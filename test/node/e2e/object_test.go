@@ -1,0 +1,168 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/crdmigrator"
+	"github.com/godwit-dev/godwit/test/controlplane"
+)
+
+// geese is a kind whose objects are migrated.
+type geese struct {
+	s     *stage
+	group string
+	// written has the generation and the content of each object.
+	written map[string]string
+}
+
+func (g geese) crd() string { return "geese." + g.group }
+
+// values of the chart, by which the manager migrates the geese by itself.
+func (g geese) values() map[string]any {
+	return map[string]any{"storageVersionMigrator": map[string]any{"scopes": []any{map[string]any{"group": g.group}}}}
+}
+
+// define makes the CRD with v1 alone, and objects.
+func (s *stage) define(group string, objects int) geese {
+	s.t.Helper()
+	g := geese{s: s, group: group}
+	if err := controlplane.InstallCRDs(s.t.Context(), s.Config(), g.definition(servedVersion("v1", true))); err != nil {
+		s.t.Fatal(err)
+	}
+	g.fill(objects)
+	return g
+}
+
+// definition is the CRD.
+func (g geese) definition(versions ...apiextensionsv1.CustomResourceDefinitionVersion) *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: g.crd(), Labels: map[string]string{crdmigrator.AutoMigrateLabel: crdmigrator.AutoMigrateValue}},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: g.group, Scope: apiextensionsv1.NamespaceScoped,
+			Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: "geese", Kind: "Goose"},
+			Versions: versions,
+		},
+	}
+}
+
+// fill makes objects at v1.
+func (g *geese) fill(objects int) {
+	g.s.t.Helper()
+	if err := controlplane.AwaitServed(g.s.t.Context(), g.s.Config(), g.crd()); err != nil {
+		g.s.t.Fatal(err)
+	}
+	for i := range objects {
+		o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"number": int64(i)}}}
+		o.SetAPIVersion(g.group + "/v1")
+		o.SetKind("Goose")
+		o.SetNamespace(metav1.NamespaceDefault)
+		o.SetName(fmt.Sprintf("goose-%d", i))
+		if err := g.s.Create(g.s.t.Context(), o); err != nil {
+			g.s.t.Fatal(err)
+		}
+	}
+	g.written = g.read("v1")
+}
+
+func servedVersion(name string, storage bool) apiextensionsv1.CustomResourceDefinitionVersion {
+	return apiextensionsv1.CustomResourceDefinitionVersion{
+		Name: name, Served: true, Storage: storage,
+		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+			Type: "object", XPreserveUnknownFields: new(true),
+		}},
+	}
+}
+
+// read returns what the objects are, and that their content has not been written: the UID, the generation and the spec.
+func (g geese) read(version string) map[string]string {
+	g.s.t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(g.group + "/" + version)
+	list.SetKind("GooseList")
+	if err := g.s.List(g.s.t.Context(), list); err != nil {
+		g.s.t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, o := range list.Items {
+		found[o.GetName()] = fmt.Sprintf("%s %d %v", o.GetUID(), o.GetGeneration(), o.Object["spec"])
+	}
+	return found
+}
+
+// flip makes v2 the storage version.
+func (g geese) flip() {
+	g.s.t.Helper()
+	_, err := controlplane.UpdateCRD(g.s.t.Context(), g.s.Config(), g.crd(), func(there *apiextensionsv1.CustomResourceDefinition) {
+		there.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{servedVersion("v1", false), servedVersion("v2", true)}
+	})
+	if err != nil {
+		g.s.t.Fatal(err)
+	}
+}
+
+// awaitMigrated waits until the manager says that the migration has succeeded, and proves it: etcd has each object at v2, the CRD
+// stores v2 alone, and no object has another content.
+func (g geese) awaitMigrated() {
+	g.s.t.Helper()
+	g.s.await("the migration of "+g.crd()+" to succeed", func(ctx context.Context) error {
+		m := &v1alpha1.CRDMigration{}
+		if err := g.s.Get(ctx, client.ObjectKey{Name: g.crd()}, m); err != nil {
+			return err
+		}
+		ready := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady)
+		if ready == nil || ready.Status != metav1.ConditionTrue || ready.Reason != "Succeeded" {
+			return fmt.Errorf("its status is %+v", m.Status)
+		}
+		return nil
+	})
+	g.expectMigrated()
+}
+
+func (g geese) expectMigrated() {
+	g.s.t.Helper()
+	// etcd counts the writes of a key: the creation, and the migration.
+	prefix := "/registry/" + g.group + "/geese/"
+	keys, err := g.s.Etcd().Get(g.s.t.Context(), prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		g.s.t.Fatal(err)
+	}
+	for _, kv := range keys.Kvs {
+		if kv.Version != 2 {
+			g.s.t.Errorf("%s was written %d times, want 2", kv.Key, kv.Version)
+		}
+	}
+	stored, err := g.s.CountStored(g.s.t.Context(), g.group, "geese")
+	if err != nil || len(stored) != 1 || stored[g.group+"/v2"] != len(g.written) {
+		g.s.t.Errorf("etcd has %v, want %d at v2: %v", stored, len(g.written), err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := g.s.Get(g.s.t.Context(), client.ObjectKey{Name: g.crd()}, crd); err != nil || !slices.Equal(crd.Status.StoredVersions, []string{"v2"}) {
+		g.s.t.Errorf("storedVersions are %v, want v2 alone: %v", crd.Status.StoredVersions, err)
+	}
+	if now := g.read("v2"); !maps.Equal(now, g.written) {
+		g.s.t.Errorf("objects are not what they were: %d now, %d before", len(now), len(g.written))
+	}
+}
+
+// tryUpdate updates an object by a dry run.
+func (g geese) tryUpdate(ctx context.Context) error {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion(g.group + "/v2")
+	o.SetKind("Goose")
+	if err := g.s.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "goose-0"}, o); err != nil {
+		return err
+	}
+	o.SetLabels(map[string]string{"tried": "yes"})
+	return g.s.Update(ctx, o, client.DryRunAll)
+}

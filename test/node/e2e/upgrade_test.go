@@ -1,0 +1,93 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestUpgrade: the chart is upgraded, and rolled back, while a migration is under way. Each migration ends, and no object is written twice.
+func TestUpgrade(t *testing.T) {
+	s := newStage(t, olderThanIt, version)
+	up, back := s.define("upgrade.example.com", 600), s.define("rollback.example.com", 600)
+	values := merged(quick(up, back), map[string]any{"operator": map[string]any{"replicas": 2}})
+	s.install(olderThanIt, values)
+	before := s.images()
+
+	up.flip()
+	up.awaitUnderWay()
+	s.install(version, values)
+	up.expectUnderWay()
+	if after := s.images(); after == before {
+		t.Errorf("the pods run %s after the upgrade, as before", after)
+	}
+	up.awaitMigrated()
+
+	back.flip()
+	back.awaitUnderWay()
+	s.helm("rollback", manager, "1", "--wait", "--timeout=3m")
+	back.expectUnderWay()
+	if after := s.images(); after != before {
+		t.Errorf("the pods run %s after the rollback, want %s", after, before)
+	}
+	back.awaitMigrated()
+	s.expectReady(olderThanIt, 2)
+}
+
+// quick are values by which the manager migrates kinds without waiting for other API servers, and with 20 writes a second.
+func quick(all ...geese) map[string]any {
+	var scopes []any
+	for _, g := range all {
+		scopes = append(scopes, map[string]any{"group": g.group})
+	}
+	return map[string]any{"storageVersionMigrator": map[string]any{"scopes": scopes, "defaults": map[string]any{"settle": "1s"}}}
+}
+
+// images returns the one image of all pods.
+func (s *stage) images() string {
+	s.t.Helper()
+	var image string
+	s.await("all pods to have one image", func(context.Context) error {
+		var all []string
+		for _, p := range s.pods() {
+			all = append(all, p.Spec.Containers[0].Image)
+		}
+		for _, i := range all {
+			if i != all[0] {
+				return fmt.Errorf("they have %s", strings.Join(all, " and "))
+			}
+		}
+		image = all[0]
+		return nil
+	})
+	return image
+}
+
+// migrated returns how many objects are at v2.
+func (g geese) migrated(ctx context.Context) (int, error) {
+	stored, err := g.s.CountStored(ctx, g.group, "geese")
+	return stored[g.group+"/v2"], err
+}
+
+// awaitUnderWay waits until the manager has migrated some objects.
+func (g geese) awaitUnderWay() {
+	g.s.t.Helper()
+	const some = 20
+	g.s.await("the migration of "+g.crd()+" to be under way", func(ctx context.Context) error {
+		if done, err := g.migrated(ctx); err != nil || done < some {
+			return fmt.Errorf("%d objects are migrated: %w", done, err)
+		}
+		return nil
+	})
+}
+
+// expectUnderWay fails if the migration was too quick for what the test has done meanwhile.
+func (g geese) expectUnderWay() {
+	g.s.t.Helper()
+	done, err := g.migrated(g.s.t.Context())
+	if err != nil || done == len(g.written) {
+		g.s.t.Errorf("%d of %d objects are migrated already: the test has interrupted nothing: %v", done, len(g.written), err)
+	}
+	g.s.t.Logf("%s: %d of %d objects are migrated", g.crd(), done, len(g.written))
+}

@@ -106,6 +106,12 @@ func (s *State) finishTurn(i int, gone string) {
 		c.Note = clip(gone)
 	}
 	switch s.turnOf(*c).place() {
+	case FinishMoved:
+		if gone != "" { // the source hub has what is left of the cluster
+			c.Note = clip(gone + "; left on " + Source.String() + " " + leftOf(moving[c.Turn+1:], Source))
+			c.State, c.Turn, c.Attempt = Gone, len(moving), 0
+			return
+		}
 	case AwaitRegistration:
 		c.State, c.FailedIn, c.Failure = Registered, "", Failure{}
 	case AwaitReturn:

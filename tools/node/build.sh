@@ -52,18 +52,23 @@ done
 # unpack downloads packages of Debian, and what they need beside libc, and unpacks them.
 unpack() {
 	command -v apt-get >/dev/null && command -v dpkg >/dev/null || fail "install $*: this is not Debian, whose packages could be unpacked"
-	local all
-	all=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances "$@" |
-		grep -o '^[a-z0-9][a-z0-9.+-]*' | sort -u | grep -vE '^(libc6|libgcc-s1|libcrypt1|gcc-[0-9]+-base|netbase)$') || fail "apt knows no $* (apt-get update may help)"
+	local all lists=()
+	if ! apt-cache show "$1" >/dev/null 2>&1; then # a new machine has no lists: load them, beside those of the system
+		mkdir -p "$building"/apt/{lists,cache}/partial "$building/apt/cache/archives/partial"
+		lists=(-o "Dir::State::Lists=$building/apt/lists" -o "Dir::Cache=$building/apt/cache")
+		apt-get "${lists[@]}" update -qq || fail "apt can't load its lists"
+	fi
+	all=$(apt-cache "${lists[@]}" depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances "$@" |
+		grep -o '^[a-z0-9][a-z0-9.+-]*' | sort -u | grep -vE '^(libc6|libgcc-s1|libcrypt1|gcc-[0-9]+-base|netbase)$') || fail "apt knows no $*"
 	echo "node: downloading" $all
 	mkdir "$building/packages"
 	(
 		cd "$building/packages"
 		# apt warns that it does not drop its privileges for a folder that its own user can't read.
-		apt-get download -qq $all 2>apt.log || { cat apt.log >&2; exit 1; }
+		apt-get "${lists[@]}" download -qq $all 2>apt.log || { cat apt.log >&2; exit 1; }
 		for package in *.deb; do dpkg -x "$package" "$building/debian"; done
 	) || fail "the download of Debian's packages failed (apt-get update may help)"
-	rm -rf "$building/packages"
+	rm -rf "$building/packages" "$building/apt"
 	# An installation of the package makes these links.
 	for name in {ip,ip6}tables{,-save,-restore}; do
 		ln -sf xtables-nft-multi "$building/debian/usr/sbin/$name"

@@ -59,8 +59,14 @@ func CommandFor(s State, p Party) (Effect, bool) {
 	r := s.Record(p)
 	return Effect{
 		Key:   fmt.Sprintf("%s/%d/%s/%d", strings.ToLower(string(r.Stage)), r.Attempt, string(p), s.Thirds),
-		Party: p, Stage: r.Stage, Attempt: r.Attempt, Orders: orders, Until: s.Since.Add(s.timeout()),
+		Party: p, Stage: r.Stage, Attempt: r.Attempt, Orders: orders, Until: s.until(),
 	}, true
+}
+
+// until returns until when a command may be executed. After the end of the phase, it has a third of the timeout: a lease is renewed twice
+// within two minutes and a half.
+func (s State) until() time.Time {
+	return s.Since.Add(max(s.timeout(), time.Duration(s.Thirds+1)*(s.timeout()/3)))
 }
 
 // Deadline returns when a [Tick] changes the state, or false if time alone changes

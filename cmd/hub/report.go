@@ -103,15 +103,10 @@ func (s State) Awaits(p Party, stage api.Phase, attempt int64) bool {
 func (s *State) finishTurn(i int, gone string) {
 	c := &s.Clusters[i]
 	if gone != "" {
-		c.Note = clip(gone)
+		s.endGone(c, gone)
+		return
 	}
 	switch s.turnOf(*c).place() {
-	case FinishMoved:
-		if gone != "" { // the source hub has what is left of the cluster
-			c.Note = clip(gone + "; left on " + Source.String() + " " + leftOf(moving[c.Turn+1:], Source))
-			c.State, c.Turn, c.Attempt = Gone, len(moving), 0
-			return
-		}
 	case AwaitRegistration:
 		c.State, c.FailedIn, c.Failure = Registered, "", Failure{}
 	case AwaitReturn:
@@ -122,14 +117,24 @@ func (s *State) finishTurn(i int, gone string) {
 	if c.Turn < len(s.way(*c)) {
 		return
 	}
-	switch returns := c.returns(); {
-	case c.Note != "":
-		c.State = Gone
-	case returns:
+	if c.returns() {
 		c.State = Restored
-	default:
-		c.State, c.FailedIn, c.Failure = Moved, "", Failure{}
+		return
 	}
+	c.State, c.FailedIn, c.Failure = Moved, "", Failure{}
+}
+
+// endGone ends the migration of a cluster that a user has deleted at a hub. What the other hub has of it stays: it is the last that is
+// known of the cluster, whose agent may be there.
+func (s *State) endGone(c *Cluster, gone string) {
+	keeps, turns := Target, s.wayBack()
+	if !c.returns() {
+		keeps, turns = Source, append(slices.Clone(turns), moving[c.Turn+1:]...)
+	}
+	if what := leftOf(turns, keeps); what != "" {
+		gone += "; left on " + keeps.String() + " " + what
+	}
+	c.Note, c.State, c.Attempt = clip(gone), Gone, 0
 }
 
 // clusterFailure returns why a party has failed to take the present turn of a cluster.

@@ -124,10 +124,16 @@ func (s *State) forget(names []string) {
 		return
 	}
 	for _, name := range names {
-		if i, ok := s.cluster(name); ok && !s.Clusters[i].HasEnded() {
-			s.Clusters[i].Note = s.Leaves(s.Clusters[i])
-			s.Clusters[i].State = Forgotten
+		i, ok := s.cluster(name)
+		if !ok || s.Clusters[i].HasEnded() {
+			continue
 		}
+		for _, t := range s.turnOf(s.Clusters[i]) { // a command without the cluster replaces the present one
+			s.Attempt++
+			s.Records[s.key(t.party)] = Record{Stage: s.Stage, Attempt: s.Attempt}
+		}
+		s.Clusters[i].Note = s.Leaves(s.Clusters[i])
+		s.Clusters[i].State = Forgotten
 	}
 }
 

@@ -110,7 +110,8 @@ var moving = []turn{
 	{{Target, []Action{AcceptClusters}}},
 	{{Source, []Action{ReleaseClusters}}, {Target, []Action{AwaitRegistration}}},
 	{{Target, []Action{FinishMoved}}},
-	{{Source, []Action{DeleteMoved}}},
+	// Again: the target may have reported the cluster before the source had released it.
+	{{Source, []Action{ReleaseClusters, DeleteMoved}}},
 }
 
 // returning has the turns of a cluster that returns, by the stage in which the migration failed. It waits for no other

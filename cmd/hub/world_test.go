@@ -578,7 +578,7 @@ func (c *klusterlet) outcome(a Action, hub int, stale bool) outcome {
 		switch a {
 		case RestoreAcceptance, RevertBootstrap, AwaitReturn, FinishMoved:
 			return isGone
-		case StopAccepting, DeleteCreated, DeleteMoved, RemovePauses, ReceiveResources:
+		case ReleaseClusters, StopAccepting, DeleteCreated, DeleteMoved, RemovePauses, ReceiveResources:
 		default:
 			return fails
 		}
@@ -606,6 +606,10 @@ func (c *klusterlet) lost() bool { return c.silent || c.detached[0] || c.detache
 // check: the objects of a hub are deleted only when the cluster is at the other one.
 func (c *klusterlet) check(a Action) string {
 	switch {
+	case c.detached[0] && a == DeleteCreated && c.at == atTarget:
+		return "the target deletes " + c.name + ", which is there, and which a user has deleted at the source"
+	case c.detached[1] && !c.finished && a == DeleteMoved:
+		return "the source deletes " + c.name + ", which a user has deleted at the target"
 	case c.detached[0], c.detached[1]:
 		return ""
 	case a == DeleteMoved && c.at != atTarget:

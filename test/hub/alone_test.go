@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,11 +50,11 @@ func TestAllPartiesOneDetached(t *testing.T) {
 	if c := o.Status.Counts; c.Moved != 1 || c.Gone != 1 || c.Failed != 0 {
 		t.Errorf("counts %+v, want one moved and one gone", c)
 	}
-	if f := o.Status.Failures; len(f) != 1 || f[0].Cluster != name || !strings.Contains(f[0].Message, "a user has deleted it") {
-		t.Errorf("failures %+v, want that a user has deleted %s", f, name)
+	if f := o.Status.Failures; len(f) != 1 || f[0].Cluster != name || !strings.Contains(f[0].Message, "a user has deleted it") || !strings.Contains(f[0].Message, "left on the target hub") {
+		t.Errorf("failures %+v, want that a user has deleted %s, and what is left", f, name)
 	}
-	if err := m.target.c.Get(t.Context(), client.ObjectKey{Name: name}, &clusterv1.ManagedCluster{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the target hub has ManagedCluster %s: %v", name, err)
+	if err := m.target.c.Get(t.Context(), client.ObjectKey{Name: name}, &clusterv1.ManagedCluster{}); err != nil {
+		t.Errorf("the target hub has lost the last ManagedCluster %s: %v", name, err)
 	}
 }
 

@@ -35,15 +35,6 @@ func TestValidateSource(t *testing.T) {
 		"SingletonHosted": {cluster.ReasonHosted, func(s site) {
 			s.annotate("import.open-cluster-management.io/klusterlet-deploy-mode", "SingletonHosted")
 		}},
-		"AppliedByGitOps": {cluster.ReasonApplied, func(s site) {
-			mc := &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster", "metadata": map[string]any{"name": s.name},
-				"spec": map[string]any{"hubAcceptsClient": true},
-			}}
-			if err := s.c.Apply(s.t.Context(), client.ApplyConfigurationFromUnstructured(mc), client.FieldOwner("argocd-controller"), client.ForceOwnership); err != nil {
-				s.t.Fatal(err)
-			}
-		}},
 		"NotAccepted": {cluster.ReasonUnavailable, func(s site) {
 			s.edit(func(o *unstructured.Unstructured) {
 				_ = unstructured.SetNestedField(o.Object, false, "spec", "hubAcceptsClient")
@@ -135,7 +126,7 @@ func TestForeignCluster(t *testing.T) {
 	s.mustFail(cluster.ReasonExists, "has never joined", s.validate)
 	before := s.objects()
 	s.mustFail(cluster.ReasonForeignObject, "not created by the migration", func() (cluster.Result, error) { return hub.AcceptClusters(t.Context(), clusters) })
-	s.mustFail(cluster.ReasonForeignObject, "not created by the migration", func() (cluster.Result, error) { return hub.StopAccepting(t.Context(), clusters) })
+	s.done(func() (cluster.Result, error) { return hub.StopAccepting(t.Context(), clusters) })
 	s.done(func() (cluster.Result, error) { return hub.DeleteCreated(t.Context(), clusters) })
 	if diff := cmp.Diff(before, s.objects()); diff != "" {
 		t.Errorf("the user's objects (-before +after):\n%s", diff)

@@ -50,7 +50,7 @@ func OriginalOf(o client.Object, migration string) (Original, error) {
 		return Original{}, Fail(ReasonOtherMigration, "annotation %s of %s can't be read: remove it", annotationOriginal, o.GetName())
 	}
 	if original.Migration != migration {
-		return Original{}, Fail(ReasonOtherMigration, "%s belongs to the migration with UID %s: wait for its end, or abort it", o.GetName(), original.Migration)
+		return Original{}, Fail(ReasonOtherMigration, "%s belongs to the migration with UID %s: wait for its end, or abort it. If it has ended without the cluster, remove annotation %s", o.GetName(), original.Migration, annotationOriginal)
 	}
 	return original, nil
 }

@@ -42,11 +42,6 @@ var (
 		Meaning: "The source hub does not accept the cluster, or its agent does not answer.",
 		Fix:     godwit.Do("see the conditions with `kubectl get managedcluster <cluster> -o yaml` on the source hub, and correct the klusterlet. Or remove the cluster from the migration"),
 	})
-	ReasonApplied = Reasons.Declare(godwit.Reason{
-		Name: "AppliedFromSource", UserAction: true,
-		Meaning: "A GitOps tool applies spec.hubAcceptsClient of the ManagedCluster on the source hub from a repository. It would set it back during the migration, so that both hubs accept the cluster.",
-		Fix:     godwit.Do("suspend the Application or the Kustomization that has the ManagedCluster, or remove the ManagedCluster from the repository without pruning it. Take it into the repository of the target hub after the migration"),
-	})
 	ReasonOtherCluster = Reasons.Declare(godwit.Reason{
 		Name: "OtherCluster", UserAction: true,
 		Meaning: "The target hub has a live cluster of this name: it has joined. A hub can't have two clusters of one name.",

@@ -46,7 +46,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			}
 			return reconcile.Result{RequeueAfter: left}, nil
 		}
-		if read, err := r.hasRead(ctx, m); err != nil || !read {
+		// A deleted migration ends also while the brokers are away.
+		overdue := m.state.Deleting && r.Clock.Since(deadline) > m.state.Timeouts.ForPhase(m.state.Stage)
+		if read, err := r.hasRead(ctx, m); err != nil || !read && !overdue {
 			return reconcile.Result{RequeueAfter: waitInterval}, err
 		}
 		if m, err = r.apply(ctx, req.NamespacedName, fixedEvent(hub.Tick{At: r.Clock.Now()})); err != nil {

@@ -37,6 +37,11 @@ var (
 		Meaning: "A ManifestWork of the cluster does not move. The work agent deletes what it has applied 60 minutes after the move, because its delete option is not Orphan.",
 		Fix:     godwit.Do("set spec.deleteOption.propagationPolicy of the ManifestWork to Orphan, and create it on the target hub. Or accept the loss with --accept-evicted-works"),
 	})
+	ReasonApplied = Reasons.Declare(godwit.Reason{
+		Name: "AppliedFromSource", UserAction: true,
+		Meaning: "A tool has applied spec.hubAcceptsClient of the ManagedCluster on the source hub from a repository. If it still does, it sets the field back during the migration, so that both hubs accept the cluster, and Cleaning does not end.",
+		Fix:     godwit.Do("suspend the Application or the Kustomization that has the ManagedCluster, or remove the ManagedCluster from the repository without pruning it. Take it into the repository of the target hub after the migration. The entry in metadata.managedFields stays: if nothing applies the ManagedCluster any more, there is nothing to do"),
+	})
 	ReasonAddOnStays = Reasons.Declare(godwit.Reason{
 		Name: "AddOnStays", UserAction: true,
 		Meaning: "An add-on of the cluster does not move. Its agent is deleted 60 minutes after the move.",

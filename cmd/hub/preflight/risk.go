@@ -29,6 +29,8 @@ const (
 type clusterFacts struct {
 	works  []workv1.ManifestWork
 	addOns []string
+	// appliedBy is the tool that has applied spec.hubAcceptsClient from a source; empty without one.
+	appliedBy string
 	// held are objects of add-ons whose finalizers only the agent of the add-on ends, which is gone after the move.
 	held []heldObject
 	// clusterSet is the ManagedClusterSet of the cluster; empty if it has none.
@@ -63,6 +65,10 @@ func (o clusterFacts) risks(name string, acceptWorks bool) (blocks, risks []godw
 		risks = append(risks, finding(ReasonAddOnStays, fmt.Sprintf(
 			"ManagedClusterAddOn %s does not move, and its agent is deleted %s after the move: install it on the target hub",
 			strings.Join(o.addOns, ", "), minutes(evictionGrace))))
+	}
+	if o.appliedBy != "" {
+		risks = append(risks, finding(ReasonApplied, fmt.Sprintf(
+			"%s applies spec.hubAcceptsClient of ManagedCluster %s on the source hub, and would set it back when the cluster has moved: suspend what applies it", o.appliedBy, name)))
 	}
 	for _, h := range o.held {
 		risks = append(risks, finding(ReasonAddOnFinalizer, fmt.Sprintf(

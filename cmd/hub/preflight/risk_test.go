@@ -39,6 +39,7 @@ func TestRisks(t *testing.T) {
 		"Accepted":    {reason: "An accepted work is a risk.", observed: clusterFacts{works: []workv1.ManifestWork{work("app", "", nil)}}, accept: true, risks: []*godwit.Reason{ReasonWorkStays}},
 		"AddOn":       {reason: "A work of an add-on is one risk with it.", observed: clusterFacts{addOns: []string{"search"}, works: []workv1.ManifestWork{work("addon-search-deploy-0", "", map[string]string{addOnLabel: "search"})}}, risks: []*godwit.Reason{ReasonAddOnStays}},
 		"Finalizer":   {reason: "The agent that would end it is gone.", observed: clusterFacts{held: []heldObject{{"observabilityaddon", "observability-addon", []string{"observability.open-cluster-management.io/addon-cleanup"}}}}, risks: []*godwit.Reason{ReasonAddOnFinalizer}},
+		"Applied":     {reason: "Argo CD would set the acceptance back.", observed: clusterFacts{appliedBy: "argocd-controller"}, risks: []*godwit.Reason{ReasonApplied}},
 		"OldLease":    {reason: "A renewal may be as old as the lease.", observed: clusterFacts{lease: lease, skew: -lease - 30*time.Second}},
 		"SlowClock":   {reason: "The lease is too old for the clock of the hub.", observed: clusterFacts{lease: lease, skew: -lease - 2*time.Minute}, risks: []*godwit.Reason{ReasonClock}},
 		"FastClock":   {reason: "No clock that is right renews in the future.", observed: clusterFacts{lease: lease, skew: 10 * time.Minute}, risks: []*godwit.Reason{ReasonClock}},

@@ -21,6 +21,7 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/source"
+	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 // Kinds of add-ons. An ObservabilityAddon moves, and the source hub deletes its own one.
@@ -149,6 +150,7 @@ func (v *View) observe(ctx context.Context, name string) (o clusterFacts, err er
 	if err := v.Client.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
 		return o, err
 	}
+	o.appliedBy = kube.SourceOf(mc, "hubAcceptsClient")
 	o.clusterSet, o.lease = mc.Labels[clusterSetLabel], time.Duration(mc.Spec.LeaseDurationSeconds)*time.Second
 	works := &workv1.ManifestWorkList{}
 	if err := v.Client.List(ctx, works, client.InNamespace(name)); err != nil {

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
-	"github.com/godwit-dev/godwit/internal/kube"
 )
 
 const (
@@ -52,10 +51,6 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 		return "", cluster.Fail(cluster.ReasonUnavailable, "the source hub does not accept %s: set spec.hubAcceptsClient of its ManagedCluster", name)
 	case !meta.IsStatusConditionTrue(conditions, clusterv1.ManagedClusterConditionJoined), !meta.IsStatusConditionTrue(conditions, clusterv1.ManagedClusterConditionAvailable):
 		return "", cluster.Fail(cluster.ReasonUnavailable, "%s is not Joined and Available: correct its agent, or remove it from the migration", name)
-	}
-	if source := kube.SourceOf(mc, "hubAcceptsClient"); source != "" {
-		return "", cluster.Fail(cluster.ReasonApplied, "%s applies spec.hubAcceptsClient of ManagedCluster %s on the source hub, and would set it back when the cluster has moved, so that both hubs accept it: "+
-			"suspend what applies it, or leave the ManagedCluster out of its source", source, name)
 	}
 	if _, err := cluster.OriginalOf(mc, h.UID); err != nil {
 		return "", err

@@ -42,8 +42,8 @@ func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err 
 	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
 		return "", client.IgnoreNotFound(err)
 	}
-	if !cluster.IsOwned(namespace, h.UID) {
-		return "", nil
+	if !cluster.IsOwned(namespace, h.UID) || mc != nil && !cluster.IsOwned(mc, h.UID) {
+		return "", nil // of a user, or of a cluster that a user has imported since
 	}
 	// The contents of the namespace are gone, so nothing waits for its deletion. A later migration reports a namespace
 	// that is being deleted.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,8 +27,12 @@ func (h Hub) finish(ctx context.Context, name string) (waits string, err error) 
 		return "", err
 	case mc == nil:
 		return "", &cluster.GoneError{Message: fmt.Sprintf("the target hub has no ManagedCluster %s any more: a user has deleted it; import the cluster again if it is needed", name)}
-	case !cluster.IsOwned(mc, h.UID):
+	case !mc.DeletionTimestamp.IsZero():
+		return fmt.Sprintf("ManagedCluster %s of the target hub is being deleted", name), nil
+	case !cluster.IsOwned(mc, h.UID) && mc.Spec.HubAcceptsClient && meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionJoined):
 		return "", nil // an earlier pass has finished
+	case !cluster.IsOwned(mc, h.UID):
+		return "", &cluster.GoneError{Message: fmt.Sprintf("a user has deleted ManagedCluster %s of the target hub and created it again, and it has not joined", name)}
 	}
 	if waits, err := h.ownBootstrap(ctx, mc); err != nil || waits != "" {
 		return waits, err

@@ -7,7 +7,7 @@ import (
 )
 
 // StopAccepting sets hubAcceptsClient to false, and prevents automatic approval from setting it again. It does nothing
-// for a cluster that the hub does not have.
+// for a cluster that the hub does not have, and for one that a user has imported there since.
 func (h Hub) StopAccepting(ctx context.Context, clusters []string) (cluster.Result, error) {
 	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, err := h.Find(ctx, name)
@@ -15,7 +15,7 @@ func (h Hub) StopAccepting(ctx context.Context, clusters []string) (cluster.Resu
 		case err != nil || mc == nil:
 			return "", err
 		case !cluster.IsOwned(mc, h.UID):
-			return "", foreign(name)
+			return "", nil
 		}
 		original, err := cluster.OriginalOf(mc, h.UID)
 		if err != nil {

@@ -80,18 +80,20 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 func (h Hub) checkEmpty(ctx context.Context, name string) error {
 	var found []string
 	for _, kind := range []string{"Secret", "ConfigMap"} {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
-		err := h.Client.List(ctx, list, client.InNamespace(name))
-		if apierrors.IsForbidden(err) {
-			return cluster.Fail(cluster.ReasonNamespaceInUse, "the target hub has a namespace %s, and whether it has objects of users is not known: %v", name, err)
-		}
+		here, err := h.namesIn(ctx, name, kind)
 		if err != nil {
 			return err
 		}
-		for i := range list.Items {
-			if !isPlatforms(&list.Items[i]) {
-				found = append(found, kind+" "+list.Items[i].Name)
+		if len(here) == 0 {
+			continue
+		}
+		everywhere, err := h.namesIn(ctx, metav1.NamespaceDefault, kind) // what some tool writes to each namespace
+		if err != nil {
+			return err
+		}
+		for _, one := range here {
+			if !slices.Contains(everywhere, one) && one != name+"-import" && one != "auto-import-secret" {
+				found = append(found, kind+" "+one)
 			}
 		}
 	}
@@ -104,6 +106,22 @@ func (h Hub) checkEmpty(ctx context.Context, name string) error {
 		more, found = fmt.Sprintf(" and %d others", n), found[:most]
 	}
 	return cluster.Fail(cluster.ReasonNamespaceInUse, "namespace %s of the target hub has %s%s: move or delete them there, or remove the cluster from the migration", name, strings.Join(found, ", "), more)
+}
+
+// namesIn returns the names of the objects of a core kind in a namespace, without those of the platform.
+func (h Hub) namesIn(ctx context.Context, namespace, kind string) ([]string, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
+	if err := h.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range list.Items {
+		if !isPlatforms(&list.Items[i]) {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return names, nil
 }
 
 // isPlatforms reports whether a controller of Kubernetes or OpenShift has made an object, as it does in every namespace.

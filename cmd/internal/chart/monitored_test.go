@@ -287,7 +287,7 @@ func (m *monitored) enroll() {
 	}})
 	for _, name := range []string{realHub, testHub} {
 		of := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		of.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://" + name + ".example.com", CABundle: []byte("ca")}}
+		of.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://" + name + ".example.com"}}
 		m.create(of, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		meta.SetStatusCondition(&of.Status.Conditions, metav1.Condition{Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue, Reason: "Available"})
 		if err := m.Status().Update(m.t.Context(), of); err != nil {

@@ -99,7 +99,7 @@ func (g *globalHub) create(o client.Object) {
 func (g *globalHub) hub(name string, manager message.IdentityKey) message.Identity {
 	g.t.Helper()
 	mc := &clusterv1.ManagedCluster{ObjectMeta: objectMeta(name)}
-	mc.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://" + name + ".example.com", CABundle: []byte("ca")}}
+	mc.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://" + name + ".example.com"}}
 	g.create(mc)
 	meta.SetStatusCondition(&mc.Status.Conditions, metav1.Condition{Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue, Reason: "Available"})
 	if err := g.hubs.Status().Update(g.t.Context(), mc); err != nil {

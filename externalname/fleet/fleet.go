@@ -57,12 +57,12 @@ type Options struct {
 	Progress func(Result)
 }
 
-// Defaults of [Options].
+// Defaults of [Options], and of a handover.
 const (
-	defaultCanaries     = 1
-	defaultBatch        = 50
-	defaultPauseTimeout = 2 * time.Minute
-	defaultProofTimeout = 5 * time.Minute
+	DefaultCanaries     = 1
+	DefaultBatch        = 50
+	DefaultPauseTimeout = 2 * time.Minute
+	DefaultProofTimeout = 5 * time.Minute
 )
 
 func (o Options) withDefaults() Options {
@@ -70,16 +70,16 @@ func (o Options) withDefaults() Options {
 		o.Limiter = walk.NewLimiter(walk.Limits{})
 	}
 	if o.Canaries == 0 {
-		o.Canaries = defaultCanaries
+		o.Canaries = DefaultCanaries
 	}
 	if o.Batch == 0 {
-		o.Batch = defaultBatch
+		o.Batch = DefaultBatch
 	}
 	if o.PauseTimeout == 0 {
-		o.PauseTimeout = defaultPauseTimeout
+		o.PauseTimeout = DefaultPauseTimeout
 	}
 	if o.ProofTimeout == 0 {
-		o.ProofTimeout = defaultProofTimeout
+		o.ProofTimeout = DefaultProofTimeout
 	}
 	return o
 }

@@ -75,21 +75,21 @@ func ownerBy(o *unstructured.Unstructured, w evidence.Writer, sources []string) 
 
 // policiesOwner returns the source that applies spec.managementPolicies; none has no manager.
 func policiesOwner(o *unstructured.Unstructured, sources []string) Owner {
-	for _, w := range evidence.WritersOf(o) {
-		if by := ownerBy(o, w, sources); w.Policies && by.Source {
-			return by
-		}
-	}
-	return Owner{}
+	return sourceOf(o, sources, func(w evidence.Writer) bool { return w.Policies })
 }
 
 // StepsOwner returns the field manager that applies spec.managementPolicies or the pause of a managed resource from a source, and so would
 // write over the steps of a renaming or a handover. It is empty without one. sources are further field managers that apply manifests.
 func StepsOwner(o *unstructured.Unstructured, sources []string) string {
+	return sourceOf(o, sources, func(w evidence.Writer) bool { return w.Policies || w.Paused }).Manager
+}
+
+// sourceOf returns the first source among the writers that own a field; none has no manager.
+func sourceOf(o *unstructured.Unstructured, sources []string, owns func(evidence.Writer) bool) Owner {
 	for _, w := range evidence.WritersOf(o) {
-		if by := ownerBy(o, w, sources); (w.Policies || w.Paused) && by.Source {
-			return by.Manager
+		if by := ownerBy(o, w, sources); by.Source && owns(w) {
+			return by
 		}
 	}
-	return ""
+	return Owner{}
 }

@@ -236,11 +236,12 @@ func (f *Fleet) endIfFinal(t *task, err error) (godwit.Outcome, error) {
 	if _, transient := walk.Transient(err); transient {
 		return godwit.Failed, err
 	}
-	t.setUnfinished(PhaseFailed, refusalReason(err), quote.Line(apierror.Message(err)))
+	t.setUnfinished(PhaseFailed, FailureReason(err), quote.Line(apierror.Message(err)))
 	return godwit.Failed, err
 }
 
-func refusalReason(err error) *godwit.Reason {
+// FailureReason returns why a request has failed finally: the API server refuses it, or does not answer.
+func FailureReason(err error) *godwit.Reason {
 	if apierror.IsRefusal(err) {
 		return ReasonRefused
 	}

@@ -28,7 +28,7 @@ type Options struct {
 	// ProofTimeout is how long the provider of the replacement may take to report success; 0 means 5 minutes.
 	ProofTimeout time.Duration
 	// Identity selects the fields of status.atProvider that must be the same. Without a choice they are the fields that both kinds
-	// have, of which one must be an identifier, such as id or arn, unless the two kinds have the same fields.
+	// have, of which one must be an identifier that does not follow from the external name, such as a UUID or an ARN.
 	Identity fleet.Identity
 	// Overwrite also replaces an external name of the replacement that differs from the saved one.
 	Overwrite bool
@@ -36,31 +36,22 @@ type Options struct {
 	DryRun bool
 	// SourceManagers are further field managers that apply manifests from a source.
 	SourceManagers []string
-	// Attempts bounds the attempts at a request that the API server does not answer; 0 means walk.DefaultAttempts.
-	Attempts int
 	// Progress is called after each pair, one call at a time.
 	Progress func(fleet.Result)
 }
-
-// Defaults of [Options].
-const (
-	defaultBatch        = 50
-	defaultPauseTimeout = 2 * time.Minute
-	defaultProofTimeout = 5 * time.Minute
-)
 
 func (o Options) withDefaults() Options {
 	if o.Limiter == nil {
 		o.Limiter = walk.NewLimiter(walk.Limits{})
 	}
 	if o.Batch == 0 {
-		o.Batch = defaultBatch
+		o.Batch = fleet.DefaultBatch
 	}
 	if o.PauseTimeout == 0 {
-		o.PauseTimeout = defaultPauseTimeout
+		o.PauseTimeout = fleet.DefaultPauseTimeout
 	}
 	if o.ProofTimeout == 0 {
-		o.ProofTimeout = defaultProofTimeout
+		o.ProofTimeout = fleet.DefaultProofTimeout
 	}
 	return o
 }

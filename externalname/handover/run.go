@@ -90,7 +90,7 @@ func (h *Handover) Run(ctx context.Context, pairs []Pair) (fleet.Report, error) 
 	return report, err
 }
 
-// Rollback returns the external resources of pairs to the originals. Each replacement is paused, and keeps nothing of the handover.
+// Rollback returns the external resources of pairs to the originals. Each replacement is paused, without the name, and only observes.
 func (h *Handover) Rollback(ctx context.Context, pairs []Pair) (fleet.Report, error) {
 	report := fleet.Report{Results: make([]fleet.Result, len(pairs))}
 	return report, h.each(ctx, tasksOf(pairs, report.Results), decideBack)
@@ -110,7 +110,7 @@ func tasksOf(pairs []Pair, results []fleet.Result) []*task {
 func (h *Handover) each(ctx context.Context, tasks []*task, decide func(situation) decision) error {
 	page := func(yield func(walk.Page[*task], error) bool) { yield(walk.Page[*task]{Items: tasks}, nil) }
 	act := func(inner context.Context, t *task) (godwit.Outcome, error) { return h.advance(inner, ctx, t, decide) }
-	_, err := walk.Run(ctx, page, act, walk.Options{Limiter: h.options.Limiter, Attempts: h.options.Attempts, OnEnd: func(o walk.Object) {
+	_, err := walk.Run(ctx, page, act, walk.Options{Limiter: h.options.Limiter, OnEnd: func(o walk.Object) {
 		if t, ok := o.(*task); ok && t.isDone() && h.options.Progress != nil {
 			h.options.Progress(*t.result)
 		}
@@ -232,11 +232,7 @@ func (h *Handover) endIfFinal(t *task, err error) (godwit.Outcome, error) {
 	if _, transient := walk.Transient(err); transient {
 		return godwit.Failed, err
 	}
-	reason := fleet.ReasonUnanswered
-	if apierror.IsRefusal(err) {
-		reason = fleet.ReasonRefused
-	}
-	t.setUnfinished(fleet.PhaseFailed, reason, quote.Line(apierror.Message(err)))
+	t.setUnfinished(fleet.PhaseFailed, fleet.FailureReason(err), quote.Line(apierror.Message(err)))
 	return godwit.Failed, err
 }
 

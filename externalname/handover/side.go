@@ -72,16 +72,13 @@ func sideOf(m managed.Resource, identity managed.Identity, sources []string) sid
 	}
 	s := side{
 		exists: true, deleting: m.GetDeletionTimestamp() != nil, paused: m.Paused(), name: m.ExternalName(), policies: m.Policies(),
-		synced: m.Synced(), identity: identity.Hashes(m), proving: evidence.Proving(m.Unstructured), busy: m.Busy(), mayDelete: m.MayDelete(),
+		synced: m.Synced(), identity: identity.Hashes(m), proving: evidence.Proving(m.Unstructured), busy: m.Busy(),
 		created: m.Created(), source: fleet.StepsOwner(m.Unstructured, sources),
 	}
 	s.journal, s.journalErr = readJournal(m)
-	if to, problem := fleet.Unfinished(fleet.Kind{}, m.Unstructured); to != "" || problem != nil {
-		s.renaming = true
-	}
-	if s.in(phaseReturned) {
-		s.mayDelete = slices.Contains(s.before(), "*") || slices.Contains(s.before(), "Delete")
-	}
+	s.mayDelete = m.MayDelete(s.before())
+	to, problem := fleet.Unfinished(fleet.Kind{}, m.Unstructured)
+	s.renaming = to != "" || problem != nil
 	return s
 }
 

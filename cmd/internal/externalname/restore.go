@@ -200,14 +200,10 @@ func (r *restore) connect(ctx context.Context) error {
 }
 
 func (r *restore) session(ctx context.Context, resource string) (*session, error) {
-	s, err := r.cluster.newSession(ctx, resource, "", fleet.Options{})
-	if err != nil || !r.change.Writes() {
-		return s, err
+	if r.change.Writes() {
+		return r.cluster.newWriter(ctx, resource)
 	}
-	if err := s.missing(ctx); err != nil {
-		return nil, frame.Refuse(err)
-	}
-	return s, nil
+	return r.cluster.newSession(ctx, resource, "", fleet.Options{})
 }
 
 // unmapped writes names to the managed resources of a kind themselves.

@@ -32,7 +32,8 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 			"removes it. A name that another client has changed since stays. The provider need not run.\n\n" +
 			"Where a restore has handed an external resource over to a managed resource, or was interrupted, pause\n" +
 			"it, wait until its provider reports the pause, and give the original its management policies back.\n" +
-			"The replacement stays paused, without the name. A original that was deleted can't have it back.\n\n" +
+			"The replacement stays paused, without the name, and only observes. An original that was deleted can't have\n" +
+			"it back.\n\n" +
 			"Exit codes: 0 all names are restored or nothing to do; 1 some are left to another client; 3 refused,\n" +
 			"and nothing written; 4 some failed; 2 error; 124 --timeout; 130 interrupted.",
 		Example:           "  " + a.Program + " externalname rollback --resource=members.example.org -n shop",
@@ -100,11 +101,11 @@ func (r *rollback) find(ctx context.Context) error {
 		return r.session.explain(ctx, err)
 	}
 	for k, all := range pairs {
-		from, err := r.mayWrite(ctx, k.from)
+		from, err := r.session.newWriter(ctx, k.from)
 		if err != nil {
 			return err
 		}
-		to, err := r.mayWrite(ctx, k.to)
+		to, err := r.session.newWriter(ctx, k.to)
 		if err != nil {
 			return err
 		}
@@ -115,18 +116,6 @@ func (r *rollback) find(ctx context.Context) error {
 		r.returns = append(r.returns, handoverReturn{h, all})
 	}
 	return nil
-}
-
-// mayWrite opens the session of a kind that a handover writes. It refuses if permissions are missing.
-func (r *rollback) mayWrite(ctx context.Context, crd string) (*session, error) {
-	s, err := r.session.newSession(ctx, crd, "", fleet.Options{})
-	if err != nil {
-		return nil, err
-	}
-	if err := s.missing(ctx); err != nil {
-		return nil, frame.Refuse(err)
-	}
-	return s, nil
 }
 
 // Question implements frame.Change.

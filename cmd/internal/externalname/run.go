@@ -24,14 +24,8 @@ type runOptions struct {
 	limits   frame.LimitFlags
 }
 
-// Defaults of flags, as in package fleet.
-const (
-	defaultCanaries = 1
-	defaultBatch    = 50
-)
-
 func runCommand(a *frame.App) *cobra.Command {
-	o := &runOptions{planOptions: planOptions{App: a}, canaries: defaultCanaries, batch: defaultBatch}
+	o := &runOptions{planOptions: planOptions{App: a}, canaries: fleet.DefaultCanaries, batch: fleet.DefaultBatch}
 	c := &cobra.Command{
 		Use:     "run --resource=CRD --name=CEL {-n NAMESPACE | -A} [-l SELECTOR]",
 		Aliases: []string{"apply"},

@@ -2,7 +2,6 @@ package externalname
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
@@ -11,12 +10,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/externalname/fleet"
 	"github.com/godwit-dev/godwit/internal/quote"
-)
-
-// Defaults of flags, as in packages fleet and handover.
-const (
-	defaultPauseTimeout = 2 * time.Minute
-	defaultProofTimeout = 5 * time.Minute
 )
 
 // selection chooses the managed resources of a command.
@@ -116,7 +109,7 @@ type timeoutFlags struct {
 }
 
 func (o *timeoutFlags) addTo(c *cobra.Command) {
-	o.pause, o.proof = frame.DurationFlag(defaultPauseTimeout), frame.DurationFlag(defaultProofTimeout)
+	o.pause, o.proof = frame.DurationFlag(fleet.DefaultPauseTimeout), frame.DurationFlag(fleet.DefaultProofTimeout)
 	c.Flags().Var(&o.pause, "pause-timeout", "how long the provider may take to report a pause")
 	c.Flags().Var(&o.proof, "proof-timeout", "how long the provider may take to report success under the new name")
 }

@@ -79,6 +79,18 @@ func (c *cluster) newSession(ctx context.Context, resource, namespace string, o 
 	return s, nil
 }
 
+// newWriter returns the session for one kind, all of whose permissions the user has. Otherwise it refuses.
+func (c *cluster) newWriter(ctx context.Context, resource string) (*session, error) {
+	s, err := c.newSession(ctx, resource, "", fleet.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.missing(ctx); err != nil {
+		return nil, frame.Refuse(err)
+	}
+	return s, nil
+}
+
 // managed lists the CRDs of managed resources.
 func (c *cluster) managed(ctx context.Context) ([]apiextensionsv1.CustomResourceDefinition, error) {
 	list := &apiextensionsv1.CustomResourceDefinitionList{}

@@ -133,10 +133,9 @@ func (m Resource) Busy() bool {
 	return m.operationRuns() || evidence.CreationOf(m.Unstructured).Incomplete
 }
 
-// MayDelete reports whether the deletion of the managed resource deletes its external resource, by crossplane-runtime's rule: a
-// deletion policy counts only beside the default of the management policies.
-func (m Resource) MayDelete() bool {
-	policies := m.Policies()
+// MayDelete reports whether the deletion of the managed resource deletes its external resource under some management policies, by
+// crossplane-runtime's rule: a deletion policy counts only beside their default.
+func (m Resource) MayDelete(policies []string) bool {
 	if slices.Equal(policies, []string{"*"}) {
 		policy, _, _ := unstructured.NestedString(m.Object, "spec", "deletionPolicy")
 		return policy != "Orphan"

@@ -27,9 +27,6 @@ func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, 
 			return "", notReady(problems, err), err
 		}
 	}
-	if p, err := r.checkAddress(ctx, m.to()); p != nil || err != nil {
-		return "", p, err
-	}
 	if waits, p := r.checkBroker(ctx, m); waits != "" || p != nil {
 		return waits, p, nil
 	}
@@ -38,7 +35,8 @@ func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, 
 			return waits, p, nil
 		}
 	}
-	return "", nil, nil
+	p, err = r.checkAddress(ctx, m.to()) // last: what waits is repeated, and a dial takes seconds where nothing answers
+	return "", p, err
 }
 
 // address returns the URL and the CA with which managed clusters reach a hub.

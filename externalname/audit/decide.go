@@ -75,7 +75,7 @@ func interrupted(f Fact, _ Options) *godwit.Finding {
 
 // halfHandedOver reports a handover that has not ended.
 func halfHandedOver(f Fact, _ Options) *godwit.Finding {
-	if f.Handover == nil {
+	if f.Handover == nil || f.Handover.Ended {
 		return nil
 	}
 	return &godwit.Finding{
@@ -84,9 +84,12 @@ func halfHandedOver(f Fact, _ Options) *godwit.Finding {
 	}
 }
 
+// returned reports whether the managed resource is the replacement of a handover that was undone or rolled back.
+func (f Fact) returned() bool { return f.Handover != nil && f.Handover.Returned }
+
 // returned reports a replacement that is left over.
 func returned(f Fact, _ Options) *godwit.Finding {
-	if !f.Returned || f.Deleting && !f.Paused {
+	if !f.returned() || f.Deleting && !f.Paused {
 		return nil
 	}
 	return &godwit.Finding{
@@ -102,7 +105,7 @@ func (f Fact) incomplete(o Options) bool {
 
 // lost reports an external resource without a name.
 func lost(f Fact, o Options) *godwit.Finding {
-	if !f.creation.NameLost(f.ExternalName) || f.incomplete(o) || f.Returned {
+	if !f.creation.NameLost(f.ExternalName) || f.incomplete(o) || f.returned() {
 		return nil
 	}
 	name := f.creation.Bound
@@ -168,7 +171,7 @@ func contested(f Fact, _ Options) *godwit.Finding {
 
 // paused reports a pause that seems to be over. It is not over while the name is not right.
 func paused(f Fact, o Options) *godwit.Finding {
-	if !f.Paused || f.Renaming != "" || f.Handover != nil || f.Returned || f.Problem != nil || f.creation.Incomplete || f.creation.NameLost(f.ExternalName) {
+	if !f.Paused || f.Renaming != "" || f.Handover != nil && (f.Handover.Returned || !f.Handover.Ended) || f.Problem != nil || f.creation.Incomplete || f.creation.NameLost(f.ExternalName) {
 		return nil
 	}
 	var message string

@@ -38,10 +38,8 @@ type Fact struct {
 	PausedSince time.Time
 	// Renaming is the new name of a renaming by Godwit that has not ended, or empty.
 	Renaming string
-	// Handover is the pair of a handover that has not ended; nil without one.
-	Handover *handover.Pair
-	// Returned means that the managed resource is the replacement of a handover that was undone.
-	Returned bool
+	// Handover is the handover of which the managed resource is a part; nil without one.
+	Handover *handover.Part
 	// Problem is why the annotations of Godwit can't be read.
 	Problem *godwit.Finding
 	// Creations counts the events of creations.
@@ -70,9 +68,8 @@ func FactOf(kind fleet.Kind, o *unstructured.Unstructured) Fact {
 	f.Observes = len(policies) == 1 && policies[0] == "Observe"
 	f.Renaming, f.Problem = fleet.Unfinished(kind, o)
 	if f.Problem == nil {
-		f.Handover, f.Problem = handover.Unfinished(kind.Resource.GroupResource().String(), o)
+		f.Handover, f.Problem = handover.PartOf(kind.Resource.GroupResource().String(), o)
 	}
-	f.Returned = handover.Returned(o)
 	f.readWriters(o)
 	return f
 }

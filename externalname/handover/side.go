@@ -3,8 +3,6 @@ package handover
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/godwit-dev/godwit/externalname/fleet"
 	"github.com/godwit-dev/godwit/externalname/internal/evidence"
 	"github.com/godwit-dev/godwit/externalname/internal/managed"
@@ -22,25 +20,6 @@ func (p Pair) GetNamespace() string { return p.To.Namespace }
 
 // GetName makes a Pair an object of package walk.
 func (p Pair) GetName() string { return p.To.Name }
-
-// PairOf returns the pair of which a managed resource is a part, by its annotation. It returns false without one, and for a replacement
-// that was returned. An annotation that can't be read is reported by [Unfinished].
-func PairOf(resource string, o *unstructured.Unstructured) (Pair, bool) {
-	m := managed.Of(o)
-	j, err := readJournal(m)
-	if err != nil || j == nil || j.Phase == phaseReturned {
-		return Pair{}, false
-	}
-	self := Object{resource, o.GetNamespace(), o.GetName()}
-	p := Pair{From: j.Other, To: self}
-	if !j.replacement() {
-		p = Pair{From: self, To: j.Other}
-	}
-	if name := m.ExternalName(); name != nil {
-		p.ExternalName = *name
-	}
-	return p, true
-}
 
 // side has the facts of one of the two.
 type side struct {

@@ -318,24 +318,33 @@ func fixOf(d decision, p Pair) godwit.Fix {
 	return nil
 }
 
-// Unfinished returns the pair of a handover that has not ended, of which a managed resource is a part; nil without one. It returns a
-// finding if the annotation can't be read.
-func Unfinished(resource string, o *unstructured.Unstructured) (*Pair, *godwit.Finding) {
-	j, err := readJournal(managed.Of(o))
-	if err != nil {
-		self := Object{resource, o.GetNamespace(), o.GetName()}
-		d := damaged(self, err)
-		return nil, &godwit.Finding{Reason: d.reason, Message: d.message, Fix: fixOf(d, Pair{})}
-	}
-	if j == nil || slices.Contains([]phase{phaseAdopted, phaseReleased, phaseReturned}, j.Phase) {
-		return nil, nil
-	}
-	p, _ := PairOf(resource, o)
-	return &p, nil
+// Part is what the annotation of a managed resource says of its handover.
+type Part struct {
+	Pair
+	// Ended means that the handover has no further step.
+	Ended bool
+	// Returned means that the managed resource is the replacement of a handover that was undone or rolled back.
+	Returned bool
 }
 
-// Returned reports whether a managed resource is the replacement of a handover that was undone or rolled back.
-func Returned(o *unstructured.Unstructured) bool {
-	j, err := readJournal(managed.Of(o))
-	return err == nil && j != nil && j.Phase == phaseReturned
+// PartOf returns of which handover a managed resource is a part; nil without one. It returns a finding if the annotation can't be read.
+func PartOf(resource string, o *unstructured.Unstructured) (*Part, *godwit.Finding) {
+	m, self := managed.Of(o), Object{resource, o.GetNamespace(), o.GetName()}
+	j, err := readJournal(m)
+	switch {
+	case err != nil:
+		d := damaged(self, err)
+		return nil, &godwit.Finding{Reason: d.reason, Message: d.message, Fix: fixOf(d, Pair{})}
+	case j == nil:
+		return nil, nil
+	}
+	p := &Part{Pair: Pair{From: j.Other, To: self}, Returned: j.Phase == phaseReturned}
+	if !j.replacement() {
+		p.From, p.To = self, j.Other
+	}
+	p.Ended = slices.Contains([]phase{phaseAdopted, phaseReleased, phaseReturned}, j.Phase)
+	if name := m.ExternalName(); name != nil {
+		p.ExternalName = *name
+	}
+	return p, nil
 }

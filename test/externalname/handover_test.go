@@ -14,14 +14,13 @@ import (
 )
 
 // replacements creates a paused person for each of the others, with its spec.
-func (w *world) replacements(all []*person, change func(*person)) ([]*person, []handover.Pair) {
+func (w *world) replacements(all []*person) ([]*person, []handover.Pair) {
 	w.t.Helper()
 	persons, pairs := make([]*person, len(all)), make([]handover.Pair, len(all))
 	for i, old := range all {
 		persons[i] = w.person("replacement-of-"+old.Name, func(p *person) {
 			p.Spec.ForProvider = old.Spec.ForProvider
 			meta.AddAnnotations(p, map[string]string{meta.AnnotationKeyReconciliationPaused: "true"})
-			change(p)
 		})
 		pairs[i] = handover.Pair{
 			From: handover.Object{Resource: "persons.example.org", Namespace: w.namespace, Name: old.Name},
@@ -44,7 +43,7 @@ func (w *world) handover(wire *fault.Transport) *handover.Handover {
 func TestHandover(t *testing.T) {
 	w := newWorld(t)
 	old := w.plainPersons(3, 0)
-	persons, pairs := w.replacements(old, func(*person) {})
+	persons, pairs := w.replacements(old)
 	h := w.handover(&fault.Transport{})
 	for _, want := range []fleet.Phase{fleet.PhaseHandedOver, fleet.PhaseUnchanged} {
 		r, err := h.Run(t.Context(), pairs)
@@ -71,7 +70,7 @@ func TestHandover(t *testing.T) {
 func TestHandoverIsReturned(t *testing.T) {
 	w := newWorld(t)
 	old := w.plainPersons(1, 0)
-	persons, pairs := w.replacements(old, func(*person) {})
+	persons, pairs := w.replacements(old)
 	h := w.handover(&fault.Transport{})
 	if r, err := h.Run(t.Context(), pairs); err != nil || r.Count(fleet.PhaseHandedOver) != 1 {
 		t.Fatalf("%v: %+v", err, r)
@@ -90,19 +89,19 @@ func TestHandoverIsReturned(t *testing.T) {
 // TestHandoverToAnotherResource: a replacement under whose name its provider finds nothing, or another external resource, is
 // paused again, and nothing is created.
 func TestHandoverToAnotherResource(t *testing.T) {
-	for reason, pointTo := range map[*string]func(w *world, pair *handover.Pair, old *person){
-		&handover.ReasonNothingFound.Name: func(w *world, pair *handover.Pair, old *person) {
+	for reason, pointTo := range map[*string]func(w *world, pair *handover.Pair){
+		&handover.ReasonNothingFound.Name: func(w *world, pair *handover.Pair) {
 			pair.ExternalName = unknownID
 		},
-		&handover.ReasonOtherResource.Name: func(w *world, pair *handover.Pair, old *person) {
+		&handover.ReasonOtherResource.Name: func(w *world, pair *handover.Pair) {
 			pair.ExternalName = w.add(entry{Name: "foreign"}).ID
 		},
 	} {
 		t.Run(*reason, func(t *testing.T) {
 			w := newWorld(t)
 			old := w.plainPersons(2, 0)
-			persons, pairs := w.replacements(old, func(*person) {})
-			pointTo(w, &pairs[0], old[0])
+			persons, pairs := w.replacements(old)
+			pointTo(w, &pairs[0])
 			w.patch(old[0], `{"metadata":{"annotations":{"crossplane.io/paused":"true","crossplane.io/external-name":"`+pairs[0].ExternalName+`"}}}`)
 			entries := len(w.memory.all())
 			r, err := w.handover(&fault.Transport{}).Run(t.Context(), pairs)
@@ -123,7 +122,7 @@ func TestHandoverResumes(t *testing.T) {
 	const writes = 4
 	w := newWorld(t)
 	old := w.plainPersons(writes*len(fault.All()), 0)
-	persons, pairs := w.replacements(old, func(*person) {})
+	persons, pairs := w.replacements(old)
 	next := 0
 	for name, one := range fault.All() {
 		for at := range writes {

@@ -86,14 +86,15 @@ func (r *rollback) find(ctx context.Context) error {
 	type kinds struct{ from, to string }
 	pairs, seen := map[kinds][]handover.Pair{}, map[[2]handover.Object]bool{} // of one kind, both have the annotation
 	err := r.session.Each(ctx, func(o *unstructured.Unstructured) error {
-		if _, damaged := handover.Unfinished(r.resource, o); damaged != nil {
+		p, damaged := handover.PartOf(r.resource, o)
+		if damaged != nil {
 			i := fleet.Item{Namespace: o.GetNamespace(), Name: o.GetName(), Current: o.GetAnnotations()[externalNameAnnotation], Finding: *damaged}
 			r.unreadable = append(r.unreadable, fleet.Result{Item: i, Phase: fleet.PhaseFailed})
 		}
-		if p, has := handover.PairOf(r.resource, o); has && !seen[[2]handover.Object{p.From, p.To}] {
+		if p != nil && !p.Returned && !seen[[2]handover.Object{p.From, p.To}] {
 			seen[[2]handover.Object{p.From, p.To}] = true
 			k := kinds{p.From.Resource, p.To.Resource}
-			pairs[k] = append(pairs[k], p)
+			pairs[k] = append(pairs[k], p.Pair)
 		}
 		return nil
 	})

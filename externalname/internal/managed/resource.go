@@ -29,7 +29,7 @@ const (
 
 // DoesNotExist is part of the messages of crossplane-runtime and of package crossplane for an external resource that does not
 // exist, under policies that allow Observe alone.
-const DoesNotExist = "external resource does not exist"
+const DoesNotExist = "does not exist"
 
 // PoliciesOff is part of crossplane-runtime's message for management policies of a provider that runs without them.
 const PoliciesOff = "non-default"

@@ -6,8 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -177,23 +175,4 @@ func (f *Fleet) scanIn(ctx context.Context, s Scope, each func(managed.Resource)
 		}
 	}
 	return nil
-}
-
-func (f *Fleet) get(ctx context.Context, o walk.Object) (*unstructured.Unstructured, error) {
-	text, err := kube.Body(kube.Do(ctx, f.client.Get().AbsPath(kube.ObjectPath(f.kind.Resource, o)...).SetHeader("Accept", runtime.ContentTypeJSON)))
-	if err != nil {
-		return nil, err
-	}
-	return kube.Decode(text)
-}
-
-// patch writes annotations at the resourceVersion that was read.
-func (f *Fleet) patch(ctx context.Context, m managed.Resource, c *managed.Changes) error {
-	body, err := c.Patch(m)
-	if err != nil {
-		return err
-	}
-	_, err = kube.Metadata(ctx, f.client.Patch(types.MergePatchType).AbsPath(kube.ObjectPath(f.kind.Resource, m)...).
-		Param("fieldManager", kube.FieldManager).Body(body))
-	return err
 }

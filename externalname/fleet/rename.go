@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/godwit-dev/godwit"
@@ -300,7 +299,7 @@ func (f *Fleet) write(ctx context.Context, m managed.Resource, i Item, step rena
 	if err != nil {
 		return err
 	}
-	if err := f.patch(ctx, m, c); err != nil {
+	if err := c.Write(ctx, f.client, f.kind.Resource, m); err != nil {
 		return fmt.Errorf("%s: %w", step, err)
 	}
 	return nil
@@ -350,7 +349,7 @@ func (f *Fleet) observe(ctx context.Context, t *task) (managed.Resource, error) 
 	i := t.Item
 	t.resourceVersion = ""
 	if i.resourceVersion == "" || i.Action != Rename || i.Current == "" { // without a name: the annotation may be missing, or empty
-		return f.read(ctx, i)
+		return managed.Read(ctx, f.client, f.kind.Resource, i)
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetNamespace(i.Namespace)
@@ -359,13 +358,4 @@ func (f *Fleet) observe(ctx context.Context, t *task) (managed.Resource, error) 
 	o.SetResourceVersion(i.resourceVersion)
 	o.SetAnnotations(map[string]string{managed.AnnotationName: i.Current})
 	return managed.Of(o), nil
-}
-
-// read reads a managed resource. It returns an empty one if the object does not exist.
-func (f *Fleet) read(ctx context.Context, i Item) (managed.Resource, error) {
-	o, err := f.get(ctx, i)
-	if apierrors.IsNotFound(err) {
-		return managed.Resource{}, nil
-	}
-	return managed.Of(o), err
 }

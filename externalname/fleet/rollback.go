@@ -56,7 +56,7 @@ func (f *Fleet) writeEach(ctx context.Context, results []Result, decide func(*Re
 // changes only ends the task.
 func (f *Fleet) writeOnce(ctx context.Context, t *task, decide func(situation) (decision, *managed.Changes)) (godwit.Outcome, error) {
 	for {
-		m, err := f.read(ctx, t.Item)
+		m, err := managed.Read(ctx, f.client, f.kind.Resource, t.Item)
 		if err != nil {
 			return f.endIfFinal(t, err)
 		}
@@ -65,7 +65,7 @@ func (f *Fleet) writeOnce(ctx context.Context, t *task, decide func(situation) (
 			t.setResult(d)
 			return outcomeOf(t.Phase), nil
 		}
-		switch err := f.patch(ctx, m, c); {
+		switch err := c.Write(ctx, f.client, f.kind.Resource, m); {
 		case apierror.IsConflictOrNotFound(err): // read again
 		case err != nil:
 			return f.endIfFinal(t, err)

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -79,29 +76,16 @@ func (h *Handover) identity(k fleet.Kind) managed.Identity {
 	return managed.Identity{Fields: h.options.Identity.Fields, Volatile: h.options.Identity.Volatile, Spec: k.SpecFields}
 }
 
-// read reads a managed resource. It returns an empty one if the object does not exist.
-func (h *Handover) read(ctx context.Context, k fleet.Kind, o Object) (managed.Resource, error) {
-	text, err := kube.Body(kube.Do(ctx, h.client.Get().AbsPath(kube.ObjectPath(k.Resource, o)...).SetHeader("Accept", runtime.ContentTypeJSON)))
-	if apierrors.IsNotFound(err) {
-		return managed.Resource{}, nil
-	}
-	if err != nil {
-		return managed.Resource{}, err
-	}
-	decoded, err := kube.Decode(text)
-	return managed.Of(decoded), err
-}
-
 // objects are the two managed resources of a pair as they were read.
 type objects struct{ from, to managed.Resource }
 
 // readPair reads a pair.
 func (h *Handover) readPair(ctx context.Context, p Pair) (objects, situation, error) {
-	from, err := h.read(ctx, h.from, p.From)
+	from, err := managed.Read(ctx, h.client, h.from.Resource, p.From)
 	if err != nil {
 		return objects{}, situation{}, err
 	}
-	to, err := h.read(ctx, h.to, p.To)
+	to, err := managed.Read(ctx, h.client, h.to.Resource, p.To)
 	if err != nil {
 		return objects{}, situation{}, err
 	}
@@ -121,13 +105,7 @@ func (h *Handover) write(ctx context.Context, o objects, s situation, step step)
 	if step.onOriginal() {
 		kind, m = h.from, o.from
 	}
-	body, err := c.Patch(m)
-	if err != nil {
-		return err
-	}
-	_, err = kube.Metadata(ctx, h.client.Patch(types.MergePatchType).AbsPath(kube.ObjectPath(kind.Resource, m)...).
-		Param("fieldManager", kube.FieldManager).Body(body))
-	if err != nil {
+	if err := c.Write(ctx, h.client, kind.Resource, m); err != nil {
 		return fmt.Errorf("%s: %w", step, err)
 	}
 	return nil

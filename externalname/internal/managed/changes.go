@@ -30,9 +30,9 @@ func (c *Changes) Remove(key string) *Changes { return c.annotate(key, nil) }
 // Name sets the external name, or removes the annotation if the name is nil.
 func (c *Changes) Name(name *string) *Changes { return c.annotate(AnnotationName, name) }
 
-// Patch is a merge patch at the resourceVersion that was read: the API server answers with a conflict
+// patch is a merge patch at the resourceVersion that was read: the API server answers with a conflict
 // if the object has changed since.
-func (c *Changes) Patch(m Resource) ([]byte, error) {
+func (c *Changes) patch(m Resource) ([]byte, error) {
 	patch := map[string]any{"metadata": map[string]any{
 		"resourceVersion": m.GetResourceVersion(), "uid": m.GetUID(), "annotations": c.Annotations,
 	}}

@@ -1,2 +1,2 @@
-// Package managed reads managed resources, and describes the changes of their annotations and management policies. It decides nothing.
+// Package managed reads managed resources, and writes their annotations and management policies. It decides nothing.
 package managed

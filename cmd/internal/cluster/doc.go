@@ -7,6 +7,6 @@
 //
 // connection.go connects to the global hub and to the hubs. migration.go finds migrations by name. selection.go has the
 // flags that select clusters, and checks.go runs the preflight. follow.go shows the progress of a migration, and
-// create.go checks, asks and creates one. The commands are in plan.go, run.go, status.go, rollback.go, retry.go, forget.go and
+// create.go checks, asks and creates one. request.go asks the manager to change one. The commands are in plan.go, run.go, status.go, rollback.go, retry.go, forget.go and
 // enroll.go, and cluster.go is their parent. A file uses only files before it.
 package cluster

@@ -9,21 +9,16 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
-type forgetOptions struct {
-	*frame.App
-	hubFlags
-	change frame.ChangeFlags
-	watch  bool
-	output frame.Output
-}
+type forgetOptions struct{ requestOptions }
 
 func forgetCommand(a *frame.App) *cobra.Command {
-	o := &forgetOptions{App: a}
+	o := &forgetOptions{requestOptions{App: a}}
 	c := &cobra.Command{
 		Use:   "forget NAME CLUSTER... [-n NAMESPACE] [--watch]",
 		Short: "End a migration without clusters that can't end",
@@ -44,21 +39,14 @@ func forgetCommand(a *frame.App) *cobra.Command {
 			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, args[0], args[1:]) })
 		},
 	}
-	o.change.AddYesTo(c)
-	frame.AddWatch(c, &o.watch)
-	o.change.AddTimeoutTo(c)
-	addManagerNamespace(c, &o.managerNamespace)
-	o.output.AddTo(c, clusterreport.NoMigration("", ""))
+	o.addTo(c)
 	return c
 }
 
 // forget is the planned end of a migration without clusters.
 type forget struct {
-	*forgetOptions
-	connection *connection
-	migration  migration
-	clusters   []string
-	err        error
+	request
+	clusters []string
 }
 
 func (o *forgetOptions) plan(ctx context.Context, name string, clusters []string) (frame.Change, error) {
@@ -74,7 +62,7 @@ func (o *forgetOptions) plan(ctx context.Context, name string, clusters []string
 	if err := c.missing(ctx); err != nil {
 		return nil, frame.Refuse(err)
 	}
-	return &forget{forgetOptions: o, connection: c, migration: m, clusters: clusters}, nil
+	return &forget{request{requestOptions: &o.requestOptions, connection: c, migration: m}, clusters}, nil
 }
 
 // whyNotForgettable returns why a migration can't end without a cluster, and what to do.
@@ -107,22 +95,17 @@ func (o *forget) Question() (string, error) {
 	return text.String(), nil
 }
 
-// Run implements frame.Change. It sends one request, and waits for the answer even after an interruption.
+// Run implements frame.Change. With the lock, another client's cluster in the list is not lost.
 func (o *forget) Run(ctx context.Context) {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-	defer cancel()
-	m := o.migration
-	before := m.DeepCopy()
-	for _, one := range o.clusters {
-		if !slices.Contains(m.Spec.ForgottenManagedClusters, one) {
-			m.Spec.ForgottenManagedClusters = append(m.Spec.ForgottenManagedClusters, one)
+	o.patch(ctx, func(m *api.ManagedClusterMigration) {
+		for _, one := range o.clusters {
+			if !slices.Contains(m.Spec.ForgottenManagedClusters, one) {
+				m.Spec.ForgottenManagedClusters = append(m.Spec.ForgottenManagedClusters, one)
+			}
 		}
-	}
-	// With the lock, another client's cluster in the list is not lost.
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := o.connection.client.Patch(bounded, m.ManagedClusterMigration, patch); err != nil {
-		o.err = o.connection.explain(bounded, err)
-	}
+	}, func(before client.Object) client.Patch {
+		return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	})
 }
 
 // End implements frame.Change.

@@ -15,16 +15,10 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
-type rollbackOptions struct {
-	*frame.App
-	hubFlags
-	change frame.ChangeFlags
-	watch  bool
-	output frame.Output
-}
+type rollbackOptions struct{ requestOptions }
 
 func rollbackCommand(a *frame.App) *cobra.Command {
-	o := &rollbackOptions{App: a}
+	o := &rollbackOptions{requestOptions{App: a}}
 	c := &cobra.Command{
 		Use:     "rollback NAME [-n NAMESPACE] [--watch]",
 		Aliases: []string{"abort"},
@@ -44,21 +38,12 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, args[0]) })
 		},
 	}
-	o.change.AddYesTo(c)
-	frame.AddWatch(c, &o.watch)
-	o.change.AddTimeoutTo(c)
-	addManagerNamespace(c, &o.managerNamespace)
-	o.output.AddTo(c, clusterreport.NoMigration("", ""))
+	o.addTo(c)
 	return c
 }
 
 // rollback is the planned rollback of a migration.
-type rollback struct {
-	*rollbackOptions
-	connection *connection
-	migration  migration
-	err        error
-}
+type rollback struct{ request }
 
 func (o *rollbackOptions) plan(ctx context.Context, name string) (frame.Change, error) {
 	c, m, err := o.openMigration(ctx, o.App, clusterpermission.Run, name)
@@ -71,7 +56,7 @@ func (o *rollbackOptions) plan(ctx context.Context, name string) (frame.Change, 
 	if err := c.missing(ctx); err != nil {
 		return nil, frame.Refuse(err)
 	}
-	return &rollback{rollbackOptions: o, connection: c, migration: m}, nil
+	return &rollback{request{requestOptions: &o.requestOptions, connection: c, migration: m}}, nil
 }
 
 // Question implements frame.Change.
@@ -81,19 +66,14 @@ func (o *rollback) Question() (string, error) {
 		clusterreport.Progress(m.report(o.connection)), m.Name, m.Namespace, o.connection.Where(), m.Spec.From), nil
 }
 
-// Run implements frame.Change. It sends one request, and waits for the answer even after an interruption.
+// Run implements frame.Change.
 func (o *rollback) Run(ctx context.Context) {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-	defer cancel()
-	m := o.migration
-	before := m.DeepCopy()
-	if m.Annotations == nil {
-		m.Annotations = map[string]string{}
-	}
-	m.Annotations[api.RequestAnnotation] = api.RequestRollback
-	if err := o.connection.client.Patch(bounded, m.ManagedClusterMigration, client.MergeFrom(before)); err != nil {
-		o.err = o.connection.explain(bounded, err)
-	}
+	o.patch(ctx, func(m *api.ManagedClusterMigration) {
+		if m.Annotations == nil {
+			m.Annotations = map[string]string{}
+		}
+		m.Annotations[api.RequestAnnotation] = api.RequestRollback
+	}, client.MergeFrom)
 }
 
 // End implements frame.Change.

@@ -190,11 +190,12 @@ func (a *scripted) account() string {
 	return names[0]
 }
 
-// executed are the actions that the agent was told, in their order.
+// executed returns the actions that the agent was told, in their order. An action that follows itself counts once: DeleteMoved comes
+// with a second ReleaseClusters, and whether the source receives the first one depends on how fast the target registers the clusters.
 func (a *scripted) executed() []string {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	return slices.Clone(a.orders)
+	return slices.Compact(slices.Clone(a.orders))
 }
 
 // hold makes an agent execute commands with an action and not answer them, until it is

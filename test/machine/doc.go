@@ -12,5 +12,6 @@
 //
 // role.go tells what a process is. cgroup_linux.go and mount_linux.go prepare the machine, and init_linux.go is its first process.
 // sweep_linux.go cleans up, and main_linux.go starts the machine and awaits its end. machine_other.go refuses other systems, and
-// machine.go has Main. remains_linux.go finds what is left. A file uses only files before it.
+// machine.go has Main. remains_linux.go finds what is left, and
+// hold_linux.go kills a machine, for tests of the same. A file uses only files before it.
 package machine

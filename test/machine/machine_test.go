@@ -3,7 +3,6 @@
 package machine_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
@@ -100,49 +99,19 @@ func TestHold(t *testing.T) {
 	if err := sleep.Start(); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Println("holding", machine.Folder())
-	select {}
+	machine.Hold()
 }
 
 // TestKilled: a machine within this one leaves nothing when the process is killed that go test has started.
 func TestKilled(t *testing.T) {
-	program, err := os.Executable()
+	held, err := machine.StartHeld(holdVariable, func(line string) { t.Log("within: " + line) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(program, "-test.run=^TestHold$", "-test.v")
-	command.Env = append(os.Environ(), holdVariable+"=1")
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	command.Stderr = os.Stderr
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var folder string
-	for lines := bufio.NewScanner(out); folder == "" && lines.Scan(); {
-		if after, found := strings.CutPrefix(lines.Text(), "holding "); found {
-			folder = after
-		}
-	}
-	if folder == "" {
-		t.Fatalf("the test within did not hold: %v", command.Wait())
-	}
-	if there := remains(t, folder); len(there) < 3 {
+	if there := remains(t, held.Folder); len(there) < 3 {
 		t.Fatalf("while the machine lives, there is only %q: this test would find nothing", there)
 	}
-	if err := command.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = command.Wait() // killed
-	err = process.Poll(t.Context(), "the machine to leave nothing", func(context.Context) error {
-		if there := remains(t, folder); len(there) > 0 {
-			return fmt.Errorf("there is %q", there)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := held.Kill(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, err := net.InterfaceByName("held0"); err == nil {

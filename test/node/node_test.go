@@ -3,13 +3,10 @@
 package node_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +15,6 @@ import (
 
 	"github.com/godwit-dev/godwit/test/machine"
 	"github.com/godwit-dev/godwit/test/node"
-	"github.com/godwit-dev/godwit/test/process"
 )
 
 // holdVariable tells TestHold to start a cluster, and to wait.
@@ -134,56 +130,25 @@ func TestHold(t *testing.T) {
 	if _, err := c.AwaitPod(t.Context(), "birds", "held", "to run", node.Running); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Println("holding", machine.Folder())
-	select {}
+	machine.Hold()
 }
 
 // TestKilled: a cluster with a pod leaves nothing when its test is killed.
 func TestKilled(t *testing.T) {
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	before, err := net.Interfaces()
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(program, "-test.run=^TestHold$", "-test.v")
-	command.Env = append(os.Environ(), holdVariable+"=1")
-	out, err := command.StdoutPipe()
+	held, err := machine.StartHeld(holdVariable, func(line string) { t.Log("within: " + line) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	command.Stderr = os.Stderr
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var folder string
-	for lines := bufio.NewScanner(out); folder == "" && lines.Scan(); {
-		t.Log("within: " + lines.Text())
-		if after, found := strings.CutPrefix(lines.Text(), "holding "); found {
-			folder = after
-		}
-	}
-	if folder == "" {
-		t.Fatalf("the test within did not hold: %v", command.Wait())
-	}
-	there, err := machine.Remains(folder)
+	there, err := machine.Remains(held.Folder)
 	if err != nil || len(there) < 20 {
 		t.Fatalf("while the cluster lives, there is only %q: this test would find nothing: %v", there, err)
 	}
-	if err := command.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = command.Wait() // killed
 	began := time.Now()
-	err = process.Poll(t.Context(), "the cluster to leave nothing", func(context.Context) error {
-		if there, err := machine.Remains(folder); err != nil || len(there) > 0 {
-			return fmt.Errorf("there is %q: %w", there, err)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := held.Kill(t.Context()); err != nil {
 		t.Error(err)
 	}
 	t.Logf("of %d processes, mounts and cgroups, nothing is left after %s", len(there), time.Since(began).Round(time.Millisecond))

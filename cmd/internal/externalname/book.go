@@ -85,7 +85,7 @@ func saveCommand(a *frame.App) *cobra.Command {
 			if err := o.mapFlags.parse(); err != nil {
 				return err
 			}
-			for _, mapped := range o.mapFlags.resources() {
+			for _, mapped := range o.originals {
 				if !o.all && !slices.Contains(o.resources, mapped) {
 					o.resources = append(o.resources, mapped)
 				}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -22,6 +21,7 @@ type mapFlags struct {
 	toNamespace string
 	toName      string
 
+	originals    []string          // CRDs, in the order of --map
 	replacements map[string]string // CRDs, by the CRD of their originals
 	namespace    cel.Program
 	name         cel.Program
@@ -56,10 +56,13 @@ func (o *mapFlags) parse() (err error) {
 		if !strings.Contains(from, ".") || !strings.Contains(to, ".") || strings.Contains(to, "=") {
 			return frame.Usagef("invalid argument %q for \"--map\": write it as CRD=CRD, such as buckets.s3.example.org=buckets.s3.m.example.org", pair)
 		}
-		if other, has := o.replacements[from]; has && other != to {
+		switch other, has := o.replacements[from]; {
+		case has && other != to:
 			return frame.Usagef("invalid argument %q for \"--map\": %s has the replacement %s, too", pair, from, other)
+		case !has:
+			o.originals = append(o.originals, from)
+			o.replacements[from] = to
 		}
-		o.replacements[from] = to
 	}
 	if o.toNamespace != "" {
 		if o.namespace, err = compile("to-namespace", o.toNamespace); err != nil {
@@ -68,18 +71,6 @@ func (o *mapFlags) parse() (err error) {
 	}
 	o.name, err = compile("to-name", o.toName)
 	return err
-}
-
-// resources returns the CRDs of all originals.
-func (o *mapFlags) resources() []string {
-	var all []string
-	for _, pair := range o.pairs {
-		from, _, _ := strings.Cut(pair, "=")
-		if !slices.Contains(all, from) {
-			all = append(all, from)
-		}
-	}
-	return all
 }
 
 // mapping returns the replacements of the managed resources of a CRD; nil without --map for it.

@@ -82,10 +82,10 @@ do sleep 0.2; done
 `
 
 // TestMoveToCrossplaneV2 runs the guide beside provider-kubernetes: the release for Crossplane v1 has created what is moved. It
-// compiles both releases, so that make conformance runs it.
+// compiles both releases, so that make e2e-crossplane runs it.
 func TestMoveToCrossplaneV2(t *testing.T) {
-	if os.Getenv("GODWIT_CONFORMANCE") == "" {
-		t.Skip("make conformance runs it")
+	if os.Getenv("GODWIT_E2E_CROSSPLANE") == "" {
+		t.Skip("make e2e-crossplane runs it")
 	}
 	t.Parallel()
 	old, oldCRDs := providerKubernetes(t, "providerkubernetes")

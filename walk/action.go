@@ -114,8 +114,8 @@ type Report struct {
 	Counts godwit.Counts
 	// Failures are the first objects that failed, or were deferred with an error.
 	Failures []godwit.Failure
-	// Remaining counts the objects not yet passed to the action, as the server
-	// reported it; -1 when it did not.
+	// Remaining counts the objects that are not in Counts yet, as the server reported it; -1 when it did not. Together they stay
+	// the same while no object is created or deleted.
 	Remaining int64
 	// ResourceVersion is the resourceVersion of the newest page.
 	ResourceVersion string

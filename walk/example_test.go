@@ -50,7 +50,7 @@ func Example() {
 	pages := walk.List(ctx, fetch, walk.ListOptions{PageObjects: 2})
 	report, err := walk.Run(ctx, pages, act, walk.Options{
 		OnPage: func(_ context.Context, r walk.Report) error {
-			fmt.Println("still to do:", r.Remaining) // an error would stop the walk here
+			fmt.Println("of", r.Counts.Total()+r.Remaining, "objects") // an error would stop the walk here
 			return nil
 		},
 	})
@@ -64,9 +64,9 @@ func Example() {
 		fmt.Println("look at", f.Namespace, f.Name)
 	}
 	// Output:
-	// still to do: 5
-	// still to do: 3
-	// still to do: 1
+	// of 5 objects
+	// of 5 objects
+	// of 5 objects
 	// {Migrated:3 Unchanged:0 Skipped:0 Gone:1 Deferred:0 Failed:1}
 	// settled up to x/hudsonian
 	// look at x marbled

@@ -31,7 +31,8 @@ type runner[T Object] struct {
 	pending sync.WaitGroup // objects announced and not yet done
 
 	mu        sync.Mutex
-	report    Report
+	report    Report      // Remaining is without the objects in inFlight
+	inFlight  int64       // objects announced and not yet done
 	unsettled []*progress // pages in order, the first not yet settled
 	parked    int
 	exhausted int // objects in a row that used up their attempts for the API server's own faults
@@ -258,6 +259,7 @@ func (r *runner[T]) tally(j job[T], outcome godwit.Outcome, err error) {
 		outcome, err = j.outcome, nil
 	}
 	r.report.Counts.Add(outcome)
+	r.inFlight--
 	if err != nil && len(r.report.Failures) < r.options.MaxFailures {
 		r.report.Failures = append(r.report.Failures, godwit.Failure{
 			Namespace: j.object.GetNamespace(), Name: j.object.GetName(),
@@ -291,6 +293,7 @@ func (r *runner[T]) announce(p *progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.left++
+	r.inFlight++
 	if r.report.Remaining > 0 {
 		r.report.Remaining--
 	}
@@ -301,6 +304,7 @@ func (r *runner[T]) withdraw(p *progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.left--
+	r.inFlight--
 	if r.report.Remaining >= 0 {
 		r.report.Remaining++
 	}
@@ -334,6 +338,9 @@ func (r *runner[T]) snapshot() Report {
 // copyReport copies the report. It clips the failures, so that a later append does not change the copy.
 func (r *runner[T]) copyReport() Report {
 	c := r.report
+	if c.Remaining >= 0 {
+		c.Remaining += r.inFlight
+	}
 	c.Failures = c.Failures[:len(c.Failures):len(c.Failures)]
 	return c
 }

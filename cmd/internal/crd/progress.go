@@ -75,7 +75,7 @@ func (v *view) counts() (done, total int64) {
 func (v *view) total() (done, total int64) {
 	done = v.report.Storage.Counts.Total()
 	total = v.planned()
-	if done > 0 && v.report.Storage.Remaining >= 0 { // neither number has the objects in flight
+	if done > 0 && v.report.Storage.Remaining >= 0 {
 		total = max(total, done+v.report.Storage.Remaining)
 	}
 	return done, total

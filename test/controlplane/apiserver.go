@@ -2,6 +2,8 @@ package controlplane
 
 import (
 	"context"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/godwit-dev/godwit/test/process"
@@ -99,6 +103,29 @@ func (cp *ControlPlane) RestartAPIServer(ctx context.Context) error {
 		return err
 	}
 	return cp.StartAPIServer(ctx)
+}
+
+// ReplaceTokenKey restarts the first API server with another key for the tokens of ServiceAccounts. All that it has issued before are
+// invalid from then on, as those are that have expired.
+func (cp *ControlPlane) ReplaceTokenKey(ctx context.Context) error {
+	if err := cp.StopAPIServer(); err != nil {
+		return err
+	}
+	certPEM, keyPEM, err := cp.authority.issue(&x509.Certificate{Subject: pkix.Name{CommonName: "godwit-test-tokens"}})
+	if err != nil {
+		return err
+	}
+	certFile, keyFile := cp.tokenKeyFiles()
+	if err := errors.Join(cert.WriteCert(certFile, certPEM), keyutil.WriteKey(keyFile, keyPEM)); err != nil {
+		return fmt.Errorf("replace the key of tokens: %w", err)
+	}
+	return cp.StartAPIServer(ctx)
+}
+
+// tokenKeyFiles are the key for the tokens of ServiceAccounts, and the certificate that verifies them. envtest makes both.
+func (cp *ControlPlane) tokenKeyFiles() (certFile, keyFile string) {
+	dir := filepath.Join(cp.dir, firstServer)
+	return filepath.Join(dir, "sa-signer.crt"), filepath.Join(dir, "sa-signer.key")
 }
 
 // Identity is the name of the first API server's lease in kube-system, which appears some moments after the start.
@@ -188,14 +215,14 @@ func (cp *ControlPlane) configureAPIServer() error {
 
 // commonFlags are the flags that all API servers share, so that each accepts the same users and tokens.
 func (cp *ControlPlane) commonFlags() map[string][]string {
-	certDir := filepath.Join(cp.dir, firstServer)
+	tokenCert, tokenKey := cp.tokenKeyFiles()
 	flags := map[string][]string{
 		"client-ca-file":  {cp.authority.certFile},
 		"token-auth-file": {cp.tokenFile()},
 		// All servers must have the same issuer. By default, envtest names the address of the first server.
 		"service-account-issuer":           {"https://kubernetes.default.svc"},
-		"service-account-key-file":         {filepath.Join(certDir, "sa-signer.crt")},
-		"service-account-signing-key-file": {filepath.Join(certDir, "sa-signer.key")},
+		"service-account-key-file":         {tokenCert},
+		"service-account-signing-key-file": {tokenKey},
 		"service-cluster-ip-range":         {serviceRange},
 		"authorization-mode":               {"RBAC"},
 		"allow-privileged":                 {"true"},

@@ -49,6 +49,7 @@ func (cp *ControlPlane) controllerManagerFlags(name string, port int) ([]string,
 	if err := cert.WriteCert(rootCA, cp.admin.CAData); err != nil {
 		return nil, fmt.Errorf("write the servers' authority: %w", err)
 	}
+	_, tokenKey := cp.tokenKeyFiles()
 	return []string{
 		"--kubeconfig=" + kubeconfig,
 		// The controller manager runs alone, and the lease of a stopped one would delay the next start by 15 s.
@@ -57,7 +58,7 @@ func (cp *ControlPlane) controllerManagerFlags(name string, port int) ([]string,
 		"--secure-port=" + strconv.Itoa(port),
 		"--cert-dir=" + filepath.Join(cp.dir, name),
 		"--root-ca-file=" + rootCA,
-		"--service-account-private-key-file=" + filepath.Join(cp.dir, firstServer, "sa-signer.key"),
+		"--service-account-private-key-file=" + tokenKey,
 		"--cluster-signing-cert-file=" + cp.authority.certFile,
 		"--cluster-signing-key-file=" + cp.authority.keyFile,
 	}, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -58,10 +59,58 @@ func TestCommandInPod(t *testing.T) {
 	g.expectMigrated()
 }
 
+// TestPluginInPod: kubectl finds the program of the plugin's archive, and both are the ServiceAccount of their pod.
+func TestPluginInPod(t *testing.T) {
+	s := newStage(t, version)
+	const namespace = "plugin"
+	if err := s.AwaitNamespace(t.Context(), namespace, nil); err != nil { // not restricted: its pod has a folder of the node
+		t.Fatal(err)
+	}
+	g := s.define("plugin.example.com", 3)
+	g.flip()
+	bin := filepath.Join(s.Cluster.Dir(), "plugin")
+	if err := os.Mkdir(bin, 0o755); err != nil { //nolint:gosec // the user of the pod reads it
+		t.Fatal(err)
+	}
+	s.mustRun("tar", "-xzf", s.archive("kubectl-godwit"), "-C", bin)
+	s.mustRun("cp", s.kubectlProgram(), bin)
+	run := func(name string, exitCode int32) string {
+		pod := commandPod(namespace, name, "godwit", "crd", "plan", g.crd())
+		pod.Spec.Volumes = []corev1.Volume{{Name: "bin", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: bin}}}}
+		c := &pod.Spec.Containers[0]
+		c.Command, c.Env = []string{"/opt/bin/kubectl"}, []corev1.EnvVar{{Name: "PATH", Value: "/opt/bin"}}
+		c.VolumeMounts = []corev1.VolumeMount{{Name: "bin", MountPath: "/opt/bin", ReadOnly: true}}
+		return s.runPod(pod, exitCode)
+	}
+	const forbidden = 2
+	if said := run("forbidden", forbidden); !strings.Contains(said, "system:serviceaccount:plugin:default") || !strings.Contains(said, "godwit rbac") {
+		t.Errorf("without permissions it does not name the user and the next command:\n%s", said)
+	}
+	s.kubectl("create", "clusterrolebinding", "plugin", "--clusterrole=cluster-admin", "--serviceaccount="+namespace+":default")
+	if said := run("granted", 1); !strings.Contains(said, g.crd()) {
+		t.Errorf("the plan does not name %s:\n%s", g.crd(), said)
+	}
+}
+
+// archive returns the archive of the release for this machine that has the program under a name.
+func (s *stage) archive(name string) string {
+	s.t.Helper()
+	found, err := filepath.Glob(filepath.Join(s.release(version), name+"_*_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"))
+	if err != nil || len(found) != 1 {
+		s.t.Fatalf("archives of %s are %q, want one: %v", name, found, err)
+	}
+	return found[0]
+}
+
 // runInPod runs a command of the image, and returns what it has written.
 func (s *stage) runInPod(namespace, name string, exitCode int32, args ...string) string {
 	s.t.Helper()
-	pod := &corev1.Pod{
+	return s.runPod(commandPod(namespace, name, args...), exitCode)
+}
+
+// commandPod is a restricted pod that runs a command of the image.
+func commandPod(namespace, name string, args ...string) *corev1.Pod {
+	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: corev1.PodSpec{
 			RestartPolicy:   corev1.RestartPolicyNever,
@@ -76,10 +125,15 @@ func (s *stage) runInPod(namespace, name string, exitCode int32, args ...string)
 			}},
 		},
 	}
+}
+
+// runPod returns what the pod's command has written, and fails the test if it has another exit code.
+func (s *stage) runPod(pod *corev1.Pod, exitCode int32) string {
+	s.t.Helper()
 	if err := s.Create(s.t.Context(), pod); err != nil {
 		s.t.Fatal(err)
 	}
-	said, err := s.AwaitEnd(s.t.Context(), namespace, name)
+	said, err := s.AwaitEnd(s.t.Context(), pod.Namespace, pod.Name)
 	failed := (*node.FailedError)(nil)
 	if errors.As(err, &failed) && failed.ExitCode == exitCode {
 		err = nil
@@ -87,7 +141,7 @@ func (s *stage) runInPod(namespace, name string, exitCode int32, args ...string)
 		err = fmt.Errorf("it has succeeded, want exit code %d", exitCode)
 	}
 	if err != nil {
-		s.t.Errorf("godwit %s: %v\n%s", strings.Join(args, " "), err, said)
+		s.t.Errorf("%s: %v\n%s", strings.Join(pod.Spec.Containers[0].Args, " "), err, said)
 	}
 	return said
 }

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/test/node"
@@ -26,9 +28,10 @@ func TestFaults(t *testing.T) {
 		{"killed", 600, (*stage).killLeader},
 		{"kubelet", 600, (*stage).restartKubelet},
 		{"apiserver", 600, func(s *stage) error { return s.RestartAPIServer(s.t.Context()) }},
+		{"token", 600, (*stage).expireTokens},
 		{"drained", 1200, (*stage).drainLeader},
 	}
-	var all []geese
+	var all []*geese
 	for _, f := range faults {
 		all = append(all, s.define(f.name+".example.com", f.objects))
 	}
@@ -45,6 +48,7 @@ func TestFaults(t *testing.T) {
 			}
 			g.expectUnderWay()
 			g.awaitMigrated()
+			g.expectToldOnce()
 			t.Logf("resident memory of the pods in MiB: %v", s.memory())
 		})
 	}
@@ -94,11 +98,39 @@ func (s *stage) restartKubelet() error {
 	if err != nil {
 		return err
 	}
-	n := s.Node(leader.Spec.NodeName)
+	return s.restartKubeletOf(leader)
+}
+
+func (s *stage) restartKubeletOf(pod *corev1.Pod) error {
+	n := s.Node(pod.Spec.NodeName)
 	if err := n.StopKubelet(); err != nil {
 		return err
 	}
 	return n.StartKubelet(s.t.Context())
+}
+
+// expireTokens ends the validity of all tokens at once, and has the kubelet renew them. By itself, a kubelet renews a token when four
+// fifths of its time have passed, which is eight minutes at least.
+func (s *stage) expireTokens() error {
+	before, err := s.leader()
+	if err != nil {
+		return err
+	}
+	issued, err := s.Clients.CoreV1().ServiceAccounts(system).CreateToken(s.t.Context(), before.Spec.ServiceAccountName, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	if err := s.ReplaceTokenKey(s.t.Context()); err != nil {
+		return err
+	}
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: issued.Status.Token}}
+	if err := s.Create(s.t.Context(), review); err != nil {
+		return err
+	}
+	if review.Status.Authenticated {
+		s.t.Error("a token of the manager is valid: the test has changed nothing")
+	}
+	return s.restartKubeletOf(before)
 }
 
 // drainLeader drains the node of the leader to another node, while the PodDisruptionBudget keeps one of the pods.

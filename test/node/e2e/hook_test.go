@@ -30,7 +30,7 @@ type product struct {
 	s         *stage
 	namespace string
 	chart     string
-	g         geese
+	g         *geese
 }
 
 // newProduct installs the release whose CRD has v1 alone, makes objects, and upgrades to the release that stores v2.
@@ -46,7 +46,7 @@ func newProduct(s *stage, name string) *product {
 	}
 	p.write("templates/godwit.yaml", string(hook))
 	p.write("values.yaml", fmt.Sprintf("godwit: {image: '%s:%s', crds: [geese.%s.example.com]}\n", imageRepository, version, name))
-	p.g = geese{s: s, group: name + ".example.com"}
+	p.g = &geese{s: s, group: name + ".example.com"}
 	p.serve("1.0.0", servedVersion("v1", true))
 	s.mustRun(s.helmProgram, p.upgrade("--install")...)
 	p.g.fill(200)

@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,8 +22,10 @@ func TestInstall(t *testing.T) {
 	g := s.define("install.example.com", 500)
 	s.install(version, merged(g.values(), map[string]any{"operator": map[string]any{"replicas": 2}}))
 	s.expectReady(version, 2)
+	watched := s.watchMigration(g.crd())
 	g.flip()
 	g.awaitMigrated()
+	expectSteady(t, watched())
 	t.Logf("resident memory of the pods in MiB: %v", s.memory())
 
 	events := &corev1.EventList{}
@@ -54,4 +58,42 @@ func TestInstall(t *testing.T) {
 		t.Errorf("roles are left: %v: %v", roles.Items, err)
 	}
 	g.expectMigrated()
+}
+
+// watchMigration runs kubectl get --watch from the creation of a migration until stop is called, which returns the lines.
+func (s *stage) watchMigration(name string) (stop func() []string) {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	s.t.Cleanup(cancel)
+	lines := make(chan []string, 1)
+	go func() {
+		_, err := s.command(ctx, s.kubectlProgram(), "wait", "--for=create", "--timeout=5m", "crdmigration/"+name)
+		out, _ := s.command(ctx, s.kubectlProgram(), "get", "crdmigration", name, "--watch") // fails when it is stopped
+		if err != nil {
+			out = err.Error()
+		}
+		lines <- strings.Split(strings.TrimSpace(out), "\n")
+	}()
+	return func() []string { cancel(); return <-lines }
+}
+
+// expectSteady fails unless the lines show a progress that only grows, towards one number that is the last one.
+func expectSteady(t *testing.T, lines []string) {
+	t.Helper()
+	t.Logf("kubectl get --watch:\n%s", strings.Join(lines, "\n"))
+	progress := regexp.MustCompile(`\b(\d+)/(\d+|\?)`)
+	var before, last int
+	var total string
+	for _, line := range lines {
+		found := progress.FindStringSubmatch(line)
+		if found == nil {
+			continue
+		}
+		if last, _ = strconv.Atoi(found[1]); last < before || total != "" && found[2] != total {
+			t.Errorf("progress is %s, and %d/%s before", found[0], before, total)
+		}
+		before, total = last, found[2]
+	}
+	if total != strconv.Itoa(last) {
+		t.Errorf("the last progress is %d/%s", last, total)
+	}
 }

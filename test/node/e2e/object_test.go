@@ -2,11 +2,14 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +19,7 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/crdmigrator"
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/process"
 )
 
 // geese is a kind whose objects are migrated.
@@ -24,19 +28,21 @@ type geese struct {
 	group string
 	// written has the generation and the content of each object.
 	written map[string]string
+	// flipped is the revision of etcd at which v2 became the storage version.
+	flipped int64
 }
 
-func (g geese) crd() string { return "geese." + g.group }
+func (g *geese) crd() string { return "geese." + g.group }
 
 // values of the chart, by which the manager migrates the geese by itself.
-func (g geese) values() map[string]any {
+func (g *geese) values() map[string]any {
 	return map[string]any{"storageVersionMigrator": map[string]any{"scopes": []any{map[string]any{"group": g.group}}}}
 }
 
 // define makes the CRD with v1 alone, and objects.
-func (s *stage) define(group string, objects int) geese {
+func (s *stage) define(group string, objects int) *geese {
 	s.t.Helper()
-	g := geese{s: s, group: group}
+	g := &geese{s: s, group: group}
 	if err := controlplane.InstallCRDs(s.t.Context(), s.Config(), g.definition(servedVersion("v1", true))); err != nil {
 		s.t.Fatal(err)
 	}
@@ -45,7 +51,7 @@ func (s *stage) define(group string, objects int) geese {
 }
 
 // definition is the CRD.
-func (g geese) definition(versions ...apiextensionsv1.CustomResourceDefinitionVersion) *apiextensionsv1.CustomResourceDefinition {
+func (g *geese) definition(versions ...apiextensionsv1.CustomResourceDefinitionVersion) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: g.crd(), Labels: map[string]string{crdmigrator.AutoMigrateLabel: crdmigrator.AutoMigrateValue}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
@@ -85,7 +91,7 @@ func servedVersion(name string, storage bool) apiextensionsv1.CustomResourceDefi
 }
 
 // read returns what the objects are, and that their content has not been written: the UID, the generation and the spec.
-func (g geese) read(version string) map[string]string {
+func (g *geese) read(version string) map[string]string {
 	g.s.t.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion(g.group + "/" + version)
@@ -101,7 +107,7 @@ func (g geese) read(version string) map[string]string {
 }
 
 // flip makes v2 the storage version.
-func (g geese) flip() {
+func (g *geese) flip() {
 	g.s.t.Helper()
 	_, err := controlplane.UpdateCRD(g.s.t.Context(), g.s.Config(), g.crd(), func(there *apiextensionsv1.CustomResourceDefinition) {
 		there.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{servedVersion("v1", false), servedVersion("v2", true)}
@@ -109,11 +115,52 @@ func (g geese) flip() {
 	if err != nil {
 		g.s.t.Fatal(err)
 	}
+	there, err := g.s.Etcd().Get(g.s.t.Context(), g.key())
+	if err != nil || len(there.Kvs) != 1 {
+		g.s.t.Fatalf("etcd has %d values of %s: %v", there.Count, g.crd(), err)
+	}
+	g.flipped = there.Kvs[0].ModRevision
+}
+
+// key of the CRD in etcd.
+func (g *geese) key() string {
+	return "/registry/apiextensions.k8s.io/customresourcedefinitions/" + g.crd()
+}
+
+// storedVersions returns status.storedVersions since the flip, each value once for as long as it lasts.
+func (g *geese) storedVersions() []string {
+	g.s.t.Helper()
+	ctx, cancel := context.WithTimeout(g.s.t.Context(), process.StartTimeout)
+	defer cancel()
+	last, err := g.s.Etcd().Get(ctx, g.key())
+	if err != nil || len(last.Kvs) != 1 {
+		g.s.t.Fatalf("etcd has %d values of %s: %v", last.Count, g.crd(), err)
+	}
+	var all []string
+	for changes := range g.s.Etcd().Watch(ctx, g.key(), clientv3.WithRev(g.flipped)) {
+		if err := changes.Err(); err != nil {
+			g.s.t.Fatalf("read the changes of %s since revision %d: %v", g.crd(), g.flipped, err)
+		}
+		for _, change := range changes.Events {
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if err := json.Unmarshal(change.Kv.Value, crd); err != nil {
+				g.s.t.Fatal(err)
+			}
+			if now := strings.Join(crd.Status.StoredVersions, ","); len(all) == 0 || all[len(all)-1] != now {
+				all = append(all, now)
+			}
+			if change.Kv.ModRevision == last.Kvs[0].ModRevision {
+				return all
+			}
+		}
+	}
+	g.s.t.Fatalf("the changes of %s end before revision %d", g.crd(), last.Kvs[0].ModRevision)
+	return nil
 }
 
 // awaitMigrated waits until the manager says that the migration has succeeded, and proves it: etcd has each object at v2, the CRD
 // stores v2 alone, and no object has another content.
-func (g geese) awaitMigrated() {
+func (g *geese) awaitMigrated() {
 	g.s.t.Helper()
 	g.s.await("the migration of "+g.crd()+" to succeed", func(ctx context.Context) error {
 		m := &v1alpha1.CRDMigration{}
@@ -129,7 +176,7 @@ func (g geese) awaitMigrated() {
 	g.expectMigrated()
 }
 
-func (g geese) expectMigrated() {
+func (g *geese) expectMigrated() {
 	g.s.t.Helper()
 	// etcd counts the writes of a key: the creation, and the migration.
 	prefix := "/registry/" + g.group + "/geese/"
@@ -146,17 +193,55 @@ func (g geese) expectMigrated() {
 	if err != nil || len(stored) != 1 || stored[g.group+"/v2"] != len(g.written) {
 		g.s.t.Errorf("etcd has %v, want %d at v2: %v", stored, len(g.written), err)
 	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := g.s.Get(g.s.t.Context(), client.ObjectKey{Name: g.crd()}, crd); err != nil || !slices.Equal(crd.Status.StoredVersions, []string{"v2"}) {
-		g.s.t.Errorf("storedVersions are %v, want v2 alone: %v", crd.Status.StoredVersions, err)
+	if got, want := g.storedVersions(), []string{"v1,v2", "v2"}; !slices.Equal(got, want) {
+		g.s.t.Errorf("storedVersions have been %q, want one trim: %q", got, want)
 	}
 	if now := g.read("v2"); !maps.Equal(now, g.written) {
 		g.s.t.Errorf("objects are not what they were: %d now, %d before", len(now), len(g.written))
 	}
 }
 
+// expectToldOnce fails unless the conditions say that nothing is left to do, and the events that the migration has succeeded: once, and
+// without a warning before. A manager that starts in the middle waits for the API servers again, and says so.
+func (g *geese) expectToldOnce() {
+	g.s.t.Helper()
+	m := &v1alpha1.CRDMigration{}
+	if err := g.s.Get(g.s.t.Context(), client.ObjectKey{Name: g.crd()}, m); err != nil {
+		g.s.t.Fatal(err)
+	}
+	for _, condition := range m.Status.Conditions {
+		if condition.Type != v1alpha1.ConditionReady && condition.Status != metav1.ConditionFalse {
+			g.s.t.Errorf("condition %+v of %s remains", condition, m.Name)
+		}
+	}
+	told := map[string]int{}
+	g.s.await("the event that the migration has succeeded", func(ctx context.Context) error {
+		clear(told)
+		events := &eventsv1.EventList{}
+		if err := g.s.List(ctx, events); err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.Regarding.Kind == "CRDMigration" && e.Regarding.Name == m.Name {
+				told[e.Type+" "+e.Reason]++
+				if e.Series != nil {
+					told[e.Type+" "+e.Reason] += int(e.Series.Count) - 1
+				}
+			}
+		}
+		if told["Normal Succeeded"] == 0 {
+			return fmt.Errorf("events are %v", told)
+		}
+		return nil
+	})
+	settling := told["Normal Settling"]
+	if want := map[string]int{"Normal Settling": settling, "Normal Succeeded": 1}; settling < 1 || settling > 2 || !maps.Equal(told, want) {
+		g.s.t.Errorf("events of %s are %v, want one of Succeeded, and one or two of Settling", m.Name, told)
+	}
+}
+
 // tryUpdate updates an object by a dry run.
-func (g geese) tryUpdate(ctx context.Context) error {
+func (g *geese) tryUpdate(ctx context.Context) error {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion(g.group + "/v2")
 	o.SetKind("Goose")

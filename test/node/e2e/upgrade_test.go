@@ -36,7 +36,7 @@ func TestUpgrade(t *testing.T) {
 }
 
 // quick are values by which the manager migrates kinds without waiting for other API servers, and with 20 writes a second.
-func quick(all ...geese) map[string]any {
+func quick(all ...*geese) map[string]any {
 	var scopes []any
 	for _, g := range all {
 		scopes = append(scopes, map[string]any{"group": g.group})
@@ -65,13 +65,13 @@ func (s *stage) images() string {
 }
 
 // migrated returns how many objects are at v2.
-func (g geese) migrated(ctx context.Context) (int, error) {
+func (g *geese) migrated(ctx context.Context) (int, error) {
 	stored, err := g.s.CountStored(ctx, g.group, "geese")
 	return stored[g.group+"/v2"], err
 }
 
 // awaitUnderWay waits until the manager has migrated some objects.
-func (g geese) awaitUnderWay() {
+func (g *geese) awaitUnderWay() {
 	g.s.t.Helper()
 	const some = 20
 	g.s.await("the migration of "+g.crd()+" to be under way", func(ctx context.Context) error {
@@ -83,7 +83,7 @@ func (g geese) awaitUnderWay() {
 }
 
 // expectUnderWay fails if the migration was too quick for what the test has done meanwhile.
-func (g geese) expectUnderWay() {
+func (g *geese) expectUnderWay() {
 	g.s.t.Helper()
 	done, err := g.migrated(g.s.t.Context())
 	if err != nil || done == len(g.written) {

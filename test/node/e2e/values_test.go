@@ -25,7 +25,7 @@ import (
 const prometheusOperator = "github.com/prometheus-operator/prometheus-operator@v0.93.0"
 
 // everything has other values than the default, of what the manager of storage versions and its pods have.
-func everything(g geese) map[string]any {
+func everything(g *geese) map[string]any {
 	selector := map[string]any{"matchLabels": map[string]any{"app.kubernetes.io/name": "godwit"}}
 	return map[string]any{
 		"image":            map[string]any{"pullPolicy": "Never"},

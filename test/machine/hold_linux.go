@@ -29,12 +29,12 @@ type Held struct {
 
 // StartHeld runs TestHold of this program on a machine of its own, with an environment variable that tells that test to do something.
 // log gets each line that it prints until it calls Hold.
-func StartHeld(variable string, log func(line string)) (*Held, error) {
+func StartHeld(ctx context.Context, variable string, log func(line string)) (*Held, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	h := &Held{command: exec.Command(program, "-test.run=^TestHold$", "-test.v")}
+	h := &Held{command: exec.CommandContext(ctx, program, "-test.run=^TestHold$", "-test.v")}
 	h.command.Env = append(os.Environ(), variable+"=1")
 	h.command.Stderr = os.Stderr
 	out, err := h.command.StdoutPipe()

@@ -104,7 +104,7 @@ func TestHold(t *testing.T) {
 
 // TestKilled: a machine within this one leaves nothing when the process is killed that go test has started.
 func TestKilled(t *testing.T) {
-	held, err := machine.StartHeld(holdVariable, func(line string) { t.Log("within: " + line) })
+	held, err := machine.StartHeld(t.Context(), holdVariable, func(line string) { t.Log("within: " + line) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -139,7 +139,7 @@ func TestKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held, err := machine.StartHeld(holdVariable, func(line string) { t.Log("within: " + line) })
+	held, err := machine.StartHeld(t.Context(), holdVariable, func(line string) { t.Log("within: " + line) })
 	if err != nil {
 		t.Fatal(err)
 	}

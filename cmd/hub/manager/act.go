@@ -140,6 +140,11 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, m migration) error {
 	if what := m.state.LeftBehind(); what != "" && !m.object.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(m.object, api.Finalizer) {
 		r.event(m.object, corev1.EventTypeWarning, api.ReasonLeftBehind.Name, "the migration is deleted, and has left something behind: "+what)
 	}
+	if m.object.Status.CompletionTime != nil {
+		if err := r.ownState(ctx, m); err != nil {
+			return err
+		}
+	}
 	return r.edit(ctx, client.ObjectKeyFromObject(m.object), func(o *api.ManagedClusterMigration) bool {
 		return o.Status.CompletionTime != nil && controllerutil.RemoveFinalizer(o, api.Finalizer)
 	})

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub"
@@ -65,12 +64,7 @@ func (r *Reconciler) saveExchange(ctx context.Context, m migration, p hub.Party,
 		return err
 	}
 	if kept == nil {
-		owner := *metav1.NewControllerRef(m.object, api.GroupVersion.WithKind("ManagedClusterMigration"))
-		owner.BlockOwnerDeletion = nil
-		created := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: m.object.Namespace, Name: exchangeName(m.object), OwnerReferences: []metav1.OwnerReference{owner}},
-			BinaryData: brought,
-		}
+		created := &corev1.ConfigMap{ObjectMeta: metadataOf(m.object, exchangeName(m.object)), BinaryData: brought}
 		if err := r.Client.Create(ctx, created); err != nil {
 			return r.explainNameConflict(ctx, m.object, created.Name, err)
 		}

@@ -157,8 +157,13 @@ func (r *Reconciler) releaseLost(ctx context.Context, key types.NamespacedName) 
 	if err := r.Reader.Get(ctx, key, m); err != nil || m.DeletionTimestamp.IsZero() {
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	}
-	r.event(m, corev1.EventTypeWarning, api.ReasonLeftBehind.Name, fmt.Sprintf(
-		"the migration is deleted, and its state is lost: objects with annotation godwit.dev/migration-original or godwit.dev/migration of UID %s on hubs %s and %s are what it has left", m.UID, m.Spec.From, m.Spec.To))
+	if m.Status.CompletionTime == nil { // the deletion of one that has ended deletes its state
+		r.event(m, corev1.EventTypeWarning, api.ReasonLeftBehind.Name, fmt.Sprintf(
+			"the migration is deleted, and its state is lost: objects with annotation godwit.dev/migration-original or godwit.dev/migration of UID %s on hubs %s and %s are what it has left", m.UID, m.Spec.From, m.Spec.To))
+	}
+	if err := r.deleteExchange(ctx, migration{object: m}); err != nil {
+		return false, err
+	}
 	return true, r.edit(ctx, key, func(o *api.ManagedClusterMigration) bool { return controllerutil.RemoveFinalizer(o, api.Finalizer) })
 }
 

@@ -81,12 +81,51 @@ func ReadState(ctx context.Context, reader client.Reader, m *api.ManagedClusterM
 	return state, nil
 }
 
+// labelState is on the ConfigMaps of a migration, with the UID of the migration. They have no owner while work is left: a foreground
+// deletion of the migration would delete what it owns before the migration.
+const labelState = "godwit.dev/migration-state"
+
+// ownerOf returns the owner of the ConfigMaps of a migration that has ended.
+func ownerOf(m *api.ManagedClusterMigration) []metav1.OwnerReference {
+	owner := *metav1.NewControllerRef(m, api.GroupVersion.WithKind("ManagedClusterMigration"))
+	owner.BlockOwnerDeletion = nil
+	return []metav1.OwnerReference{owner}
+}
+
+// metadataOf returns the metadata of a ConfigMap of a migration in which work is left.
+func metadataOf(m *api.ManagedClusterMigration, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: m.Namespace, Name: name, Labels: map[string]string{labelState: string(m.UID)}}
+}
+
+// belongsTo reports whether a ConfigMap is of a migration. Earlier releases set an owner, and no label.
+func belongsTo(shard *corev1.ConfigMap, m *api.ManagedClusterMigration) bool {
+	return shard.Labels[labelState] == string(m.UID) || metav1.IsControlledBy(shard, m)
+}
+
+// ownState makes a migration that has ended the owner of the ConfigMaps with its state, so that they are deleted with it.
+func (r *Reconciler) ownState(ctx context.Context, m migration) error {
+	for n := 0; m.object.Status.Progress != nil && n < int(m.object.Status.Progress.Shards); n++ {
+		shard, err := readShard(ctx, r.Reader, m.object, hub.ShardName(m.object.Name, n))
+		if err != nil {
+			return err
+		}
+		if shard == nil || metav1.IsControlledBy(shard, m.object) {
+			continue
+		}
+		shard.OwnerReferences = ownerOf(m.object)
+		if err := r.Client.Update(ctx, shard); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("write the owner of ConfigMap %s/%s: %w", shard.Namespace, shard.Name, err)
+		}
+	}
+	return nil
+}
+
 // readShard reads a ConfigMap of the migration, or returns nil. It also returns nil if the ConfigMap belongs to a
-// deleted migration of the same name: it will be garbage-collected.
+// deleted migration of the same name: explainNameConflict deletes it.
 func readShard(ctx context.Context, reader client.Reader, m *api.ManagedClusterMigration, name string) (*corev1.ConfigMap, error) {
 	shard := &corev1.ConfigMap{}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: name}, shard)
-	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(shard, m) {
+	if apierrors.IsNotFound(err) || err == nil && !belongsTo(shard, m) {
 		return nil, nil
 	}
 	if err != nil {
@@ -125,7 +164,7 @@ func fixedEvent(e hub.Event) func(migration) (hub.Event, error) {
 func (r *Reconciler) save(ctx context.Context, m *migration, next hub.State) error {
 	shards := next.Shards(m.object.Name)
 	for _, s := range shards {
-		if err := r.saveShard(ctx, m.object, s); err != nil {
+		if err := r.saveShard(ctx, m.object, s, next.Settled()); err != nil {
 			return err
 		}
 	}
@@ -143,27 +182,26 @@ func (r *Reconciler) save(ctx context.Context, m *migration, next hub.State) err
 	return nil
 }
 
-func (r *Reconciler) saveShard(ctx context.Context, m *api.ManagedClusterMigration, s hub.Shard) error {
+func (r *Reconciler) saveShard(ctx context.Context, m *api.ManagedClusterMigration, s hub.Shard, settled bool) error {
 	known, err := readShard(ctx, r.Reader, m, s.Name)
 	if err != nil {
 		return err
 	}
-	owner := *metav1.NewControllerRef(m, api.GroupVersion.WithKind("ManagedClusterMigration"))
-	owner.BlockOwnerDeletion = nil
 	if known == nil {
-		created := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: s.Name, OwnerReferences: []metav1.OwnerReference{owner}},
-			Data:       s.Data,
-		}
+		created := &corev1.ConfigMap{ObjectMeta: metadataOf(m, s.Name), Data: s.Data}
 		if err := r.Client.Create(ctx, created); err != nil {
 			return r.explainNameConflict(ctx, m, s.Name, err)
 		}
 		return nil
 	}
-	if maps.Equal(known.Data, s.Data) {
+	owned := len(known.OwnerReferences) > 0 && !settled // by an earlier release
+	if maps.Equal(known.Data, s.Data) && !owned {
 		return nil
 	}
 	known.Data = s.Data
+	if owned {
+		known.OwnerReferences, known.Labels = nil, metadataOf(m, s.Name).Labels
+	}
 	if err := r.Client.Update(ctx, known); err != nil {
 		return fmt.Errorf("write ConfigMap %s/%s: %w", m.Namespace, s.Name, err)
 	}
@@ -179,7 +217,7 @@ func (r *Reconciler) explainNameConflict(ctx context.Context, m *api.ManagedClus
 	if failed := r.Reader.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: name}, taken); failed != nil {
 		return failed
 	}
-	if owner := metav1.GetControllerOf(taken); owner != nil && owner.Kind == "ManagedClusterMigration" {
+	if owner := metav1.GetControllerOf(taken); taken.Labels[labelState] != "" || owner != nil && owner.Kind == "ManagedClusterMigration" {
 		// It belongs to a deleted migration of the same name. The caller tries again.
 		if failed := client.IgnoreNotFound(r.Client.Delete(ctx, taken, client.Preconditions{UID: &taken.UID})); failed != nil {
 			return failed

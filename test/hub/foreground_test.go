@@ -1,0 +1,98 @@
+package hub_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+)
+
+// TestForegroundDeletion: Argo CD prunes by a foreground deletion, for which the garbage collector deletes what the migration owns
+// first. The state stays until the rollback has ended, and goes with the migration.
+//
+// Matrix: H86.
+func TestForegroundDeletion(t *testing.T) {
+	t.Parallel()
+	stop, err := shared.StartControllerManager(t.Context(), "--controllers=garbage-collector-controller")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	g := newGlobalHub(t)
+	ended, aborted := objectKey{Namespace: g.namespace, Name: "ended"}, objectKey{Namespace: g.namespace, Name: "aborted"}
+	p := g.start(nil, ended, aborted)
+	defer p.stop()
+	g.migrate("ended", "c0")
+	g.mustBeMoved(g.await(ended, "the clusters have moved", settled))
+	granting, granted := g.to.hold(hub.GrantRegistration)
+	defer granted()
+	reverting, reverted := g.from.hold(hub.RevertBootstrap)
+	defer reverted()
+	g.migrate("aborted", "c1")
+	<-granting
+
+	g.deleteInForeground(aborted)
+	<-reverting // the rollback runs
+	pause(t.Context(), 20*awaitEvery)
+	if names := g.stateOf(aborted); !slices.Contains(names, "aborted-state-0") {
+		t.Errorf("the state is %v while work is left", names)
+	}
+	reverted()
+	granted()
+	g.awaitGone(aborted)
+	g.deleteInForeground(ended)
+	g.awaitGone(ended)
+	for _, key := range []objectKey{aborted, ended} {
+		g.awaitNoState(key)
+	}
+	for len(g.events.Events) > 0 {
+		if e := <-g.events.Events; strings.Contains(e, api.ReasonLeftBehind.Name) {
+			t.Errorf("event %s, want none: nothing is left", e)
+		}
+	}
+}
+
+func (g *globalHub) deleteInForeground(key objectKey) {
+	g.t.Helper()
+	if err := g.c.Delete(g.t.Context(), g.read(key), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// stateOf returns the ConfigMaps of a migration.
+func (g *globalHub) stateOf(key objectKey) []string {
+	g.t.Helper()
+	list := &corev1.ConfigMapList{}
+	if err := g.c.List(g.t.Context(), list, client.InNamespace(key.Namespace)); err != nil {
+		g.t.Fatal(err)
+	}
+	var names []string
+	for i := range list.Items {
+		if name := list.Items[i].Name; name == key.Name+"-state-0" || name == key.Name+"-keys" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// awaitNoState waits until the garbage collector has deleted the ConfigMaps of a migration.
+func (g *globalHub) awaitNoState(key objectKey) {
+	g.t.Helper()
+	for range int(patience / awaitEvery) {
+		if len(g.stateOf(key)) == 0 {
+			return
+		}
+		pause(g.t.Context(), awaitEvery)
+	}
+	g.t.Errorf("left of %s: %v", key, g.stateOf(key))
+}

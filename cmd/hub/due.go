@@ -53,14 +53,23 @@ func CommandFor(s State, p Party) (Effect, bool) {
 	} else if t, ok := s.task(p); ok {
 		orders = s.orders(t)
 	}
-	if len(orders) == 0 {
+	r := s.Record(p)
+	if len(orders) == 0 && !s.stops(p, r) {
 		return Effect{}, false
 	}
-	r := s.Record(p)
 	return Effect{
 		Key:   fmt.Sprintf("%s/%d/%s/%d", strings.ToLower(string(r.Stage)), r.Attempt, string(p), s.Thirds),
 		Party: p, Stage: r.Stage, Attempt: r.Attempt, Orders: orders, Until: s.until(),
 	}, true
+}
+
+// stops reports whether a party gets a command without orders. It ends what the party still does for clusters that a user has told the
+// migration to forget.
+func (s State) stops(p Party, r Record) bool {
+	if s.walks() {
+		return r.Attempt > 0 && r.Sent == 0 && !r.Finished && s.hasClusterIn(Forgotten)
+	}
+	return p == Source && s.forgetsAtEnd()
 }
 
 // until returns until when a command may be executed. After the end of the phase, it has a third of the timeout: a lease is renewed twice

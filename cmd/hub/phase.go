@@ -31,8 +31,8 @@ func (s *State) restartClock(now time.Time) {
 func (s *State) beginTurn(turn int) {
 	s.Turn = turn
 	s.Attempt++
-	for _, t := range s.turn() {
-		s.Records[s.key(t.party)] = Record{Stage: s.Stage, Attempt: s.Attempt}
+	for _, p := range s.parties() {
+		s.Records[s.key(p)] = Record{Stage: s.Stage, Attempt: s.Attempt}
 	}
 }
 

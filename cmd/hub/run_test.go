@@ -97,6 +97,9 @@ func (r *run) send() string {
 }
 
 func orders(list []Order) string {
+	if len(list) == 0 {
+		return "nothing more"
+	}
 	texts := make([]string, len(list))
 	for i, o := range list {
 		texts[i] = string(o.Action)

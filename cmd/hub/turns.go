@@ -216,10 +216,19 @@ func (s State) parties() []Party {
 		return []Party{Source, Target}
 	}
 	var all []Party
+	if s.forgetsAtEnd() {
+		all = append(all, Source)
+	}
 	for _, t := range s.turn() {
 		all = append(all, t.party)
 	}
 	return all
+}
+
+// forgetsAtEnd reports whether the migration ends without a cluster, in the first turn after the last cluster has ended. The target
+// gets a command in it, and the source must get one too: it may still act for the cluster.
+func (s State) forgetsAtEnd() bool {
+	return ByCluster(s.Stage) && s.Turn == 1 && !s.Abandoned && s.hasClusterIn(Forgotten)
 }
 
 // wayBack returns the turns of clusters that return.

@@ -234,6 +234,7 @@ func (g *globalHub) migrateBy(placement, name string, clusters ...string) object
 	g.t.Helper()
 	m := &api.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: g.namespace, Name: name}}
 	m.Spec.From, m.Spec.To, m.Spec.IncludedManagedClustersPlacementRef = api.HubName(g.from.hub), api.HubName(g.to.hub), placement
+	m.Spec.OnUserObjects = api.UserObjectsAccept // each site has an object that no rule moves
 	for _, c := range clusters {
 		m.Spec.IncludedManagedClusters = append(m.Spec.IncludedManagedClusters, api.ClusterName(c))
 	}

@@ -105,12 +105,12 @@ func (m *move) send(e hub.Effect, missing []message.Gap) {
 	var bundle any
 	if e.Party == hub.Source {
 		h.Type, h.To = message.TypeSource, m.source.name
-		bundle = message.SourceBundle{Command: command, ToHub: m.target.name, BootstrapSecret: m.secret, TargetSealingKey: m.sealing[hub.Target], ReconnectTimeoutSeconds: 180, Missing: missing}
+		bundle = message.SourceBundle{Command: command, ToHub: m.target.name, BootstrapSecret: m.secret, TargetSealingKey: m.sealing[hub.Target], ReconnectTimeoutSeconds: 180, Missing: missing, UserObjects: m.users}
 	} else {
 		h.Type, h.To = message.TypeTarget, m.target.name
 		bundle = message.TargetBundle{
 			Command: command, FromHub: m.source.name, ManagedServiceAccountName: "account-" + m.target.name, InstallNamespace: agent.AccountNamespace,
-			SourceIdentity: m.source.identity.Key().Bytes(), SourceSealingKey: m.sealing[hub.Source],
+			SourceIdentity: m.source.identity.Key().Bytes(), SourceSealingKey: m.sealing[hub.Source], UserObjects: m.users,
 			Bootstrap: &message.BootstrapRequest{Server: m.target.config.Host, CABundle: m.target.config.CAData, TokenLifetimeSeconds: int64(tokenLifetime.Seconds())},
 		}
 	}

@@ -68,6 +68,8 @@ type move struct {
 	secret   message.Sealed
 	// state is the manager's. The goroutine of the test has it.
 	state hub.State
+	// users is the choice of the user for objects that no rule moves.
+	users api.UserObjectsPolicy
 	sent  map[hub.Party]message.Envelope
 	heard map[string]bool
 	// relayed counts the reports by which the target has named what is missing.

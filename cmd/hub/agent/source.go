@@ -38,7 +38,8 @@ func (w *work) sourcePass(action hub.Action) (pass, bool) {
 func (w *work) sourceHub() source.Hub {
 	b := w.task.Source
 	return source.Hub{
-		Hub: w.hubOf(), AgentNamespace: w.Namespace, To: b.ToHub, Reconnect: reconnectTimeout(b.ReconnectTimeoutSeconds),
+		Hub: w.hubWith(b.UserObjects), AgentNamespace: w.Namespace, To: b.ToHub, Reconnect: reconnectTimeout(b.ReconnectTimeoutSeconds),
+		OnEvictedWorks: b.EvictedWorks, OnUserObjects: b.UserObjects,
 	}
 }
 

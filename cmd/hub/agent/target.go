@@ -41,7 +41,7 @@ func (w *work) targetPass(action hub.Action) (pass, bool) {
 func (w *work) targetHub() target.Hub {
 	b := w.task.Target
 	return target.Hub{
-		Hub: w.hubOf(), Account: types.NamespacedName{Namespace: b.InstallNamespace, Name: b.ManagedServiceAccountName},
+		Hub: w.hubWith(b.UserObjects), Account: types.NamespacedName{Namespace: b.InstallNamespace, Name: b.ManagedServiceAccountName},
 		Reconnect: reconnectTimeout(b.ReconnectTimeoutSeconds),
 	}
 }

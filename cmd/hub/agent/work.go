@@ -11,8 +11,10 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/godwit-dev/godwit/cmd/hub"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
 // firstPause is the first pause between two passes; pauses grow up to Options.Poll.
@@ -300,6 +302,15 @@ func passOfMigration(act func(ctx context.Context) (waits string, err error)) pa
 // hubOf returns the agent's hub, as a party of this migration.
 func (w *work) hubOf() cluster.Hub {
 	return cluster.Hub{Client: w.Client, UID: w.migration.uid, Rules: w.Rules, BootstrapNamespace: w.BootstrapNamespace, Kinds: &w.kinds, Emptied: &w.emptied, Confirmations: &w.confirmations}
+}
+
+// hubWith returns the agent's hub, with the rules for objects of users if the user has chosen that they move.
+func (w *work) hubWith(users api.UserObjectsPolicy) cluster.Hub {
+	h := w.hubOf()
+	if users == api.UserObjectsMove {
+		h.Rules = resource.WithUserObjects(h.MigrationRules())
+	}
+	return h
 }
 
 // reconnectTimeout returns the timeout in a command, or the default if the command has none.

@@ -5,6 +5,8 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
 
@@ -14,6 +16,14 @@ const (
 	// listFactor is how many objects a list may have for each one that the pass needs. If the hub has more, the pass
 	// reads cluster by cluster: most of the list would belong to clusters that stay.
 	listFactor = 8
+	// metadataFactor is the same for a list of metadata, which is small.
+	metadataFactor = 4 * listFactor
+)
+
+// Kinds of the core group that move with a cluster.
+const (
+	kindSecret    = "Secret"
+	kindConfigMap = "ConfigMap"
 )
 
 // batchReads has the objects that a pass reads for all of its clusters.
@@ -21,6 +31,29 @@ type batchReads struct {
 	clusters batch[clusterv1.ManagedCluster]
 	leases   batch[coordinationv1.Lease]
 	requests batch[certificatesv1.CertificateSigningRequest]
+	// core has the metadata of all objects of a core kind.
+	core map[string]*batch[metav1.PartialObjectMetadata]
+	// owned has the metadata of the objects that the migration has created, by kind.
+	owned ownedBatches
+}
+
+// ownedBatches are made when they are needed: rules of users have further kinds.
+type ownedBatches struct {
+	limit  int64
+	mutex  sync.Mutex
+	byKind map[schema.GroupKind]*batch[metav1.PartialObjectMetadata]
+}
+
+func (o *ownedBatches) of(kind schema.GroupKind) *batch[metav1.PartialObjectMetadata] {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if o.byKind == nil {
+		o.byKind = map[schema.GroupKind]*batch[metav1.PartialObjectMetadata]{}
+	}
+	if o.byKind[kind] == nil {
+		o.byKind[kind] = &batch[metav1.PartialObjectMetadata]{limit: o.limit}
+	}
+	return o.byKind[kind]
 }
 
 // newBatchReads returns the batch reads of a pass over a number of clusters, or nil if the clusters are too few.
@@ -33,6 +66,10 @@ func newBatchReads(clusters int) *batchReads {
 		clusters: batch[clusterv1.ManagedCluster]{limit: limit},
 		leases:   batch[coordinationv1.Lease]{limit: limit},
 		requests: batch[certificatesv1.CertificateSigningRequest]{limit: limit},
+		core: map[string]*batch[metav1.PartialObjectMetadata]{
+			kindSecret: {limit: int64(metadataFactor * clusters)}, kindConfigMap: {limit: int64(metadataFactor * clusters)},
+		},
+		owned: ownedBatches{limit: int64(metadataFactor * clusters)},
 	}
 }
 

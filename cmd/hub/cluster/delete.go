@@ -56,7 +56,7 @@ func DeleteAllWithoutDeprovisioning(ctx context.Context, c client.Client, object
 // DeleteSigningRequests deletes the CertificateSigningRequests of a cluster that is not at
 // this hub any more. Ten of them would keep it from ever registering here again.
 func (h Hub) DeleteSigningRequests(ctx context.Context, cluster string) error {
-	requests, err := h.Live().SigningRequests(ctx, cluster)
+	requests, err := h.SigningRequests(ctx, cluster)
 	if err != nil {
 		return err
 	}

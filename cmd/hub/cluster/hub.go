@@ -33,6 +33,8 @@ type Hub struct {
 	Confirmations *Confirmations
 	// unused caches which kinds have no object, for one pass.
 	unused *unused
+	// common caches what is in each namespace, for one pass.
+	common *common
 	// batchReads has the objects that one pass reads for all of its clusters; nil if it reads clusters one by one.
 	batchReads *batchReads
 }
@@ -50,7 +52,15 @@ func (h Hub) Final(ctx context.Context, err error) bool {
 // any object of a kind.
 func (h Hub) Pass() Hub {
 	h.unused = &unused{known: map[schema.GroupKind]bool{}}
+	h.common = &common{names: map[string]map[string]bool{}}
 	return h
+}
+
+// common caches the names of the objects of core kinds in namespace default. Some tools write an object of the same name to each
+// namespace, also to those of clusters.
+type common struct {
+	mutex sync.Mutex
+	names map[string]map[string]bool // by kind
 }
 
 // unused caches which kinds have no object on a hub. It lives for one pass only, because a user may create the first

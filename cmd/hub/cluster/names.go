@@ -20,6 +20,9 @@ const (
 	AnnotationAccepted = "open-cluster-management.io/automatically-accepted-on"
 )
 
+// AnnotationRetainNamespace keeps the import controller from deleting the namespace of a cluster that has left the hub.
+const AnnotationRetainNamespace = "open-cluster-management.io/retain-namespace"
+
 // LabelMigration is the UID of the migration that has created an object. Only such objects
 // are deleted on the target hub. It is removed when the cluster has moved.
 const LabelMigration = "godwit.dev/migration"

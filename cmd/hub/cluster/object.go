@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -40,9 +39,18 @@ func (h Hub) Objects(ctx context.Context, cluster string, rules []resource.Rule)
 			return nil, err
 		}
 		for i := range items {
-			if rule.Matches(cluster, items[i].Object) {
-				add(&items[i], rule)
+			if !rule.Matches(cluster, items[i].Object) {
+				continue
 			}
+			if rule.Users {
+				if isCommon, err := h.isCommon(ctx, rule.Kind, items[i].GetName()); err != nil || isCommon {
+					if err != nil {
+						return nil, err
+					}
+					continue
+				}
+			}
+			add(&items[i], rule)
 		}
 	}
 	for _, o := range slices.Clone(objects) {
@@ -57,6 +65,28 @@ func (h Hub) Objects(ctx context.Context, cluster string, rules []resource.Rule)
 		}
 	}
 	return objects, nil
+}
+
+// References returns the objects to which the objects of a cluster refer. It reads only the kinds that refer to others.
+func (h Hub) References(ctx context.Context, cluster string) ([]resource.Reference, error) {
+	rules := h.MigrationRules()
+	in := namespace{Hub: h, name: cluster, rules: rules, allByKind: map[schema.GroupKind][]unstructured.Unstructured{}}
+	var found []resource.Reference
+	for _, rule := range rules {
+		if len(rule.References) == 0 {
+			continue
+		}
+		items, err := in.list(ctx, rule)
+		if err != nil {
+			return nil, err
+		}
+		for i := range items {
+			if rule.Matches(cluster, items[i].Object) {
+				found = append(found, resource.References(items[i].Object, rules)...)
+			}
+		}
+	}
+	return found, nil
 }
 
 // namespace reads the objects of one cluster.
@@ -110,73 +140,6 @@ func (n namespace) get(ctx context.Context, ref resource.Reference) (*unstructur
 // referenced returns the rule of an object to which another one refers.
 func referenced(kind string) resource.Rule {
 	return resource.Rule{Kind: kind, Finalizers: []string{resource.SecretFinalizer}}
-}
-
-// Owned returns the objects of a cluster that the migration has created, except its ManagedCluster and its namespace.
-// It finds them by their label alone, even after their referrers are gone.
-func (h Hub) Owned(ctx context.Context, cluster string) ([]Object, error) {
-	var objects []Object
-	seen := map[schema.GroupKind]bool{}
-	for _, rule := range slices.Concat(h.MigrationRules(), []resource.Rule{referenced("Secret"), referenced("ConfigMap")}) {
-		kind := schema.GroupKind{Group: rule.Group, Kind: rule.Kind}
-		if rule.ClusterScoped || seen[kind] {
-			continue
-		}
-		seen[kind] = true
-		if rule.Group == "" {
-			rule = referenced(rule.Kind)
-		}
-		rule.Names, rule.Label, rule.Annotation = nil, LabelMigration, ""
-		items, err := h.list(ctx, cluster, rule)
-		if err != nil {
-			return nil, err
-		}
-		for i := range items {
-			if IsOwned(&items[i], h.UID) {
-				objects = append(objects, Object{&items[i], rule})
-			}
-		}
-	}
-	return objects, nil
-}
-
-// IsOwned reports whether the migration has created an object.
-func IsOwned(o client.Object, migration string) bool {
-	return o.GetLabels()[LabelMigration] == migration
-}
-
-// MarkOwned labels an object as created by the migration, and annotates it with the hash of its content.
-func MarkOwned(o client.Object, migration, content string) {
-	labels := maps.Clone(o.GetLabels())
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[LabelMigration] = migration
-	o.SetLabels(labels)
-	annotations := clone(o)
-	annotations[annotationContent] = content
-	o.SetAnnotations(annotations)
-}
-
-// SameContent reports whether an object was made of the same content as another one.
-func SameContent(o, other client.Object) bool {
-	content := o.GetAnnotations()[annotationContent]
-	return content != "" && content == other.GetAnnotations()[annotationContent]
-}
-
-// UnmarkOwned removes the marks of [MarkOwned]: the object belongs to the user.
-func UnmarkOwned(o client.Object) {
-	labels, annotations := maps.Clone(o.GetLabels()), clone(o)
-	delete(labels, LabelMigration)
-	delete(annotations, annotationContent)
-	if len(labels) == 0 {
-		labels = nil
-	}
-	if len(annotations) == 0 {
-		annotations = nil
-	}
-	o.SetLabels(labels)
-	o.SetAnnotations(annotations)
 }
 
 // list reads the objects that a rule may select.

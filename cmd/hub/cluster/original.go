@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/internal/format"
@@ -20,6 +21,13 @@ type Original struct {
 	Annotations map[string]Replaced `json:"annotations,omitempty"`
 	// HubAcceptsClient of a ManagedCluster, if it was replaced.
 	HubAcceptsClient *bool `json:"hubAcceptsClient,omitempty"`
+	// DeleteOption of a ManifestWork, if it was replaced.
+	DeleteOption *ReplacedDeleteOption `json:"deleteOption,omitempty"`
+}
+
+// ReplacedDeleteOption is the delete option that a ManifestWork had; nil if it had none.
+type ReplacedDeleteOption struct {
+	Was *workv1.DeleteOption `json:"was"`
 }
 
 // storedOriginal is the content of the annotation.
@@ -157,7 +165,7 @@ func (original Original) Check(o client.Object, pauses ...string) error {
 func (original *Original) Save(o client.Object) error {
 	annotations := clone(o)
 	delete(annotations, annotationOriginal)
-	if len(original.Annotations) > 0 || original.HubAcceptsClient != nil {
+	if len(original.Annotations) > 0 || original.HubAcceptsClient != nil || original.DeleteOption != nil {
 		text, err := json.Marshal(storedOriginal{Format: format.Current, Original: *original})
 		if err != nil {
 			return fmt.Errorf("save the original values of %s: %w", o.GetName(), err)

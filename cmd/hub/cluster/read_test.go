@@ -9,8 +9,11 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
 // TestBatchReads counts the requests of a pass that reads three kinds of each of its clusters.
@@ -92,6 +96,84 @@ func TestBatchReadsFails(t *testing.T) {
 	}
 }
 
+// TestUserObjects: a pass reads the Secrets and ConfigMaps of all of its clusters by one request of each kind, and those of namespace
+// default once. What is in each namespace, and what a controller has made, is no user's.
+func TestUserObjects(t *testing.T) {
+	h, sent := hubWith(t, 20)
+	create := func(o client.Object) {
+		if err := h.Client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range append(names(20), metav1.NamespaceDefault) {
+		create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "kube-root-ca.crt"}})
+		create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "of-a-tool"}})
+	}
+	create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster-003", Name: "mine"}})
+	create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "cluster-003", Name: "owned", OwnerReferences: []metav1.OwnerReference{{Name: "x"}}}})
+	pass := h.Pass().WithBatchReads(names(20))
+	for _, name := range names(20) {
+		found, err := pass.UserObjects(t.Context(), name)
+		want := ""
+		if name == "cluster-003" {
+			want = "[Secret mine]"
+		}
+		if got := fmt.Sprint(found); err != nil || got != want && (want != "" || len(found) > 0) {
+			t.Errorf("objects of users of %s: got %v, %v, want %s", name, got, err, want)
+		}
+	}
+	if got := sent.lists.Load(); got != 3 {
+		t.Errorf("got %d lists, want one for each kind, and one for namespace default, where a Secret is looked for", got)
+	}
+}
+
+// TestOwnedBatch: a pass finds what the migration has created for all of its clusters by one request of each kind. Without batch reads, it
+// finds the same.
+func TestOwnedBatch(t *testing.T) {
+	h, sent := hubWith(t, 20)
+	h.UID = "u"
+	h.Rules = []resource.Rule{{Kind: "Secret", Label: "x"}, {Kind: "ConfigMap", Label: "x"}}
+	create := func(o client.Object, uid string) {
+		o.SetLabels(map[string]string{cluster.LabelMigration: uid})
+		if err := h.Client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range names(20) {
+		create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, "u")
+		create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "ours", Annotations: map[string]string{"of": name}}}, "u")
+		create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "theirs"}}, "other")
+		create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "return", Name: "return-" + name}}, "u")
+	}
+	for title, pass := range map[string]struct {
+		cluster.Hub
+		lists, gets int64
+	}{
+		"batch":      {h.WithBatchReads(names(20)), 3, 0}, // Secrets, ConfigMaps and Namespaces
+		"one by one": {h, 2 * 20, 2 * 20},
+	} {
+		sent.lists.Store(0)
+		sent.gets.Store(0)
+		for _, name := range names(20) {
+			objects, err := pass.Owned(t.Context(), name)
+			if err != nil || len(objects) != 1 || objects[0].GetKind() != "Secret" || objects[0].GetName() != "ours" || objects[0].GetAnnotations()["of"] != name {
+				t.Errorf("%s: objects of %s: got %v, %v", title, name, objects, err)
+			}
+			for _, o := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "return", Name: "return-" + name}}} {
+				if found, err := pass.FindOwned(t.Context(), o); err != nil || !found || o.GetResourceVersion() == "" {
+					t.Errorf("%s: find %s: got %t, %v", title, o.GetName(), found, err)
+				}
+			}
+		}
+		if got := [2]int64{sent.lists.Load(), sent.gets.Load()}; got != [2]int64{pass.lists, pass.gets} {
+			t.Errorf("%s: got %d lists and %d reads of one object, want %d and %d", title, got[0], got[1], pass.lists, pass.gets)
+		}
+		if found, err := pass.FindOwned(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: names(1)[0], Name: "theirs"}}); found || err != nil {
+			t.Errorf("%s: the Secret of another migration: got %t, %v", title, found, err)
+		}
+	}
+}
+
 // sent counts requests, and refuses lists.
 type sent struct {
 	gets, lists atomic.Int64
@@ -115,7 +197,11 @@ func hubWith(t *testing.T, clusters int) (cluster.Hub, *sent) {
 			t.Fatal(err)
 		}
 	}
-	b, s := fake.NewClientBuilder().WithScheme(scheme), &sent{}
+	kinds := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
+	for kind, scope := range map[string]meta.RESTScope{"Secret": meta.RESTScopeNamespace, "ConfigMap": meta.RESTScopeNamespace, "Namespace": meta.RESTScopeRoot} {
+		kinds.Add(corev1.SchemeGroupVersion.WithKind(kind), scope)
+	}
+	b, s := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(kinds), &sent{}
 	renewed := metav1.NewMicroTime(time.Unix(1, 0))
 	for _, name := range names(clusters) {
 		b.WithObjects(

@@ -52,6 +52,16 @@ var (
 		Meaning: "The target hub has a namespace of the cluster's name with Secrets or ConfigMaps, such as those of a former life of the cluster. The migration does not overwrite them, and the hub deletes them with the namespace when the cluster leaves it.",
 		Fix:     godwit.Do("move what is needed to another namespace, and delete the namespace on the target hub. Or remove the cluster from the migration"),
 	})
+	ReasonWorkStays = Reasons.Declare(godwit.Reason{
+		Name: "ManifestWorkStays", UserAction: true,
+		Meaning: "A ManifestWork of the cluster does not move. The work agent deletes what it has applied 60 minutes after the move, because its delete option is not Orphan.",
+		Fix:     godwit.Do("let the migration set the delete option to Orphan, with onEvictedWorks: Orphan or --on-evicted-works=Orphan, and create the ManifestWork on the target hub. Or accept the loss, with Accept instead of Orphan"),
+	})
+	ReasonUserObjects = Reasons.Declare(godwit.Reason{
+		Name: "UserObjectsStay", UserAction: true,
+		Meaning: "The namespace of the cluster on the source hub has Secrets or ConfigMaps of users that no rule moves. The import controller deletes the namespace, with all that is in it, some seconds after the source hub has deleted the ManagedCluster. Objects of other kinds are not looked at.",
+		Fix:     godwit.Do("choose with onUserObjects or --on-user-objects: Move moves them with the cluster, Keep keeps the namespace on the source hub, and Accept accepts the loss"),
+	})
 	ReasonOtherMigration = Reasons.Declare(godwit.Reason{
 		Name: "OtherMigration", UserAction: true,
 		Meaning: "Another migration has changed the object, and has not restored it.",

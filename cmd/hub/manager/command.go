@@ -65,6 +65,7 @@ func (r *Reconciler) sourceBundle(ctx context.Context, m migration, e hub.Effect
 	b := message.SourceBundle{
 		Command: commandOf(e), ToHub: m.to(), RollbackStage: m.state.RollbackStage,
 		TargetSealingKey: x.target, ReconnectTimeoutSeconds: int64(m.state.Timeouts.Reconnect / time.Second),
+		EvictedWorks: m.object.Spec.EvictedWorks(), UserObjects: m.object.Spec.UserObjects(),
 	}
 	if hasAction(e, hub.ValidateSource) {
 		b.PlacementName = m.state.Placement
@@ -86,7 +87,7 @@ func (r *Reconciler) targetBundle(ctx context.Context, m migration, e hub.Effect
 	b := message.TargetBundle{
 		Command: commandOf(e), FromHub: m.from(), RollbackStage: m.state.RollbackStage,
 		ManagedServiceAccountName: accountName(m.from(), m.to()), SourceSealingKey: x.source,
-		ReconnectTimeoutSeconds: int64(m.state.Timeouts.Reconnect / time.Second),
+		ReconnectTimeoutSeconds: int64(m.state.Timeouts.Reconnect / time.Second), UserObjects: m.object.Spec.UserObjects(),
 	}
 	identity, wrong, err := r.hubKey(ctx, m.from())
 	if err != nil {

@@ -24,6 +24,10 @@ type SourceBundle struct {
 	// ReconnectTimeoutSeconds is how long a klusterlet tries to reach a hub before it tries the
 	// other one.
 	ReconnectTimeoutSeconds int64 `json:"reconnectTimeoutSeconds,omitempty"`
+	// EvictedWorks and UserObjects are the choices of the user for what the move would destroy. A manager that does not know
+	// them sends none, and the source checks nothing.
+	EvictedWorks api.EvictedWorksPolicy `json:"evictedWorks,omitempty"`
+	UserObjects  api.UserObjectsPolicy  `json:"userObjects,omitempty"`
 	// Missing are the resources that the target reports as missing. The manager repeats the command of SendResources
 	// with it, and the source sends only these.
 	Missing []Gap `json:"missing,omitempty"`
@@ -42,6 +46,8 @@ type TargetBundle struct {
 	ReconnectTimeoutSeconds int64 `json:"reconnectTimeoutSeconds,omitempty"`
 	// RegisteringTimeoutSeconds is how long the agent waits for registrations.
 	RegisteringTimeoutSeconds int64 `json:"registeringTimeoutSeconds,omitempty"`
+	// UserObjects is Move if the source sends objects of users that no other rule moves.
+	UserObjects api.UserObjectsPolicy `json:"userObjects,omitempty"`
 	// SourceIdentity signs the resource bundles.
 	SourceIdentity []byte `json:"sourceIdentity,omitempty"`
 	// SourceSealingKey is the key to which the target seals the kubeconfig that it issues.

@@ -17,6 +17,11 @@ var (
 		Meaning: "The address of the target hub in spec.managedClusterClientConfigs can't be reached from this machine, so that its CA was not checked. Clusters may reach it.",
 		Fix:     godwit.Do("run the command where the clusters' network is reached; or check from a cluster: `curl --cacert CA URL/version`"),
 	})
+	ReasonUserObjectsNotChecked = Reasons.Declare(godwit.Reason{
+		Name: "UserObjectsNotChecked", UserAction: true,
+		Meaning: "The user may not list the Secrets and ConfigMaps of the source hub, so that those are not known which no rule moves. The migration itself checks them before it changes anything, and fails if there are some.",
+		Fix:     godwit.Do("choose what becomes of them with onUserObjects or --on-user-objects. Or run the command as a user who may `list` secrets and configmaps there: `godwit rbac --for=cluster-hub` does not grant it"),
+	})
 	ReasonHeartbeatUnknown = Reasons.Declare(godwit.Reason{
 		Name: "HeartbeatUnknown", UserAction: true,
 		Meaning: "The hub is enrolled. Whether its agent reaches the brokers is not known: the manager, which publishes the heartbeats that it receives, does not run or has just started.",
@@ -31,11 +36,6 @@ var (
 		Name:    "PlacementUndecided",
 		Meaning: "The scheduler has not decided on the Placement, or another migration has not resolved its own.",
 		Fix:     godwit.Do("run the command again after some seconds"),
-	})
-	ReasonWorkStays = Reasons.Declare(godwit.Reason{
-		Name: "ManifestWorkStays", UserAction: true,
-		Meaning: "A ManifestWork of the cluster does not move. The work agent deletes what it has applied 60 minutes after the move, because its delete option is not Orphan.",
-		Fix:     godwit.Do("set spec.deleteOption.propagationPolicy of the ManifestWork to Orphan, and create it on the target hub. Or accept the loss with --accept-evicted-works"),
 	})
 	ReasonApplied = Reasons.Declare(godwit.Reason{
 		Name: "AppliedFromSource", UserAction: true,

@@ -49,6 +49,7 @@ const (
 	CheckSelection     = "Selection"
 	CheckOverlap       = "OtherMigrations"
 	CheckOnSource      = "ClustersOnSource"
+	CheckUserObjects   = "UserObjects"
 	CheckOnTarget      = "ClustersOnTarget"
 	CheckClocks        = "Clocks"
 )

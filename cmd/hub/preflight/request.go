@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/walk"
 )
@@ -18,8 +19,9 @@ type Request struct {
 	// Clusters are the clusters to move; if empty, Placement names a Placement on the source hub.
 	Clusters  []string
 	Placement string
-	// AcceptEvictedWorks turns ManifestWorks whose delete option is not Orphan from a blocker into a risk.
-	AcceptEvictedWorks bool
+	// OnEvictedWorks and OnUserObjects are the choices of the user for what the move would destroy.
+	OnEvictedWorks api.EvictedWorksPolicy
+	OnUserObjects  api.UserObjectsPolicy
 }
 
 // View is a hub that the preflight may read.

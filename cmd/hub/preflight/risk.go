@@ -2,14 +2,12 @@ package preflight
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	workv1 "open-cluster-management.io/api/work/v1"
-
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/source"
 )
 
 const (
@@ -19,16 +17,16 @@ const (
 	// evictionGrace is the default of spec.workConfiguration.appliedManifestWorkEvictionGracePeriod
 	// of a Klusterlet.
 	evictionGrace = 60 * time.Minute
-	// addOnLabel is on ManifestWorks of add-ons.
-	addOnLabel = "open-cluster-management.io/addon-name"
 	// clusterSetLabel is on a ManagedCluster that belongs to a ManagedClusterSet.
 	clusterSetLabel = "cluster.open-cluster-management.io/clusterset"
 )
 
 // clusterFacts are facts of a cluster that the migration itself does not check.
 type clusterFacts struct {
-	works  []workv1.ManifestWork
-	addOns []string
+	// evicted are the ManifestWorks whose objects the work agent deletes after the move, and unmoved are the objects of users that no
+	// rule moves, if the user has accepted their loss.
+	evicted, unmoved []string
+	addOns           []string
 	// appliedBy is the tool that has applied spec.hubAcceptsClient from a source; empty without one.
 	appliedBy string
 	// held are objects of add-ons whose finalizers only the agent of the add-on ends, which is gone after the move.
@@ -48,18 +46,13 @@ type heldObject struct {
 	finalizers     []string
 }
 
-// risks returns what a cluster would lose. blocks are the risks that the user has not accepted.
-func (o clusterFacts) risks(name string, acceptWorks bool) (blocks, risks []godwit.Finding) {
-	if evicted := o.evictedWorks(name); len(evicted) > 0 {
-		f := finding(ReasonWorkStays, fmt.Sprintf(
-			"%s of the source hub does not move, and the work agent deletes from %s what it has applied %s after the move: "+
-				"set spec.deleteOption.propagationPolicy to Orphan, and create it on the target hub",
-			manifestWorks(evicted), name, minutes(evictionGrace)))
-		if acceptWorks {
-			risks = append(risks, f)
-		} else {
-			blocks = append(blocks, f)
-		}
+// risks returns what a cluster would lose.
+func (o clusterFacts) risks(name string) (risks []godwit.Finding) {
+	if len(o.evicted) > 0 {
+		risks = append(risks, finding(cluster.ReasonWorkStays, source.WhyEvicted(name, o.evicted)))
+	}
+	if len(o.unmoved) > 0 {
+		risks = append(risks, finding(cluster.ReasonUserObjects, source.WhyUnmoved(name, o.unmoved)))
 	}
 	if len(o.addOns) > 0 {
 		risks = append(risks, finding(ReasonAddOnStays, fmt.Sprintf(
@@ -80,34 +73,7 @@ func (o clusterFacts) risks(name string, acceptWorks bool) (blocks, risks []godw
 			"the last renewal of lease %s/%s is %s from the time of the source hub: correct the clock of the cluster, or its agent has stopped",
 			name, cluster.LeaseName, o.skew.Abs().Round(time.Second))))
 	}
-	return blocks, risks
-}
-
-// evictedWorks returns the ManifestWorks whose objects the work agent deletes after the move. It omits those of the
-// klusterlet, which the import controller creates on the target hub, and those of add-ons, which are a risk of their
-// own.
-func (o clusterFacts) evictedWorks(name string) []string {
-	var names []string
-	for _, w := range o.works {
-		ofKlusterlet := w.Name == cluster.KlusterletWork(name) || w.Name == cluster.KlusterletWork(name)+"-crds"
-		_, ofAddOn := w.Labels[addOnLabel]
-		stays := w.Spec.DeleteOption != nil && w.Spec.DeleteOption.PropagationPolicy == workv1.DeletePropagationPolicyTypeOrphan
-		if !ofKlusterlet && !ofAddOn && !stays {
-			names = append(names, w.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// maxNamed bounds the ManifestWorks that a message names.
-const maxNamed = 3
-
-func manifestWorks(names []string) string {
-	if len(names) > maxNamed {
-		return fmt.Sprintf("ManifestWork %s and %d others", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
-	}
-	return "ManifestWork " + strings.Join(names, ", ")
+	return risks
 }
 
 func minutes(d time.Duration) string { return fmt.Sprintf("%.0f minutes", d.Minutes()) }

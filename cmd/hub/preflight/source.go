@@ -15,12 +15,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
-	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/resource"
 	"github.com/godwit-dev/godwit/cmd/hub/source"
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
 
@@ -32,7 +33,11 @@ var (
 
 // sourceHub returns the hub for the checks of package source.
 func (v *View) sourceHub(q Request) source.Hub {
-	return source.Hub{Hub: v.hub(), AgentNamespace: v.AgentNamespace, To: q.To}
+	h := source.Hub{Hub: v.hub(), AgentNamespace: v.AgentNamespace, To: q.To, OnEvictedWorks: q.OnEvictedWorks, OnUserObjects: q.OnUserObjects}
+	if q.OnUserObjects == api.UserObjectsMove {
+		h.Rules = resource.WithUserObjects(h.MigrationRules())
+	}
+	return h
 }
 
 // selectClusters resolves the placement, or returns the named clusters.
@@ -101,6 +106,9 @@ func (h Hubs) checkSource(ctx context.Context, q Request, r *Report) (sets map[s
 	}
 	names := r.names()
 	on := h.Source.sourceHub(q)
+	if h.checkUserObjects(ctx, q, r) {
+		on.OnUserObjects = ""
+	}
 	result, err := h.repeat(ctx, on.Hub, func(ctx context.Context) (cluster.Result, error) { return on.ValidateSource(ctx, names) })
 	if err := r.mergeCheck(CheckOnSource, result, err); err != nil {
 		return nil, err
@@ -112,13 +120,28 @@ func (h Hubs) checkSource(ctx context.Context, q Request, r *Report) (sets map[s
 	sets = map[string][]string{}
 	for _, name := range read.Done {
 		c, o := r.cluster(name), all[name]
-		blocks, risks := o.risks(name, q.AcceptEvictedWorks)
-		c.Reasons, c.AtRisk = append(c.Reasons, blocks...), append(c.AtRisk, risks...)
+		c.AtRisk = append(c.AtRisk, o.risks(name)...)
 		if o.clusterSet != "" {
 			sets[o.clusterSet] = append(sets[o.clusterSet], name)
 		}
 	}
 	return sets, err
+}
+
+// checkUserObjects reports whether the user may not list what no rule may move. If the user has chosen to move or keep it, that need not be known.
+func (h Hubs) checkUserObjects(ctx context.Context, q Request, r *Report) (skip bool) {
+	if q.OnUserObjects != api.UserObjectsRefuse && q.OnUserObjects != api.UserObjectsAccept {
+		return false
+	}
+	for _, resource := range []string{"secrets", "configmaps"} {
+		review := kube.ReviewOf(apierror.Permission{Verb: "list", Resource: resource})
+		if h.Source.Client.Create(ctx, review) == nil && !review.Status.Allowed {
+			r.add(CheckUserObjects, NotChecked, ReasonUserObjectsNotChecked, fmt.Sprintf(
+				"you may not list %s on source hub %s: Secrets and ConfigMaps that no rule moves are not known, and the import controller deletes them with the namespaces of the clusters", resource, q.From))
+			return true
+		}
+	}
+	return false
 }
 
 // ofAgent returns the finalizers that only the agent of an add-on removes: those of hooks before a deletion, and that of the observability
@@ -134,8 +157,9 @@ func (h Hubs) observe(ctx context.Context, on source.Hub, names []string) (map[s
 	var mutex sync.Mutex
 	all := map[string]clusterFacts{}
 	read, err := h.repeat(ctx, on.Hub, func(ctx context.Context) (cluster.Result, error) {
+		on.Hub = on.Pass().WithBatchReads(names)
 		return on.Each(ctx, names, func(ctx context.Context, name string) (string, error) {
-			o, err := h.Source.observe(ctx, name)
+			o, err := h.Source.observe(ctx, on, name)
 			mutex.Lock()
 			defer mutex.Unlock()
 			all[name] = o
@@ -145,18 +169,16 @@ func (h Hubs) observe(ctx context.Context, on source.Hub, names []string) (map[s
 	return all, read, err
 }
 
-func (v *View) observe(ctx context.Context, name string) (o clusterFacts, err error) {
+func (v *View) observe(ctx context.Context, on source.Hub, name string) (o clusterFacts, err error) {
 	mc := &clusterv1.ManagedCluster{}
 	if err := v.Client.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
 		return o, err
 	}
 	o.appliedBy = kube.SourceOf(mc, "hubAcceptsClient")
 	o.clusterSet, o.lease = mc.Labels[clusterSetLabel], time.Duration(mc.Spec.LeaseDurationSeconds)*time.Second
-	works := &workv1.ManifestWorkList{}
-	if err := v.Client.List(ctx, works, client.InNamespace(name)); err != nil {
+	if o.evicted, o.unmoved, err = on.AcceptedLosses(ctx, name); err != nil {
 		return o, err
 	}
-	o.works = works.Items
 	for _, kind := range []schema.GroupVersionKind{addOnKind, observabilityKind} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind)

@@ -30,6 +30,9 @@ type Rule struct {
 	// Annotation and Label must exist on an object, with any value.
 	Annotation string `json:"annotation,omitempty"`
 	Label      string `json:"label,omitempty"`
+	// Users selects only what a user has made, and not what Kubernetes, OpenShift or Open Cluster Management make in each
+	// namespace or for each cluster.
+	Users bool `json:"users,omitempty"`
 	// ClusterScoped is true for a kind without a namespace. Objects of other kinds are in the namespace of the cluster.
 	ClusterScoped bool `json:"clusterScoped,omitempty"`
 	// Status moves the status too: without it, the controller of the kind would start from the beginning.
@@ -103,6 +106,13 @@ func Rules() []Rule {
 			},
 		},
 	}
+}
+
+// WithUserObjects returns the rules and those that select the Secrets and ConfigMaps of users. These come first, so that
+// they are applied before what refers to them, and deleted after it.
+func WithUserObjects(rules []Rule) []Rule {
+	users := []Rule{{Kind: "Secret", Users: true, Finalizers: []string{SecretFinalizer}}, {Kind: "ConfigMap", Users: true}}
+	return append(users, rules...)
 }
 
 // RefusedError means that an object must not be applied. Why has the reason.
@@ -281,7 +291,29 @@ func (r Rule) matches(cluster string, metadata object) bool {
 	_, labelled := metadata.part("labels")[r.Label]
 	return name != "" && metadata.text("namespace") == namespace &&
 		(len(r.Names) == 0 || slices.ContainsFunc(r.Names, func(n string) bool { return strings.ReplaceAll(n, ClusterName, cluster) == name })) &&
-		(r.Annotation == "" || annotated) && (r.Label == "" || labelled)
+		(r.Annotation == "" || annotated) && (r.Label == "" || labelled) && (!r.Users || ofUser(cluster, metadata))
+}
+
+const (
+	// accountName is on a Secret with a token of a ServiceAccount.
+	accountName = "kubernetes.io/service-account.name"
+	// managedAccount is on a Secret with the token that an add-on brings from the cluster.
+	managedAccount = "authentication.open-cluster-management.io/is-managed-serviceaccount"
+)
+
+// ofUser reports whether a user has made a Secret or a ConfigMap of a cluster. The import controller would import the cluster by
+// an auto-import-secret.
+func ofUser(cluster string, metadata object) bool {
+	owners, _ := metadata["ownerReferences"].([]any)
+	_, ofAccount := metadata.part("annotations")[accountName]
+	_, ofAddOn := metadata.part("labels")[managedAccount]
+	made := []string{"kube-root-ca.crt", "openshift-service-ca.crt", cluster + "-import", "auto-import-secret"}
+	return len(owners) == 0 && !ofAccount && !ofAddOn && !slices.Contains(made, metadata.text("name"))
+}
+
+// OfUser reports whether a user has made a Secret or a ConfigMap in the namespace of a cluster.
+func OfUser(cluster string, content map[string]any) bool {
+	return ofUser(cluster, object(content).part("metadata"))
 }
 
 // stripped are the metadata fields that belong to the hub of the object.

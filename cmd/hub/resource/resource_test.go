@@ -68,6 +68,34 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestUserObjects: if the user has chosen that they move, Secrets and ConfigMaps of users do, and nothing else.
+func TestUserObjects(t *testing.T) {
+	cases := map[string]struct {
+		reason, object, want string
+	}{
+		"Secret":          {reason: "Of a user.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"mine","namespace":"c1"}}`},
+		"ConfigMap":       {reason: "Of a user.", object: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"mine","namespace":"c1"}}`},
+		"Elsewhere":       {reason: "Of another namespace.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"mine","namespace":"c2"}}`, want: `namespace "c2"`},
+		"Import":          {reason: "The import controller makes its own.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"c1-import","namespace":"c1"}}`, want: "no rule for its kind"},
+		"AutoImport":      {reason: "The target would import any cluster.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"auto-import-secret","namespace":"c1"}}`, want: "no rule for its kind"},
+		"Account":         {reason: "The target would issue a token.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"t","namespace":"c1","annotations":{"kubernetes.io/service-account.name":"default"}}}`, want: "no rule for its kind"},
+		"ManagedAccount":  {reason: "The add-on brings it from the cluster.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"t","namespace":"c1","labels":{"authentication.open-cluster-management.io/is-managed-serviceaccount":"true"}}}`, want: "no rule for its kind"},
+		"RootCA":          {reason: "Kubernetes makes it in each namespace.", object: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kube-root-ca.crt","namespace":"c1"}}`, want: "no rule for its kind"},
+		"RoleBinding":     {reason: "Objects of other kinds do not move.", object: `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"mine","namespace":"c1"}}`, want: "no rule names objects of kind RoleBinding"},
+		"LabelledByAgent": {reason: "It would look like a stored command.", object: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x","namespace":"c1","labels":{"godwit.dev/hub-migration":"x"}}}`, want: "set by agents alone"},
+	}
+	for name, tc := range cases {
+		err := Check("c1", decode(t, tc.object), WithUserObjects(Rules()), nil)
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%s: %s %v, want %q", name, tc.reason, err, tc.want)
+		}
+	}
+	owned := decode(t, `{"metadata":{"name":"mine","namespace":"c1","ownerReferences":[{"name":"x"}]}}`)
+	if OfUser("c1", owned) {
+		t.Error("an object with an owner is not a user's")
+	}
+}
+
 // TestReserved: a source hub that resolves a Placement can't have its Secrets written to a
 // namespace of the target hub, by naming it as a cluster.
 //

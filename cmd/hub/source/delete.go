@@ -14,7 +14,7 @@ import (
 func (h Hub) DeleteMoved(ctx context.Context, clusters []string) (cluster.Result, error) {
 	h.Hub = h.Pass().WithBatchReads(clusters)
 	r, err := h.Each(ctx, clusters, h.deleteMoved)
-	if err != nil {
+	if err != nil || len(r.Waiting) > 0 {
 		return r, err
 	}
 	return r, h.removeShared(ctx)
@@ -41,6 +41,9 @@ func (h Hub) deleteMoved(ctx context.Context, name string) (waits string, err er
 	if !h.Emptied.Has(name) {
 		if waits, err := h.deleteObjects(ctx, name); err != nil || waits != "" {
 			return waits, err
+		}
+		if err := h.keepNamespace(ctx, name); err != nil {
+			return "", err
 		}
 		h.Emptied.Add(name)
 	}

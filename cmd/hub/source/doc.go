@@ -5,6 +5,8 @@
 // # Requirements and their actions
 //
 //   - resolve the placement once, name every bad cluster: [Hub.ValidateSource]
+//   - what the move would destroy is named: ManifestWorks that the work agent evicts, and objects of users in the
+//     namespace, which the hub deletes. The user chooses what becomes of it: evict.go
 //   - bootstrap secret, KlusterletConfig migration-<target>, the three annotations, and the
 //     wait until the klusterlet has them: [Hub.InstallBootstrap]. The settings of a user's
 //     own KlusterletConfig are kept.
@@ -26,6 +28,6 @@
 //
 // # Reading order
 //
-// hub.go, validate.go, install.go, send.go, release.go, restore.go, pauses.go, revert.go,
+// hub.go, evict.go, validate.go, install.go, send.go, release.go, restore.go, pauses.go, revert.go,
 // return.go, delete.go. A file uses only files before it.
 package source

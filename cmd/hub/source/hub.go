@@ -7,6 +7,7 @@ import (
 
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
@@ -19,6 +20,10 @@ type Hub struct {
 	To string
 	// Reconnect is how long an agent tries to reach a hub before it tries the other one.
 	Reconnect time.Duration
+	// OnEvictedWorks and OnUserObjects are the choices of the user for what the move would destroy. If they are empty, nothing is
+	// checked.
+	OnEvictedWorks api.EvictedWorksPolicy
+	OnUserObjects  api.UserObjectsPolicy
 }
 
 // cluster reads a ManagedCluster, which must exist.

@@ -73,6 +73,9 @@ func (h Hub) install(ctx context.Context, name string, kubeconfig []byte) (waits
 	if waits := k.WaitingFor(); waits != "" {
 		return waits, nil
 	}
+	if waits, err := h.orphanWorks(ctx, name); err != nil || waits != "" {
+		return waits, err
+	}
 	// This annotation comes last: with it, import controllers since backplane 5.0 of Open Cluster Management no longer
 	// update klusterlets.
 	return "", cluster.Patch(ctx, h.Client, mc, func() error {

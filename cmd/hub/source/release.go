@@ -19,6 +19,10 @@ func (h Hub) ReleaseClusters(ctx context.Context, clusters []string) (cluster.Re
 		if err != nil {
 			return "", err
 		}
+		// Again: users create ManifestWorks at any time, and change them.
+		if waits, err := h.orphanWorks(ctx, name); err != nil || waits != "" && mc.Spec.HubAcceptsClient {
+			return waits, err
+		}
 		return "", cluster.Patch(ctx, h.Client, mc, func() error {
 			if original.HubAcceptsClient == nil {
 				was := mc.Spec.HubAcceptsClient

@@ -19,6 +19,9 @@ func (h Hub) RevertBootstrap(ctx context.Context, clusters []string) (cluster.Re
 		if err != nil {
 			return "", err
 		}
+		if err := h.restoreWorks(ctx, name); err != nil {
+			return "", err
+		}
 		return "", cluster.Patch(ctx, h.Client, mc, func() error {
 			for _, annotation := range []string{cluster.AnnotationKlusterletConfig, cluster.AnnotationMigrating, cluster.AnnotationNoAutoImport} {
 				original.Restore(mc, annotation)
@@ -26,7 +29,7 @@ func (h Hub) RevertBootstrap(ctx context.Context, clusters []string) (cluster.Re
 			return original.Save(mc)
 		})
 	})
-	if err != nil {
+	if err != nil || len(r.Waiting) > 0 {
 		return r, err
 	}
 	return r, h.removeShared(ctx)

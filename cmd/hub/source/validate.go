@@ -30,7 +30,7 @@ func (h Hub) ValidateSource(ctx context.Context, clusters []string) (cluster.Res
 	if _, err := h.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 		return cluster.Result{}, err
 	}
-	h.Hub = h.WithBatchReads(clusters)
+	h.Hub = h.Pass().WithBatchReads(clusters)
 	return h.Each(ctx, clusters, h.validate)
 }
 
@@ -55,8 +55,10 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 	if _, err := cluster.OriginalOf(mc, h.UID); err != nil {
 		return "", err
 	}
-	_, err = h.klusterlet(ctx, name)
-	return "", err
+	if _, err = h.klusterlet(ctx, name); err != nil {
+		return "", err
+	}
+	return "", h.checkLosses(ctx, name)
 }
 
 // klusterlet reads the ManifestWork with the configuration of the klusterlet.

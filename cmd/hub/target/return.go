@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -49,13 +47,10 @@ func (h Hub) keepReturn(ctx context.Context, name, user string, kubeconfig []byt
 // removeReturn deletes the objects that keepReturn has created, if they exist.
 func (h Hub) removeReturn(ctx context.Context, name string) error {
 	for _, o := range []client.Object{cluster.KlusterletConfig(returnName(name)), h.BootstrapSecret(returnName(name))} {
-		err := h.Client.Get(ctx, client.ObjectKeyFromObject(o), o)
-		switch {
-		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-			continue
-		case err != nil:
-			return err
-		case !cluster.IsOwned(o, h.UID):
+		if found, err := h.FindOwned(ctx, o); err != nil || !found {
+			if err != nil {
+				return err
+			}
 			continue
 		}
 		if err := cluster.Delete(ctx, h.Client, o); err != nil {

@@ -3,14 +3,12 @@ package target
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,7 +36,7 @@ func (h Hub) ValidateTarget(ctx context.Context, clusters []string) (cluster.Res
 	if _, err := h.bootstrapRole(ctx); err != nil {
 		return cluster.Result{}, err
 	}
-	h.Hub = h.WithBatchReads(clusters)
+	h.Hub = h.Pass().WithBatchReads(clusters)
 	return h.Each(ctx, clusters, h.validate)
 }
 
@@ -78,56 +76,20 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 // checkEmpty refuses a namespace with Secrets or ConfigMaps: those of a former life of the cluster have the names of objects that are to
 // move, and what a user has there is deleted with the namespace, which OCM's controllers delete when the cluster leaves it again.
 func (h Hub) checkEmpty(ctx context.Context, name string) error {
-	var found []string
-	for _, kind := range []string{"Secret", "ConfigMap"} {
-		here, err := h.namesIn(ctx, name, kind)
-		if err != nil {
-			return err
-		}
-		if len(here) == 0 {
-			continue
-		}
-		everywhere, err := h.namesIn(ctx, metav1.NamespaceDefault, kind) // what some tool writes to each namespace
-		if err != nil {
-			return err
-		}
-		for _, one := range here {
-			if !slices.Contains(everywhere, one) && one != name+"-import" && one != "auto-import-secret" {
-				found = append(found, kind+" "+one)
-			}
-		}
-	}
-	if len(found) == 0 {
-		return nil
+	found, err := h.UserObjects(ctx, name)
+	if err != nil || len(found) == 0 {
+		return err
 	}
 	const most = 3
+	var names []string
+	for _, o := range found[:min(len(found), most)] {
+		names = append(names, o.String())
+	}
 	more := ""
 	if n := len(found) - most; n > 0 {
-		more, found = fmt.Sprintf(" and %d others", n), found[:most]
+		more = fmt.Sprintf(" and %d others", n)
 	}
-	return cluster.Fail(cluster.ReasonNamespaceInUse, "namespace %s of the target hub has %s%s: move or delete them there, or remove the cluster from the migration", name, strings.Join(found, ", "), more)
-}
-
-// namesIn returns the names of the objects of a core kind in a namespace, without those of the platform.
-func (h Hub) namesIn(ctx context.Context, namespace, kind string) ([]string, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
-	if err := h.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
-		return nil, err
-	}
-	var names []string
-	for i := range list.Items {
-		if !isPlatforms(&list.Items[i]) {
-			names = append(names, list.Items[i].Name)
-		}
-	}
-	return names, nil
-}
-
-// isPlatforms reports whether a controller of Kubernetes or OpenShift has made an object, as it does in every namespace.
-func isPlatforms(o metav1.Object) bool {
-	_, ofAccount := o.GetAnnotations()[corev1.ServiceAccountNameKey]
-	return ofAccount || len(o.GetOwnerReferences()) > 0 || slices.Contains([]string{"kube-root-ca.crt", "openshift-service-ca.crt"}, o.GetName())
+	return cluster.Fail(cluster.ReasonNamespaceInUse, "namespace %s of the target hub has %s%s: move or delete them there, or remove the cluster from the migration", name, strings.Join(names, ", "), more)
 }
 
 // claimID is the claim that identifies a cluster, whatever its name is.

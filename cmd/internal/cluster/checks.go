@@ -10,7 +10,6 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
@@ -36,26 +35,11 @@ func (c *connection) preflight(ctx context.Context, a *frame.App, q preflight.Re
 	if err != nil {
 		return none, c.explain(ctx, err)
 	}
-	r.Checks = append(r.Checks, h.worksNotChecked(hubs)...)
 	known, err := c.managedClusters(ctx)
 	if err != nil {
 		return none, c.explain(ctx, err)
 	}
 	return clusterreport.PreflightOf(r, func(check preflight.Check) string { return remedyFor(a, q, check, known) }), nil
-}
-
-// checkWorks is the check that a user without access to the source hub must accept.
-const checkWorks = "ManifestWorks"
-
-// worksNotChecked is the check of a source hub without access.
-func (h hubFlags) worksNotChecked(hubs preflight.Hubs) []preflight.Check {
-	if hubs.Source != nil || h.acceptEvictedWorks {
-		return nil
-	}
-	return []preflight.Check{{Name: checkWorks, Decision: preflight.NotChecked, Finding: godwit.Finding{
-		Reason:  preflight.ReasonHubNotChecked,
-		Message: "ManifestWorks of the source hub were not checked: the clusters lose what those have applied whose delete option is not Orphan",
-	}}}
 }
 
 // view connects to a hub, with a context or because it is the global hub. It returns nil without access.
@@ -92,17 +76,14 @@ func (c *connection) isLocal(ctx context.Context, hub string) (bool, error) {
 func remedyFor(a *frame.App, q preflight.Request, check preflight.Check, known []string) string {
 	sides := map[string]struct{ hub, flag string }{
 		preflight.CheckSourceHub: {q.From, "--from"}, preflight.CheckSourceAgent: {q.From, "--from-context"}, preflight.CheckSelection: {q.From, "--from-context"},
-		preflight.CheckOnSource: {q.From, "--from-context"}, checkWorks: {q.From, "--from-context"},
+		preflight.CheckOnSource:  {q.From, "--from-context"},
 		preflight.CheckTargetHub: {q.To, "--to"}, preflight.CheckTargetAgent: {q.To, "--to-context"}, preflight.CheckOnTarget: {q.To, "--to-context"},
 	}
 	side := sides[check.Name]
 	switch check.Reason {
 	case preflight.ReasonHubNotChecked:
-		switch check.Name {
-		case preflight.CheckClocks:
+		if check.Name == preflight.CheckClocks {
 			return "give --from-context=CONTEXT and --to-context=CONTEXT"
-		case checkWorks:
-			return "give " + side.flag + "=CONTEXT, or accept the loss: --accept-evicted-works"
 		}
 		return "give " + side.flag + "=CONTEXT"
 	case preflight.ReasonHeartbeatUnknown, preflight.ReasonAgentStopped:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -60,6 +59,7 @@ func (o *creation) plan(ctx context.Context, a *frame.App, c *connection, m *api
 	if err := c.missing(ctx); err != nil {
 		return nil, frame.Refuse(err)
 	}
+	o.choose(&m.Spec)
 	err := c.client.Get(ctx, client.ObjectKeyFromObject(m), &api.ManagedClusterMigration{})
 	if err == nil {
 		return nil, frame.Refuse(fmt.Errorf("managedclustermigration %s exists in namespace %s: nothing was written; give another name, or see it: %s",
@@ -112,7 +112,10 @@ func (p *planned) End(ctx context.Context) error {
 
 // check prints the preflight, and refuses to create a blocked migration.
 func (o *creation) check(ctx context.Context, a *frame.App, c *connection, m *api.ManagedClusterMigration) error {
-	q := preflight.Request{From: string(m.Spec.From), To: string(m.Spec.To), Placement: m.Spec.IncludedManagedClustersPlacementRef, AcceptEvictedWorks: o.acceptEvictedWorks}
+	q := preflight.Request{
+		From: string(m.Spec.From), To: string(m.Spec.To), Placement: m.Spec.IncludedManagedClustersPlacementRef,
+		OnEvictedWorks: m.Spec.EvictedWorks(), OnUserObjects: m.Spec.UserObjects(),
+	}
 	for _, name := range m.Spec.IncludedManagedClusters {
 		q.Clusters = append(q.Clusters, string(name))
 	}
@@ -127,9 +130,6 @@ func (o *creation) check(ctx context.Context, a *frame.App, c *connection, m *ap
 	}
 	if p.Decision == preflight.Blocked {
 		return frame.Refuse(errors.New("the migration would fail: nothing was written; see the reasons above"))
-	}
-	if slices.ContainsFunc(p.Checks, func(c clusterreport.Check) bool { return c.Name == checkWorks }) {
-		return frame.Refuse(errors.New("the ManifestWorks of the clusters are not known: nothing was written; give --from-context=CONTEXT, or accept the loss: --accept-evicted-works"))
 	}
 	return nil
 }

@@ -30,8 +30,9 @@ func planCommand(a *frame.App) *cobra.Command {
 			"lists what does not move: ManifestWorks, add-ons, cluster sets, and kinds that the target hub\n" +
 			"does not serve. What it can't read is NotChecked, with the flag that changes that.\n\n" +
 			"The work agent of a cluster deletes what a ManifestWork has applied 60 minutes after the move,\n" +
-			"unless the delete option of the ManifestWork is Orphan. Such a ManifestWork blocks its cluster\n" +
-			"unless you give --accept-evicted-works.\n\n" +
+			"unless the delete option of the ManifestWork is Orphan. The source hub deletes the namespace of the\n" +
+			"cluster, with Secrets and ConfigMaps that no rule moves. Both block the cluster until you choose what\n" +
+			"becomes of them, with --on-evicted-works and --on-user-objects. The migration checks the same.\n\n" +
 			"The manager publishes when it has received the last heartbeat of each agent. One that is older than\n" +
 			"60 s blocks. Without a manager that runs, the agents are NotChecked.\n\n" +
 			"Exit codes: 0 ready; 1 nothing blocks, and clusters are at risk or something is not checked; 3\n" +

@@ -24,7 +24,7 @@ func retryCommand(a *frame.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "retry NAME --failed [-n NAMESPACE] [--watch]",
 		Short: "Move the clusters that a migration has not moved",
-		Long: "Create the migration NAME-retry-1, with the hubs and the timeouts of NAME and with the clusters that\n" +
+		Long: "Create the migration NAME-retry-1, with the hubs, timeouts and choices of NAME and with the clusters that\n" +
 			"NAME has not moved. A second retry is NAME-retry-2. The command does the preflight first, refuses what\n" +
 			"is blocked, and asks.\n\n" +
 			"NAME must have ended. A migration that has ended before it has resolved its Placement is tried again\n" +

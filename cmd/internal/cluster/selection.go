@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -16,7 +17,7 @@ import (
 type hubFlags struct {
 	fromContext, toContext           string
 	managerNamespace, agentNamespace string
-	acceptEvictedWorks               bool
+	onEvictedWorks, onUserObjects    frame.Choice
 }
 
 func (h *hubFlags) addTo(a *frame.App, c *cobra.Command) {
@@ -24,7 +25,24 @@ func (h *hubFlags) addTo(a *frame.App, c *cobra.Command) {
 	addContext(a, c, &h.toContext, "to-context", "`context` of the kubeconfig for the target hub (default: only a target hub that is the global hub)")
 	addManagerNamespace(c, &h.managerNamespace)
 	addAgentNamespace(c, &h.agentNamespace)
-	c.Flags().BoolVar(&h.acceptEvictedWorks, "accept-evicted-works", false, "accept that the clusters lose what ManifestWorks have applied whose delete option is not Orphan")
+	h.onEvictedWorks = frame.Choice{Kind: "string", Allowed: []string{string(api.EvictedWorksRefuse), string(api.EvictedWorksAccept), string(api.EvictedWorksOrphan)}}
+	h.onEvictedWorks.AddTo(c, "on-evicted-works", "", "what ManifestWorks have applied whose delete option is not Orphan; Refuse: do not move the cluster; Accept: the cluster loses it; "+
+		"Orphan: set the delete option to Orphan before the cluster leaves (default Refuse, or that of the migration to retry)")
+	h.onUserObjects = frame.Choice{Kind: "string", Allowed: []string{
+		string(api.UserObjectsRefuse), string(api.UserObjectsAccept), string(api.UserObjectsMove), string(api.UserObjectsKeep),
+	}}
+	h.onUserObjects.AddTo(c, "on-user-objects", "", "Secrets and ConfigMaps in the namespace of a cluster that no rule moves; Refuse: do not move the cluster; Accept: the source hub "+
+		"deletes them; Move: move them with the cluster; Keep: keep the namespace on the source hub (default Refuse, or that of the migration to retry)")
+}
+
+// choose writes the choices of the flags to a migration.
+func (h *hubFlags) choose(spec *api.ManagedClusterMigrationSpec) {
+	if v := h.onEvictedWorks.Value; v != "" {
+		spec.OnEvictedWorks = api.EvictedWorksPolicy(v)
+	}
+	if v := h.onUserObjects.Value; v != "" {
+		spec.OnUserObjects = api.UserObjectsPolicy(v)
+	}
 }
 
 // addContext adds a flag that names a context of the kubeconfig.
@@ -108,7 +126,11 @@ func (o *selection) parse(clusters []string) error {
 }
 
 func (o *selection) request(h hubFlags) preflight.Request {
-	return preflight.Request{From: o.from, To: o.to, Clusters: o.clusters, Placement: o.placement, AcceptEvictedWorks: h.acceptEvictedWorks}
+	spec := api.ManagedClusterMigrationSpec{}
+	h.choose(&spec)
+	return preflight.Request{
+		From: o.from, To: o.to, Clusters: o.clusters, Placement: o.placement, OnEvictedWorks: spec.EvictedWorks(), OnUserObjects: spec.UserObjects(),
+	}
 }
 
 // managedClusters returns the names of the ManagedClusters on the global hub, including the hubs.

@@ -30,7 +30,7 @@ func (in *installation) migrate(t *testing.T, name string, change func(*api.Mana
 	t.Helper()
 	m := &migration{t: t, in: in, object: &api.ManagedClusterMigration{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
-		Spec:       api.ManagedClusterMigrationSpec{From: "hub1", To: "hub2"},
+		Spec:       api.ManagedClusterMigrationSpec{From: "hub1", To: "hub2", OnUserObjects: api.UserObjectsAccept}, // each site has an object that no rule moves
 	}}
 	for _, cluster := range clusters {
 		m.object.Spec.IncludedManagedClusters = append(m.object.Spec.IncludedManagedClusters, api.ClusterName(cluster))

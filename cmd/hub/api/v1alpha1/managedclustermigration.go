@@ -15,7 +15,7 @@ import (
 // +kubebuilder:printcolumn:name=Moved,type=integer,JSONPath=`.status.counts.moved`
 // +kubebuilder:printcolumn:name=Failed,type=integer,JSONPath=`.status.counts.failed`
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'Pending' || self.spec.from == oldSelf.spec.from && self.spec.to == oldSelf.spec.to && has(self.spec.includedManagedClusters) == has(oldSelf.spec.includedManagedClusters) && (!has(self.spec.includedManagedClusters) || self.spec.includedManagedClusters == oldSelf.spec.includedManagedClusters) && has(self.spec.includedManagedClustersPlacementRef) == has(oldSelf.spec.includedManagedClustersPlacementRef) && (!has(self.spec.includedManagedClustersPlacementRef) || self.spec.includedManagedClustersPlacementRef == oldSelf.spec.includedManagedClustersPlacementRef) && has(self.spec.supportedConfigs) == has(oldSelf.spec.supportedConfigs) && (!has(self.spec.supportedConfigs) || self.spec.supportedConfigs == oldSelf.spec.supportedConfigs)",message="spec can't be changed once the migration has started, except forgottenManagedClusters: abort this one with the annotation global-hub.open-cluster-management.io/migration-request=rollback, or create another"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'Pending' || self.spec.from == oldSelf.spec.from && self.spec.to == oldSelf.spec.to && has(self.spec.includedManagedClusters) == has(oldSelf.spec.includedManagedClusters) && (!has(self.spec.includedManagedClusters) || self.spec.includedManagedClusters == oldSelf.spec.includedManagedClusters) && has(self.spec.includedManagedClustersPlacementRef) == has(oldSelf.spec.includedManagedClustersPlacementRef) && (!has(self.spec.includedManagedClustersPlacementRef) || self.spec.includedManagedClustersPlacementRef == oldSelf.spec.includedManagedClustersPlacementRef) && has(self.spec.supportedConfigs) == has(oldSelf.spec.supportedConfigs) && (!has(self.spec.supportedConfigs) || self.spec.supportedConfigs == oldSelf.spec.supportedConfigs) && has(self.spec.onEvictedWorks) == has(oldSelf.spec.onEvictedWorks) && (!has(self.spec.onEvictedWorks) || self.spec.onEvictedWorks == oldSelf.spec.onEvictedWorks) && has(self.spec.onUserObjects) == has(oldSelf.spec.onUserObjects) && (!has(self.spec.onUserObjects) || self.spec.onUserObjects == oldSelf.spec.onUserObjects)",message="spec can't be changed once the migration has started, except forgottenManagedClusters: abort this one with the annotation global-hub.open-cluster-management.io/migration-request=rollback, or create another"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="the name of a migration has at most 63 characters, because labels and ConfigMaps are named after it"
 type ManagedClusterMigration struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -66,6 +66,17 @@ type ManagedClusterMigrationSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="includedManagedClustersPlacementRef is the name of a Placement: lower case letters, digits, '-' and '.'"
 	IncludedManagedClustersPlacementRef string `json:"includedManagedClustersPlacementRef,omitempty"`
+	// OnEvictedWorks says what becomes of what ManifestWorks of the source hub have applied on a cluster, unless their delete
+	// option is Orphan. ManifestWorks do not move, and the work agent deletes what they have applied 60 minutes after the
+	// move. Refuse, the default, refuses to move such a cluster. Accept accepts the loss. Orphan sets the delete option to
+	// Orphan before the cluster leaves, and back if it returns.
+	// +optional
+	OnEvictedWorks EvictedWorksPolicy `json:"onEvictedWorks,omitempty"`
+	// OnUserObjects says what becomes of Secrets and ConfigMaps of users in the namespace of a cluster on the source hub that no
+	// rule moves. The import controller deletes the namespace after the move. Refuse, the default, refuses to move such a
+	// cluster. Accept accepts the loss. Move moves them with the cluster. Keep keeps the namespace on the source hub.
+	// +optional
+	OnUserObjects UserObjectsPolicy `json:"onUserObjects,omitempty"`
 	// ForgottenManagedClusters are clusters without which the migration ends: the manager does nothing more for them from
 	// phase Registering on, and says what it leaves. Clusters can be added while the migration runs.
 	// +optional

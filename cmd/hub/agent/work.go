@@ -49,6 +49,8 @@ type work struct {
 	// confirmations are the denials of the API server during the command.
 	confirmations cluster.Confirmations
 	progress      progress
+	// whileActing adds the result for the first clusters of a pass before the pass has ended; nil between passes.
+	whileActing func(cluster.Result)
 }
 
 // order is an order of the command under way.
@@ -167,7 +169,11 @@ func (w *work) passOver(ctx context.Context, i int, names []string) (waits bool,
 		}
 		o.act, o.until = act, w.deadline(o.Action)
 	}
+	if hub.ByCluster(w.task.Inbox.Last.Stage) {
+		w.whileActing = func(r cluster.Result) { w.addResult(ctx, i, r) }
+	}
 	r, err := o.act(ctx, names)
+	w.whileActing = nil
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
@@ -301,7 +307,14 @@ func passOfMigration(act func(ctx context.Context) (waits string, err error)) pa
 
 // hubOf returns the agent's hub, as a party of this migration.
 func (w *work) hubOf() cluster.Hub {
-	return cluster.Hub{Client: w.Client, UID: w.migration.uid, Rules: w.Rules, BootstrapNamespace: w.BootstrapNamespace, Kinds: &w.kinds, Emptied: &w.emptied, Confirmations: &w.confirmations}
+	return cluster.Hub{Client: w.Client, UID: w.migration.uid, Rules: w.Rules, BootstrapNamespace: w.BootstrapNamespace, Kinds: &w.kinds, Emptied: &w.emptied, Confirmations: &w.confirmations, Progress: w.advance}
+}
+
+// advance adds the result for the first clusters of the pass that runs.
+func (w *work) advance(r cluster.Result) {
+	if w.whileActing != nil {
+		w.whileActing(r)
+	}
 }
 
 // hubWith returns the agent's hub, with the rules for objects of users if the user has chosen that they move.

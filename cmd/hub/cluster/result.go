@@ -14,6 +14,9 @@ import (
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
+// progressClusters is the number of clusters that are done between two calls of [Hub.Progress].
+const progressClusters = 32
+
 // workers is how many clusters a pass works on at the same time. The client limits requests.
 const workers = 16
 
@@ -57,7 +60,16 @@ func (h Hub) Each(ctx context.Context, names []string, act func(ctx context.Cont
 		group sync.WaitGroup
 		r     = Result{Gone: map[string]string{}, Waiting: map[string]string{}, Failed: map[string]*Error{}}
 		slots = make(chan struct{}, workers)
+		since = Result{Gone: map[string]string{}}
 	)
+	// isDone runs with the mutex.
+	isDone := func(name string) {
+		r.Done, since.Done = append(r.Done, name), append(since.Done, name)
+		if h.Progress != nil && len(since.Done) == progressClusters {
+			h.Progress(since)
+			since = Result{Gone: map[string]string{}}
+		}
+	}
 	for _, name := range names {
 		slots <- struct{}{}
 		group.Go(func() {
@@ -70,7 +82,8 @@ func (h Hub) Each(ctx context.Context, names []string, act func(ctx context.Cont
 			defer mutex.Unlock()
 			switch {
 			case isGone:
-				r.Done, r.Gone[name] = append(r.Done, name), gone.Message
+				r.Gone[name], since.Gone[name] = gone.Message, gone.Message
+				isDone(name)
 			case final:
 				r.Failed[name] = Explain(err)
 			case err != nil:
@@ -78,7 +91,7 @@ func (h Hub) Each(ctx context.Context, names []string, act func(ctx context.Cont
 			case waits != "":
 				r.Waiting[name] = waits
 			default:
-				r.Done = append(r.Done, name)
+				isDone(name)
 			}
 		})
 	}

@@ -18,10 +18,9 @@ const (
 	// AnnotationAccepted is set by OCM when it has accepted a cluster automatically. OCM does not accept the cluster
 	// again while the annotation exists, so hubAcceptsClient=false stays false.
 	AnnotationAccepted = "open-cluster-management.io/automatically-accepted-on"
+	// AnnotationRetain prevents the import controller from deleting the namespace of a cluster that has left the hub.
+	AnnotationRetain = "open-cluster-management.io/retain-namespace"
 )
-
-// AnnotationRetainNamespace keeps the import controller from deleting the namespace of a cluster that has left the hub.
-const AnnotationRetainNamespace = "open-cluster-management.io/retain-namespace"
 
 // LabelMigration is the UID of the migration that has created an object. Only such objects
 // are deleted on the target hub. It is removed when the cluster has moved.

@@ -21,13 +21,8 @@ type Original struct {
 	Annotations map[string]Replaced `json:"annotations,omitempty"`
 	// HubAcceptsClient of a ManagedCluster, if it was replaced.
 	HubAcceptsClient *bool `json:"hubAcceptsClient,omitempty"`
-	// DeleteOption of a ManifestWork, if it was replaced.
-	DeleteOption *ReplacedDeleteOption `json:"deleteOption,omitempty"`
-}
-
-// ReplacedDeleteOption is the delete option that a ManifestWork had; nil if it had none.
-type ReplacedDeleteOption struct {
-	Was *workv1.DeleteOption `json:"was"`
+	// DeleteOption of a ManifestWork, if it was replaced. It is empty if the ManifestWork had none.
+	DeleteOption *workv1.DeleteOption `json:"deleteOption,omitempty"`
 }
 
 // storedOriginal is the content of the annotation.

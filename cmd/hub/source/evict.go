@@ -174,7 +174,10 @@ func (h Hub) orphan(ctx context.Context, w *workv1.ManifestWork) error {
 	}
 	return cluster.Patch(ctx, h.Client, w, func() error {
 		if original.DeleteOption == nil {
-			original.DeleteOption = &cluster.ReplacedDeleteOption{Was: w.Spec.DeleteOption}
+			original.DeleteOption = &workv1.DeleteOption{}
+			if w.Spec.DeleteOption != nil {
+				original.DeleteOption = w.Spec.DeleteOption
+			}
 		}
 		w.Spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}
 		return original.Save(w)
@@ -201,7 +204,10 @@ func (h Hub) restoreWorks(ctx context.Context, name string) error {
 		}
 		if err := cluster.Patch(ctx, h.Client, w, func() error {
 			if o := w.Spec.DeleteOption; original.DeleteOption != nil && o != nil && o.PropagationPolicy == workv1.DeletePropagationPolicyTypeOrphan {
-				w.Spec.DeleteOption = original.DeleteOption.Was
+				w.Spec.DeleteOption = original.DeleteOption
+				if original.DeleteOption.PropagationPolicy == "" {
+					w.Spec.DeleteOption = nil
+				}
 			}
 			original.DeleteOption = nil
 			return original.Save(w)
@@ -230,11 +236,11 @@ func (h Hub) keepNamespace(ctx context.Context, name string) error {
 		return err
 	}
 	if err := cluster.Patch(ctx, h.Client, namespace, func() error {
-		if _, ok := namespace.Annotations[cluster.AnnotationRetainNamespace]; !ok {
+		if _, ok := namespace.Annotations[cluster.AnnotationRetain]; !ok {
 			if namespace.Annotations == nil {
 				namespace.Annotations = map[string]string{}
 			}
-			namespace.Annotations[cluster.AnnotationRetainNamespace] = ""
+			namespace.Annotations[cluster.AnnotationRetain] = ""
 		}
 		return nil
 	}); err != nil {

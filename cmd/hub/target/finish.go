@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,10 +49,11 @@ func (h Hub) finish(ctx context.Context, name string) (waits string, err error) 
 			return "", err
 		}
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if found, err := h.FindOwned(ctx, namespace); err != nil {
+	namespace := &corev1.Namespace{}
+	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
 		return "", err
-	} else if found {
+	}
+	if cluster.IsOwned(namespace, h.UID) {
 		if err := h.release(ctx, namespace); err != nil {
 			return "", err
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,7 +43,11 @@ func TestForegroundDeletion(t *testing.T) {
 	<-granting
 
 	g.deleteInForeground(aborted)
-	<-reverting // the rollback runs
+	select {
+	case <-reverting: // the rollback runs
+	case <-time.After(patience):
+		t.Fatal("the source hub is not told to roll back")
+	}
 	pause(t.Context(), 20*awaitEvery)
 	if names := g.stateOf(aborted); !slices.Contains(names, "aborted-state-0") {
 		t.Errorf("the state is %v while work is left", names)

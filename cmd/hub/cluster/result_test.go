@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -15,9 +16,7 @@ func TestProgress(t *testing.T) {
 	gone := map[string]string{}
 	h := cluster.Hub{Progress: func(r cluster.Result) {
 		told = append(told, r.Done...)
-		for name, why := range r.Gone {
-			gone[name] = why
-		}
+		maps.Copy(gone, r.Gone)
 	}}
 	r, err := h.Each(t.Context(), names(100), func(_ context.Context, name string) (string, error) {
 		switch name {

@@ -113,7 +113,7 @@ func (r *Reconciler) ownState(ctx context.Context, m migration) error {
 			continue
 		}
 		shard.OwnerReferences = ownerOf(m.object)
-		if err := r.Client.Update(ctx, shard); client.IgnoreNotFound(err) != nil {
+		if err := client.IgnoreNotFound(r.Client.Update(ctx, shard)); err != nil {
 			return fmt.Errorf("write the owner of ConfigMap %s/%s: %w", shard.Namespace, shard.Name, err)
 		}
 	}

@@ -202,7 +202,7 @@ func (h Hub) restoreWorks(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		if err := cluster.Patch(ctx, h.Client, w, func() error {
+		if err := client.IgnoreNotFound(cluster.Patch(ctx, h.Client, w, func() error {
 			if o := w.Spec.DeleteOption; original.DeleteOption != nil && o != nil && o.PropagationPolicy == workv1.DeletePropagationPolicyTypeOrphan {
 				w.Spec.DeleteOption = original.DeleteOption
 				if original.DeleteOption.PropagationPolicy == "" {
@@ -211,7 +211,7 @@ func (h Hub) restoreWorks(ctx context.Context, name string) error {
 			}
 			original.DeleteOption = nil
 			return original.Save(w)
-		}); client.IgnoreNotFound(err) != nil {
+		})); err != nil {
 			return fmt.Errorf("restore the delete option of ManifestWork %s/%s: %w", name, w.Name, err)
 		}
 	}

@@ -50,7 +50,7 @@ type work struct {
 	confirmations cluster.Confirmations
 	progress      progress
 	// whileActing adds the result for the first clusters of a pass before the pass has ended; nil between passes.
-	whileActing func(cluster.Result)
+	whileActing func(done []string, gone map[string]string)
 }
 
 // order is an order of the command under way.
@@ -170,7 +170,9 @@ func (w *work) passOver(ctx context.Context, i int, names []string) (waits bool,
 		o.act, o.until = act, w.deadline(o.Action)
 	}
 	if hub.ByCluster(w.task.Inbox.Last.Stage) {
-		w.whileActing = func(r cluster.Result) { w.addResult(ctx, i, r) }
+		w.whileActing = func(done []string, gone map[string]string) {
+			w.addResult(ctx, i, cluster.Result{Done: done, Gone: gone})
+		}
 	}
 	r, err := o.act(ctx, names)
 	w.whileActing = nil
@@ -311,9 +313,9 @@ func (w *work) hubOf() cluster.Hub {
 }
 
 // advance adds the result for the first clusters of the pass that runs.
-func (w *work) advance(r cluster.Result) {
+func (w *work) advance(done []string, gone map[string]string) {
 	if w.whileActing != nil {
-		w.whileActing(r)
+		w.whileActing(done, gone)
 	}
 }
 

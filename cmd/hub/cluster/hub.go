@@ -31,9 +31,10 @@ type Hub struct {
 	Emptied *Emptied
 	// Confirmations are the denials of a command. If nil, no denial becomes final, and a pass waits.
 	Confirmations *Confirmations
-	// Progress is called during a pass over many clusters with those that are done since the last call, one call at a time. A pass
-	// over hundreds of clusters takes long, and the other hub can continue with the first of them. Nil means no call.
-	Progress func(Result)
+	// Progress is called during a pass over many clusters with those that are done since the last call, and with what was not found for
+	// some of them; one call at a time. A pass over hundreds of clusters takes long, and the other hub can continue with the
+	// first of them. Nil means no call.
+	Progress func(done []string, gone map[string]string)
 	// unused caches which kinds have no object, for one pass.
 	unused *unused
 	// common caches what is in each namespace, for one pass.

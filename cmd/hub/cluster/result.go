@@ -66,7 +66,7 @@ func (h Hub) Each(ctx context.Context, names []string, act func(ctx context.Cont
 	isDone := func(name string) {
 		r.Done, since.Done = append(r.Done, name), append(since.Done, name)
 		if h.Progress != nil && len(since.Done) == progressClusters {
-			h.Progress(since)
+			h.Progress(since.Done, since.Gone)
 			since = Result{Gone: map[string]string{}}
 		}
 	}

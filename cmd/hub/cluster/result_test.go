@@ -14,9 +14,9 @@ import (
 func TestProgress(t *testing.T) {
 	var told []string
 	gone := map[string]string{}
-	h := cluster.Hub{Progress: func(r cluster.Result) {
-		told = append(told, r.Done...)
-		maps.Copy(gone, r.Gone)
+	h := cluster.Hub{Progress: func(done []string, notFound map[string]string) {
+		told = append(told, done...)
+		maps.Copy(gone, notFound)
 	}}
 	r, err := h.Each(t.Context(), names(100), func(_ context.Context, name string) (string, error) {
 		switch name {

@@ -248,16 +248,21 @@ func (t *Transport) EnsureTopics(ctx context.Context, topics ...string) error {
 	if err != nil {
 		return t.explain("create", strings.Join(topics, ", "), err)
 	}
+	isNew := map[string]bool{}
 	for _, c := range created.Sorted() {
 		if c.Err != nil && !errors.Is(c.Err, kerr.TopicAlreadyExists) {
 			return t.explain("create", c.Topic, c.Err)
 		}
+		isNew[c.Topic] = c.Err == nil
 	}
 	configs, err := admin.DescribeTopicConfigs(ctx, topics...)
 	if err != nil {
 		return t.explain("read the configuration of", strings.Join(topics, ", "), err)
 	}
 	for _, c := range configs {
+		if isNew[c.Name] && errors.Is(c.Err, kerr.UnknownTopicOrPartition) {
+			continue // a busy broker learns of it a moment later
+		}
 		if c.Err != nil {
 			return t.explain("read the configuration of", c.Name, c.Err)
 		}

@@ -311,6 +311,21 @@ func TestTopics(t *testing.T) {
 	}
 }
 
+// TestNewTopic: a busy broker does not know a topic yet that it has just created. For one that exists, the same answer is an error.
+func TestNewTopic(t *testing.T) {
+	broker := newBroker(t)
+	transport := newTransport(t, Options{}, broker)
+	unknown := kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Err: kerr.UnknownTopicOrPartition, Count: 1}
+	broker.Fault(unknown)
+	if err := transport.EnsureTopics(bounded(t), topic); err != nil {
+		t.Errorf("a new topic: %v", err)
+	}
+	broker.Fault(unknown)
+	if err := transport.EnsureTopics(bounded(t), topic); err == nil {
+		t.Error("a topic that exists and is not known is no error")
+	}
+}
+
 // TestLargest: the largest envelope fits into a message.
 func TestLargest(t *testing.T) {
 	transport := newTransport(t, Options{}, newBroker(t))

@@ -80,11 +80,11 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestOrphanedWorks: before a cluster is released, the work agent has applied each ManifestWork with the delete option Orphan, also one
+// TestWorksSetToOrphan: before a cluster is released, the work agent has applied each ManifestWork with the delete option Orphan, also one
 // that a user has made meanwhile. A rollback restores the delete options.
 //
 // Matrix: H88.
-func TestOrphanedWorks(t *testing.T) {
+func TestWorksSetToOrphan(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	first := s.newWork("first", nil)

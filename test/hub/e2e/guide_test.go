@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/howto"
 )
@@ -18,7 +19,8 @@ func TestGuide(t *testing.T) {
 	moves, waits := clusters[0], clusters[1]
 	before, stayed := onHub(t, in.hub1, moves.Name), onHub(t, in.hub1, waits.Name)
 	waits.CutOff(in.hub2) // so that its migration lasts until a user aborts it
-	in.migrate(t, "guide-aborted", nil, waits.Name)
+	aborted := in.migrate(t, "guide-aborted", nil, waits.Name)
+	aborted.mustReach(api.PhaseInitializing) // the manager has heartbeats of both agents, which the plan of the guide needs
 
 	dir := t.TempDir()
 	kubectl := os.Getenv("KUBEBUILDER_ASSETS")

@@ -10,7 +10,7 @@ import (
 var left = map[Action]string{
 	RestoreAcceptance: "spec.hubAcceptsClient of its ManagedCluster, which may be false",
 	RemovePauses:      "the pauses of its provisioning",
-	RevertBootstrap:   "the annotations of the migration on its ManagedCluster, and the KlusterletConfig migration-* and Secret bootstrap-* that they name",
+	RevertBootstrap:   "the annotations of the migration on its ManagedCluster, the KlusterletConfig migration-* and Secret bootstrap-* that they name, and delete option Orphan of its ManifestWork *-klusterlet-crds",
 	DeleteMoved:       "all objects of the cluster",
 	DeleteCreated:     "the objects that the migration has created for the cluster",
 	FinishMoved:       "the annotations of the migration on the objects of the cluster, and its Secret and KlusterletConfig godwit-return-*",

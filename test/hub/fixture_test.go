@@ -165,14 +165,14 @@ func (s site) importer() klusterlet.Importer {
 // klusterlet, which applies it.
 func (s site) setWork(applied bool) {
 	s.t.Helper()
-	work, err := s.importer().Configure(s.t.Context(), s.cluster())
+	works, err := s.importer().Configure(s.t.Context(), s.cluster())
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	if !applied {
 		return
 	}
-	if err := s.importer().SetApplied(s.t.Context(), work); err != nil {
+	if err := s.importer().SetApplied(s.t.Context(), works); err != nil {
 		s.t.Fatal(err)
 	}
 }

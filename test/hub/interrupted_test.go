@@ -92,10 +92,8 @@ func (s site) clusters() []string { return []string{s.name} }
 func interruptedInstall(t *testing.T) interruption {
 	s := newSite(t)
 	before := s.objects()
-	written := false
 	return interruption{s, func(ctx context.Context, c client.Client) (cluster.Result, error) {
-		if _, ok := s.cluster().Annotations[cluster.AnnotationMigrating]; ok && !written {
-			written = true
+		if _, ok := s.cluster().Annotations[cluster.AnnotationMigrating]; ok {
 			s.setWork(true)
 		}
 		return s.source(c).InstallBootstrap(ctx, s.clusters(), s.targetKubeconfig())

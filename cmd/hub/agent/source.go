@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
@@ -24,7 +25,7 @@ func (w *work) sourcePass(action hub.Action) (pass, bool) {
 	case hub.RemovePauses:
 		return h.RemovePauses, true
 	case hub.RevertBootstrap:
-		return h.RevertBootstrap, true
+		return w.revertBootstrap, true
 	case hub.AwaitReturn:
 		return func(ctx context.Context, names []string) (cluster.Result, error) {
 			return h.AwaitReturn(ctx, names, &w.leases)
@@ -41,6 +42,16 @@ func (w *work) sourceHub() source.Hub {
 		Hub: w.hubWith(b.UserObjects), AgentNamespace: w.Namespace, To: b.ToHub, Reconnect: reconnectTimeout(b.ReconnectTimeoutSeconds),
 		OnEvictedWorks: b.EvictedWorks, OnUserObjects: b.UserObjects,
 	}
+}
+
+// revertBootstrap also ends what AwaitReturn ends, if the clusters have not left the hub and the command does not wait for them.
+func (w *work) revertBootstrap(ctx context.Context, names []string) (cluster.Result, error) {
+	h := w.sourceHub()
+	r, err := h.RevertBootstrap(ctx, names)
+	if err != nil || slices.ContainsFunc(w.orders, func(o order) bool { return o.Action == hub.AwaitReturn }) {
+		return r, err
+	}
+	return r, h.RenewTokens(ctx, r.Done)
 }
 
 // validateSource reports the clusters that a Placement selects, if the command names none.

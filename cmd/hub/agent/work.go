@@ -46,6 +46,7 @@ type work struct {
 	// kinds caches the kinds that the hub serves during the command.
 	kinds   cluster.Kinds
 	emptied cluster.Emptied
+	written cluster.Written
 	// confirmations are the denials of the API server during the command.
 	confirmations cluster.Confirmations
 	progress      progress
@@ -309,7 +310,7 @@ func passOfMigration(act func(ctx context.Context) (waits string, err error)) pa
 
 // hubOf returns the agent's hub, as a party of this migration.
 func (w *work) hubOf() cluster.Hub {
-	return cluster.Hub{Client: w.Client, UID: w.migration.uid, Rules: w.Rules, BootstrapNamespace: w.BootstrapNamespace, Kinds: &w.kinds, Emptied: &w.emptied, Confirmations: &w.confirmations, Progress: w.advance}
+	return cluster.Hub{Client: w.Client, UID: w.migration.uid, Rules: w.Rules, BootstrapNamespace: w.BootstrapNamespace, Kinds: &w.kinds, Emptied: &w.emptied, Written: &w.written, Confirmations: &w.confirmations, Progress: w.advance}
 }
 
 // advance adds the result for the first clusters of the pass that runs.

@@ -9,6 +9,6 @@
 // # Reading order
 //
 // reason.go, names.go, address.go, batch.go, confirm.go, hub.go, result.go, read.go, user.go, patch.go, original.go,
-// object.go, owned.go, owner.go, delete.go, lease.go, kubeconfig.go, klusterlet.go, klusterletconfig.go.
+// object.go, owned.go, owner.go, delete.go, lease.go, kubeconfig.go, evict.go, klusterlet.go, klusterletconfig.go, token.go.
 // A file uses only files before it.
 package cluster

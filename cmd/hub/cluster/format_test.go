@@ -23,7 +23,7 @@ func stateOf(t *testing.T, release, name string) string {
 	return strings.TrimSuffix(string(text), "\n")
 }
 
-// TestOriginalOfOtherReleases: the form of v0.1.0 is read and written, and a newer one is refused.
+// TestOriginalOfOtherReleases: the form of v0.1.0 is read and written, and a newer one is refused. v0.1.0 does not know DeleteOption.
 func TestOriginalOfOtherReleases(t *testing.T) {
 	oldest := stateOf(t, "v0.1.0", "original.json")
 	annotated := func(name, text string) *clusterv1.ManagedCluster {

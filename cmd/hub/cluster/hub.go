@@ -29,6 +29,8 @@ type Hub struct {
 	Kinds *Kinds
 	// Emptied records the clusters whose objects a command has deleted. Nil means no record.
 	Emptied *Emptied
+	// Written records since when works have what a command waits for. Nil means that the present generation counts.
+	Written *Written
 	// Confirmations are the denials of a command. If nil, no denial becomes final, and a pass waits.
 	Confirmations *Confirmations
 	// Progress is called during a pass over many clusters with those that are done since the last call, and with what was not found for
@@ -124,6 +126,39 @@ func (e *Emptied) Has(cluster string) bool {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	return e.names[cluster]
+}
+
+// Written records the first generation of each cluster's klusterlet work that has what a command waits for. A later generation may come at any
+// time, such as with another token, and does not make the cluster wait again. The record is lost with the agent: the next process begins
+// with the present generation. The zero value is ready.
+type Written struct {
+	mutex       sync.Mutex
+	generations map[string]int64
+}
+
+// since returns the first generation that was recorded for a cluster since the last call of forget. Without a record it is the present one.
+func (w *Written) since(cluster string, present int64) int64 {
+	if w == nil {
+		return present
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.generations == nil {
+		w.generations = map[string]int64{}
+	}
+	if _, ok := w.generations[cluster]; !ok {
+		w.generations[cluster] = present
+	}
+	return w.generations[cluster]
+}
+
+func (w *Written) forget(cluster string) {
+	if w == nil {
+		return
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	delete(w.generations, cluster)
 }
 
 // Kinds caches which kinds a hub serves, for one command. A RESTMapper caches only the served kinds: it reads the whole

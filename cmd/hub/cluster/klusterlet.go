@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -73,18 +72,30 @@ func (k Klusterlet) OwnKubeconfig() []byte {
 	return k.kubeconfigs[onlyHubSecret]
 }
 
-// WaitingFor returns why the klusterlet does not have the hub's configuration yet, or empty. OCM reports a read-only
-// work as applied although it changes nothing at the cluster.
-func (k Klusterlet) WaitingFor() string {
+// AwaitKlusterlet returns why the klusterlet does not have what the caller needs, or empty. missing is what its ManifestWork does not have yet.
+func (h Hub) AwaitKlusterlet(k Klusterlet, missing string) string {
+	name := k.work.Namespace
+	if missing == "" {
+		missing = k.readOnly()
+	}
+	if missing != "" {
+		h.Written.forget(name)
+		return missing
+	}
+	if since := h.Written.since(name, k.work.Generation); !IsApplied(k.work, since) {
+		return fmt.Sprintf("the cluster has not applied generation %d of ManifestWork %s", since, k.Name())
+	}
+	return ""
+}
+
+// readOnly returns why the cluster does not apply the ManifestWork, or empty. OCM reports a read-only work as applied although it changes
+// nothing at the cluster.
+func (k Klusterlet) readOnly() string {
 	for _, c := range k.work.Spec.ManifestConfigs {
 		if c.UpdateStrategy != nil && c.UpdateStrategy.Type == workv1.UpdateStrategyTypeReadOnly {
 			return fmt.Sprintf("ManifestWork %s is read-only: the import controller changes that, unless ManagedCluster %s has annotation %s of a user",
 				k.Name(), k.work.Namespace, AnnotationNoAutoImport)
 		}
-	}
-	applied := meta.FindStatusCondition(k.work.Status.Conditions, workv1.WorkApplied)
-	if applied == nil || applied.Status != metav1.ConditionTrue || applied.ObservedGeneration != k.work.Generation {
-		return fmt.Sprintf("the cluster has not applied generation %d of ManifestWork %s", k.work.Generation, k.Name())
 	}
 	return ""
 }

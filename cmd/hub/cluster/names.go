@@ -48,3 +48,6 @@ const LeaseName = "managed-cluster-lease"
 // KlusterletWork returns the name of the ManifestWork with which a hub installs the klusterlet of a cluster and its
 // bootstrap kubeconfigs.
 func KlusterletWork(cluster string) string { return cluster + "-klusterlet" }
+
+// KlusterletCRDWork returns the name of the ManifestWork with which a hub installs the CRD of Klusterlets on a cluster.
+func KlusterletCRDWork(cluster string) string { return KlusterletWork(cluster) + "-crds" }

@@ -63,6 +63,9 @@ func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err 
 	if waits, err := cluster.DeleteAllWithoutDeprovisioning(ctx, h.Client, objects); err != nil || waits != "" {
 		return waits, err
 	}
+	if err := h.RemoveToken(ctx, name); err != nil {
+		return "", err
+	}
 	return "", h.DeleteSigningRequests(ctx, name)
 }
 

@@ -8,8 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,8 +32,7 @@ func EvictedWorks(name string, works []workv1.ManifestWork) []string {
 	var names []string
 	for i := range works {
 		w := &works[i]
-		orphan := w.Spec.DeleteOption != nil && w.Spec.DeleteOption.PropagationPolicy == workv1.DeletePropagationPolicyTypeOrphan
-		if ofUser(name, w) && !orphan {
+		if ofUser(name, w) && !cluster.IsOrphan(w) {
 			names = append(names, w.Name)
 		}
 	}
@@ -46,7 +43,7 @@ func EvictedWorks(name string, works []workv1.ManifestWork) []string {
 // ofUser reports whether a ManifestWork of a cluster is neither of its klusterlet nor of an add-on.
 func ofUser(name string, w *workv1.ManifestWork) bool {
 	_, ofAddOn := w.Labels[addOnLabel]
-	return !ofAddOn && w.Name != cluster.KlusterletWork(name) && w.Name != cluster.KlusterletWork(name)+"-crds"
+	return !ofAddOn && w.Name != cluster.KlusterletWork(name) && w.Name != cluster.KlusterletCRDWork(name)
 }
 
 // WhyEvicted says what becomes of what ManifestWorks have applied.
@@ -155,33 +152,15 @@ func (h Hub) orphanWorks(ctx context.Context, name string) (waits string, err er
 	for i := range works {
 		w := &works[i]
 		if slices.Contains(evicted, w.Name) {
-			if err := h.orphan(ctx, w); err != nil {
-				return "", fmt.Errorf("set the delete option of ManifestWork %s/%s to Orphan: %w", name, w.Name, err)
+			if err := h.Orphan(ctx, w); err != nil {
+				return "", err
 			}
 		}
-		applied := meta.FindStatusCondition(w.Status.Conditions, workv1.WorkApplied)
-		if ofUser(name, w) && waits == "" && (applied == nil || applied.Status != metav1.ConditionTrue || applied.ObservedGeneration != w.Generation) {
+		if ofUser(name, w) && waits == "" && !cluster.IsApplied(w, w.Generation) {
 			waits = fmt.Sprintf("the cluster has not applied ManifestWork %s/%s, whose delete option is Orphan now", name, w.Name)
 		}
 	}
 	return waits, nil
-}
-
-func (h Hub) orphan(ctx context.Context, w *workv1.ManifestWork) error {
-	original, err := cluster.OriginalOf(w, h.UID)
-	if err != nil {
-		return err
-	}
-	return cluster.Patch(ctx, h.Client, w, func() error {
-		if original.DeleteOption == nil {
-			original.DeleteOption = &workv1.DeleteOption{}
-			if w.Spec.DeleteOption != nil {
-				original.DeleteOption = w.Spec.DeleteOption
-			}
-		}
-		w.Spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}
-		return original.Save(w)
-	})
 }
 
 // restoreWorks restores the delete options of the ManifestWorks of a cluster that returns. It keeps one that a user has set since.
@@ -195,24 +174,10 @@ func (h Hub) restoreWorks(ctx context.Context, name string) error {
 	}
 	for i := range works {
 		w := &works[i]
-		if !cluster.HasOriginal(w, h.UID) {
-			continue
-		}
-		original, err := cluster.OriginalOf(w, h.UID)
-		if err != nil {
-			return err
-		}
-		if err := client.IgnoreNotFound(cluster.Patch(ctx, h.Client, w, func() error {
-			if o := w.Spec.DeleteOption; original.DeleteOption != nil && o != nil && o.PropagationPolicy == workv1.DeletePropagationPolicyTypeOrphan {
-				w.Spec.DeleteOption = original.DeleteOption
-				if original.DeleteOption.PropagationPolicy == "" {
-					w.Spec.DeleteOption = nil
-				}
+		if ofUser(name, w) {
+			if err := h.Own(ctx, w); err != nil {
+				return err
 			}
-			original.DeleteOption = nil
-			return original.Save(w)
-		})); err != nil {
-			return fmt.Errorf("restore the delete option of ManifestWork %s/%s: %w", name, w.Name, err)
 		}
 	}
 	return nil

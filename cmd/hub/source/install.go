@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -55,6 +56,11 @@ func (h Hub) install(ctx context.Context, name string, kubeconfig []byte) (waits
 	if err != nil {
 		return "", err
 	}
+	if !original.Has(cluster.AnnotationMigrating) {
+		if err := h.KeepToken(ctx, name); err != nil {
+			return "", err
+		}
+	}
 	config := h.configName(userConfig(mc, original))
 	if err := cluster.Patch(ctx, h.Client, mc, func() error {
 		original.Replace(mc, cluster.AnnotationKlusterletConfig, config)
@@ -67,17 +73,22 @@ func (h Hub) install(ctx context.Context, name string, kubeconfig []byte) (waits
 	if err != nil {
 		return "", err
 	}
-	if !bytes.Equal(k.Kubeconfig(h.secretName()), kubeconfig) || k.OwnKubeconfig() == nil {
-		return fmt.Sprintf("the import controller has not written the kubeconfigs of both hubs into ManifestWork %s", k.Name()), nil
+	orphans, err := h.OrphanKlusterlet(ctx, name)
+	if err != nil {
+		return "", err
 	}
-	if waits := k.WaitingFor(); waits != "" {
+	missing := ""
+	if !bytes.Equal(k.Kubeconfig(h.secretName()), kubeconfig) || k.OwnKubeconfig() == nil {
+		missing = fmt.Sprintf("the import controller has not written the kubeconfigs of both hubs into ManifestWork %s", k.Name())
+	}
+	if waits := cmp.Or(h.AwaitKlusterlet(k, missing), orphans); waits != "" {
 		return waits, nil
 	}
 	if waits, err := h.orphanWorks(ctx, name); err != nil || waits != "" {
 		return waits, err
 	}
 	// This annotation comes last: with it, import controllers since backplane 5.0 of Open Cluster Management no longer
-	// update klusterlets.
+	// update klusterlets, and clusters apply nothing of their works any more.
 	return "", cluster.Patch(ctx, h.Client, mc, func() error {
 		original.Replace(mc, cluster.AnnotationNoAutoImport, "")
 		return original.Save(mc)

@@ -8,7 +8,7 @@ import (
 )
 
 // ReleaseClusters stops accepting clusters. The agent of a cluster then registers at the first hub of its bootstrap
-// kubeconfigs that accepts it: the target. The target must accept the clusters before. A cluster without a ManagedCluster is released: only
+// kubeconfigs that accepts it: the target. The target must accept the clusters before, and no eviction may delete its agents when it has left. A cluster without a ManagedCluster is released: only
 // the target knows whether it has registered there.
 func (h Hub) ReleaseClusters(ctx context.Context, clusters []string) (cluster.Result, error) {
 	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
@@ -18,6 +18,11 @@ func (h Hub) ReleaseClusters(ctx context.Context, clusters []string) (cluster.Re
 		}
 		if err != nil {
 			return "", err
+		}
+		if original.HubAcceptsClient == nil {
+			if err := h.CheckOrphan(ctx, name); err != nil {
+				return "", err
+			}
 		}
 		// Again: users create ManifestWorks at any time, and change them.
 		if waits, err := h.orphanWorks(ctx, name); err != nil || waits != "" && mc.Spec.HubAcceptsClient {

@@ -7,7 +7,8 @@ import (
 )
 
 // AwaitReturn is done for a cluster when its lease was renewed twice since the first pass. Conditions prove nothing:
-// they stay True for minutes after a cluster has left.
+// they stay True for minutes after a cluster has left. Then the
+// import controller issues the cluster another token.
 func (h Hub) AwaitReturn(ctx context.Context, clusters []string, leases *cluster.Leases) (cluster.Result, error) {
 	h.Hub = h.WithBatchReads(clusters)
 	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
@@ -15,8 +16,11 @@ func (h Hub) AwaitReturn(ctx context.Context, clusters []string, leases *cluster
 			return "", err
 		}
 		fresh, err := leases.Fresh(ctx, h.Hub, name)
-		if err != nil || fresh {
+		switch {
+		case err != nil:
 			return "", err
+		case fresh:
+			return "", h.RenewToken(ctx, name)
 		}
 		return "the cluster has not renewed its lease on the source hub twice: restart its klusterlet if this lasts", nil
 	})

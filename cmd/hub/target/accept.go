@@ -13,6 +13,11 @@ func (h Hub) AcceptClusters(ctx context.Context, clusters []string) (cluster.Res
 		if err != nil {
 			return "", err
 		}
+		if !mc.Spec.HubAcceptsClient {
+			if err := h.KeepToken(ctx, name); err != nil {
+				return "", err
+			}
+		}
 		return "", cluster.Patch(ctx, h.Client, mc, func() error {
 			mc.Spec.HubAcceptsClient = true
 			return nil

@@ -2,8 +2,11 @@ package target
 
 import (
 	"context"
+	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
@@ -42,12 +45,43 @@ func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err 
 	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
 		return "", client.IgnoreNotFound(err)
 	}
-	if !cluster.IsOwned(namespace, h.UID) || mc != nil && !cluster.IsOwned(mc, h.UID) {
+	switch {
+	case cluster.HasOriginal(namespace, h.UID):
+		return "", h.restoreNamespace(ctx, namespace, mc != nil && !cluster.IsOwned(mc, h.UID))
+	case !cluster.IsOwned(namespace, h.UID) || mc != nil && !cluster.IsOwned(mc, h.UID):
 		return "", nil // of a user, or of a cluster that a user has imported since
 	}
 	// The contents of the namespace are gone, so nothing waits for its deletion. A later migration reports a namespace
 	// that is being deleted.
 	return "", cluster.Delete(ctx, h.Client, namespace)
+}
+
+// namespaceLabels are the labels by which controllers of the hub recognize the namespace of a cluster.
+var namespaceLabels = []string{clusterv1.ClusterNameLabelKey, "cluster.open-cluster-management.io/managedCluster"}
+
+// restoreNamespace restores a namespace that was there before the ManagedCluster. The update that removes the annotation also removes the
+// labels of the hub's controllers: with them, the import controller deletes a namespace without a ManagedCluster. inUse means that a user has
+// imported a cluster of this name since.
+func (h Hub) restoreNamespace(ctx context.Context, namespace *corev1.Namespace, inUse bool) error {
+	original, err := cluster.OriginalOf(namespace, h.UID)
+	if err != nil {
+		return err
+	}
+	if err := cluster.Patch(ctx, h.Client, namespace, func() error {
+		keep := inUse || original.Annotations[cluster.AnnotationRetain].Was != nil
+		original.RestoreAll(namespace)
+		if !keep {
+			labels := maps.Clone(namespace.Labels)
+			for _, label := range namespaceLabels {
+				delete(labels, label)
+			}
+			namespace.Labels = labels
+		}
+		return original.Save(namespace)
+	}); err != nil {
+		return fmt.Errorf("restore namespace %s: %w", namespace.Name, err)
+	}
+	return nil
 }
 
 // deleteObjects deletes the objects of a cluster that the migration has created, except its

@@ -53,7 +53,7 @@ func (h Hub) finish(ctx context.Context, name string) (waits string, err error) 
 	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
 		return "", err
 	}
-	if cluster.IsOwned(namespace, h.UID) {
+	if cluster.IsOwned(namespace, h.UID) || cluster.HasOriginal(namespace, h.UID) {
 		if err := h.release(ctx, namespace); err != nil {
 			return "", err
 		}
@@ -89,6 +89,11 @@ func (h Hub) ownBootstrap(ctx context.Context, mc *clusterv1.ManagedCluster) (wa
 	if err != nil {
 		return "", err
 	}
+	if original.Has(cluster.AnnotationNoAutoImport) {
+		if err := h.RemoveToken(ctx, mc.Name); err != nil { // before the import controller looks for a token of a single hub
+			return "", err
+		}
+	}
 	if err := cluster.Patch(ctx, h.Client, mc, func() error {
 		original.Restore(mc, cluster.AnnotationKlusterletConfig)
 		original.Restore(mc, cluster.AnnotationNoAutoImport)
@@ -97,13 +102,14 @@ func (h Hub) ownBootstrap(ctx context.Context, mc *clusterv1.ManagedCluster) (wa
 		return "", err
 	}
 	k, found, err := cluster.KlusterletOf(ctx, h.Client, mc.Name)
+	missing := ""
 	switch {
 	case err != nil:
 		return "", err
 	case !found:
-		return fmt.Sprintf("the import controller has not written ManifestWork %s", k.Name()), nil
+		missing = fmt.Sprintf("the import controller has not written ManifestWork %s", k.Name())
 	case k.Kubeconfig(returnName(mc.Name)) != nil:
-		return fmt.Sprintf("the import controller has not removed the kubeconfig of the source hub from ManifestWork %s", k.Name()), nil
+		missing = fmt.Sprintf("the import controller has not removed the kubeconfig of the source hub from ManifestWork %s", k.Name())
 	}
-	return k.WaitingFor(), nil
+	return h.AwaitKlusterlet(k, missing), nil
 }

@@ -109,7 +109,7 @@ func (h Hub) prepare(o cluster.Object) error {
 		original.Replace(o, o.Rule.Pause, "true")
 	}
 	if o.Rule.Kind == kindCluster {
-		original.HubAcceptsClient = nil
+		original.HubAcceptsClient, original.DeleteOption = nil, nil
 		original.Replace(o, cluster.AnnotationKlusterletConfig, returnName(o.GetName()))
 		original.Replace(o, cluster.AnnotationMigrating, h.UID)
 		original.Replace(o, cluster.AnnotationNoAutoImport, "")
@@ -151,7 +151,26 @@ func (h Hub) namespace(ctx context.Context, name string) (isNew bool, err error)
 	case err == nil && !namespace.DeletionTimestamp.IsZero():
 		return false, fmt.Errorf("namespace %s of the target hub is being deleted", name)
 	}
-	return false, err
+	if err != nil || cluster.IsOwned(namespace, h.UID) {
+		return false, err
+	}
+	return false, h.retain(ctx, namespace)
+}
+
+// retain keeps a namespace that was there before the ManagedCluster: the import controller deletes the namespace of a cluster that has left
+// the hub.
+func (h Hub) retain(ctx context.Context, namespace *corev1.Namespace) error {
+	original, err := cluster.OriginalOf(namespace, h.UID)
+	if err != nil {
+		return err
+	}
+	if err := cluster.Patch(ctx, h.Client, namespace, func() error {
+		original.Replace(namespace, cluster.AnnotationRetain, "true")
+		return original.Save(namespace)
+	}); err != nil {
+		return fmt.Errorf("retain namespace %s: %w", namespace.Name, err)
+	}
+	return nil
 }
 
 // apply creates or updates an object, and restores its status. The pause prevents controllers from treating it as new

@@ -31,38 +31,109 @@ type Importer struct {
 	Freezes bool
 }
 
-// Configure writes the ManifestWork of a klusterlet, as its KlusterletConfig says, and returns it.
-func (i Importer) Configure(ctx context.Context, mc *clusterv1.ManagedCluster) (*workv1.ManifestWork, error) {
-	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Name, Name: cluster.KlusterletWork(mc.Name)}}
-	err := i.Get(ctx, client.ObjectKeyFromObject(work), work)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, err
+// Works are the ManifestWorks of a klusterlet: with the CRD of Klusterlets, and with the klusterlet and its bootstrap kubeconfigs.
+type Works struct{ CRDs, Klusterlet *workv1.ManifestWork }
+
+// labelWorks is the label of these ManifestWorks.
+const labelWorks = "import.open-cluster-management.io/klusterlet-works"
+
+// Configure writes the ManifestWorks of a klusterlet, as its KlusterletConfig says, and returns them.
+func (i Importer) Configure(ctx context.Context, mc *clusterv1.ManagedCluster) (Works, error) {
+	present := &workv1.ManifestWorkList{}
+	if err := i.List(ctx, present, client.InNamespace(mc.Name), client.HasLabels{labelWorks}); err != nil {
+		return Works{}, err
 	}
-	exists, before := err == nil, work.DeepCopy()
 	_, disabled := mc.Annotations[cluster.AnnotationNoAutoImport]
 	frozen := disabled && i.Freezes
-	if !frozen || !exists {
-		if work.Spec.Workload.Manifests, err = i.manifests(ctx, mc); err != nil {
-			return nil, err
+	var required []*workv1.ManifestWork
+	if !frozen || len(present.Items) == 0 {
+		var err error
+		if required, err = i.works(ctx, mc); err != nil {
+			return Works{}, err
 		}
 	}
-	work.Spec.ManifestConfigs = nil
-	if frozen {
-		work.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
-			ResourceIdentifier: workv1.ResourceIdentifier{Resource: "secrets", Namespace: "open-cluster-management-agent", Name: "all"},
-			UpdateStrategy:     &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeReadOnly},
-		}}
+	for k := range present.Items {
+		if frozen {
+			required = append(required, present.Items[k].DeepCopy())
+		}
 	}
-	switch {
-	case !exists:
-		return work, i.Create(ctx, work)
-	case equality.Semantic.DeepEqual(before.Spec, work.Spec):
-		return work, nil
+	var all Works
+	for _, work := range required {
+		work.Spec.ManifestConfigs = nil
+		if frozen {
+			work.Spec.ManifestConfigs = readOnly(work.Spec.Workload.Manifests)
+		}
+		written, err := i.write(ctx, work, present.Items)
+		if err != nil {
+			return Works{}, err
+		}
+		if written.Name == cluster.KlusterletWork(mc.Name) {
+			all.Klusterlet = written
+		} else {
+			all.CRDs = written
+		}
 	}
-	return work, i.Update(ctx, work)
+	return all, nil
 }
 
-// manifests returns the bootstrap secrets of the hub, and of the hubs that the KlusterletConfig adds.
+// write creates a ManifestWork, or replaces its whole specification if its objects or their options have changed. The controller does not
+// compare delete options.
+func (i Importer) write(ctx context.Context, work *workv1.ManifestWork, present []workv1.ManifestWork) (*workv1.ManifestWork, error) {
+	for k := range present {
+		before := &present[k]
+		if before.Name != work.Name {
+			continue
+		}
+		if equality.Semantic.DeepEqual(before.Spec.Workload, work.Spec.Workload) && equality.Semantic.DeepEqual(before.Spec.ManifestConfigs, work.Spec.ManifestConfigs) {
+			return before, nil
+		}
+		before.Spec = work.Spec
+		return before, i.Update(ctx, before)
+	}
+	return work, i.Create(ctx, work)
+}
+
+// readOnly returns the options with which a cluster reads the objects of a ManifestWork and does not change them.
+func readOnly(manifests []workv1.Manifest) []workv1.ManifestConfigOption {
+	var all []workv1.ManifestConfigOption
+	for _, m := range manifests {
+		o := &unstructured.Unstructured{}
+		if err := json.Unmarshal(m.Raw, &o.Object); err != nil {
+			panic(err) // made by works
+		}
+		plural, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+		all = append(all, workv1.ManifestConfigOption{
+			ResourceIdentifier: workv1.ResourceIdentifier{Group: plural.Group, Resource: plural.Resource, Namespace: o.GetNamespace(), Name: o.GetName()},
+			UpdateStrategy:     &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeReadOnly},
+		})
+	}
+	return all
+}
+
+// works returns the ManifestWorks of a klusterlet as they are created. That of the CRD is the last to be deleted, and owns the CRD.
+func (i Importer) works(ctx context.Context, mc *clusterv1.ManagedCluster) ([]*workv1.ManifestWork, error) {
+	manifests, err := i.manifests(ctx, mc)
+	if err != nil {
+		return nil, err
+	}
+	crd, err := json.Marshal(map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "klusterlets.operator.open-cluster-management.io"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	crds, klusterlet := &workv1.ManifestWork{}, &workv1.ManifestWork{}
+	for work, name := range map[*workv1.ManifestWork]string{crds: cluster.KlusterletCRDWork(mc.Name), klusterlet: cluster.KlusterletWork(mc.Name)} {
+		work.ObjectMeta = metav1.ObjectMeta{Namespace: mc.Name, Name: name, Labels: map[string]string{labelWorks: "true"}}
+	}
+	crds.Annotations = map[string]string{clusterv1.CleanupPriorityAnnotationKey: "100"}
+	crds.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: crd}}}
+	klusterlet.Spec.Workload.Manifests = manifests
+	klusterlet.Spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}
+	return []*workv1.ManifestWork{crds, klusterlet}, nil
+}
+
+// manifests returns the bootstrap secrets of the hubs that the KlusterletConfig adds, and then that of the hub itself.
 func (i Importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) ([]workv1.Manifest, error) {
 	own, err := i.kubeconfig()
 	if err != nil {
@@ -76,15 +147,7 @@ func (i Importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) (
 		}
 	}
 	others, _, _ := unstructured.NestedSlice(config.Object, "spec", "multipleHubsConfig", "bootstrapKubeConfigs", "localSecretsConfig", "kubeConfigSecrets")
-	name := "bootstrap-hub-kubeconfig"
-	if len(others) > 0 {
-		name = "bootstrap-hub-kubeconfig-current-hub"
-	}
-	manifest, err := bootstrapManifest(name, own)
-	if err != nil {
-		return nil, err
-	}
-	manifests := []workv1.Manifest{manifest}
+	var manifests []workv1.Manifest
 	for _, other := range others {
 		fields, _ := other.(map[string]any)
 		name, _, _ := unstructured.NestedString(fields, "name")
@@ -98,7 +161,12 @@ func (i Importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) (
 		}
 		manifests = append(manifests, manifest)
 	}
-	return manifests, nil
+	name := "bootstrap-hub-kubeconfig"
+	if len(others) > 0 {
+		name = "bootstrap-hub-kubeconfig-current-hub"
+	}
+	manifest, err := bootstrapManifest(name, own)
+	return append(manifests, manifest), err
 }
 
 func (i Importer) kubeconfig() ([]byte, error) {
@@ -118,11 +186,16 @@ func bootstrapManifest(name string, kubeconfig []byte) (workv1.Manifest, error) 
 }
 
 // SetApplied simulates the work agent of a cluster.
-func (i Importer) SetApplied(ctx context.Context, work *workv1.ManifestWork) error {
-	if !meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
-		Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "Applied", ObservedGeneration: work.Generation,
-	}) {
-		return nil
+func (i Importer) SetApplied(ctx context.Context, works Works) error {
+	for _, work := range []*workv1.ManifestWork{works.CRDs, works.Klusterlet} {
+		if !meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
+			Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "Applied", ObservedGeneration: work.Generation,
+		}) {
+			continue
+		}
+		if err := i.Status().Update(ctx, work); err != nil {
+			return err
+		}
 	}
-	return i.Status().Update(ctx, work)
+	return nil
 }

@@ -63,6 +63,8 @@ type Klusterlet struct {
 	renewals int
 	// applied is the last ManifestWork that the agents have applied.
 	applied appliedWork
+	// owners are the hubs by whose ManifestWorks the CRD of Klusterlets on the cluster exists.
+	owners map[client.Client]bool
 	// silent means that the agents do nothing any more.
 	silent bool
 }
@@ -166,7 +168,7 @@ func (k *Klusterlet) pass(ctx context.Context) error {
 		if hub.mc == nil {
 			continue
 		}
-		work, err := hub.Configure(ctx, hub.mc)
+		works, err := hub.Configure(ctx, hub.mc)
 		if apierrors.IsNotFound(err) && k.hub != hub.Client {
 			continue // a hub creates the namespace of a cluster when it accepts it
 		}
@@ -179,10 +181,10 @@ func (k *Klusterlet) pass(ctx context.Context) error {
 		if err := k.register(ctx, hub.Client, hub.mc); err != nil {
 			return err
 		}
-		if err := k.apply(hub.Client, work); err != nil {
+		if err := k.apply(hub.Client, works); err != nil {
 			return err
 		}
-		if err := hub.SetApplied(ctx, work); err != nil {
+		if err := hub.SetApplied(ctx, works); err != nil {
 			return err
 		}
 	}
@@ -276,8 +278,44 @@ func NewSigningRequest(name, clusterName string) (*certificatesv1.CertificateSig
 	}, nil
 }
 
+// own sets whether a hub owns the CRD of Klusterlets on the cluster. A read-only ManifestWork changes no owner.
+func (k *Klusterlet) own(hub client.Client, crds *workv1.ManifestWork) {
+	if len(crds.Spec.ManifestConfigs) > 0 {
+		return
+	}
+	option := crds.Spec.DeleteOption
+	k.set(func() {
+		if k.owners == nil {
+			k.owners = map[client.Client]bool{}
+		}
+		k.owners[hub] = option == nil || option.PropagationPolicy != workv1.DeletePropagationPolicyTypeOrphan
+	})
+}
+
+// Evict simulates the end of the eviction grace period: the work agent deletes what a hub has applied that the cluster has left, unless
+// another hub owns it too. It reports whether the klusterlet lives. Without its CRD, the agents do nothing any more.
+func (k *Klusterlet) Evict() (lives bool) {
+	k.passes.Lock()
+	defer k.passes.Unlock()
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	owned := false
+	for hub, owns := range k.owners {
+		owned = owned || owns
+		if hub != k.hub {
+			delete(k.owners, hub)
+		}
+	}
+	if owned && !k.owners[k.hub] {
+		k.silent = true
+	}
+	return !k.silent
+}
+
 // apply takes the bootstrap kubeconfigs of a ManifestWork, unless it is read-only or was applied before.
-func (k *Klusterlet) apply(hub client.Client, work *workv1.ManifestWork) error {
+func (k *Klusterlet) apply(hub client.Client, works Works) error {
+	k.own(hub, works.CRDs)
+	work := works.Klusterlet
 	now := appliedWork{hub, work.UID, work.Generation}
 	if k.applied == now {
 		return nil

@@ -27,7 +27,7 @@ const (
 	configAnnotation = "agent.open-cluster-management.io/klusterlet-config"
 	// noImportAnnotation disables automatic import of a ManagedCluster.
 	noImportAnnotation = "import.open-cluster-management.io/disable-auto-import"
-	// singleHub is the secret with the only kubeconfig of a klusterlet, and currentHub the one with the first of several.
+	// singleHub is the secret with the only kubeconfig of a klusterlet, and currentHub the one with the last of several.
 	singleHub     = "bootstrap-hub-kubeconfig"
 	currentHub    = "bootstrap-hub-kubeconfig-current-hub"
 	kubeconfigKey = "kubeconfig"
@@ -85,13 +85,28 @@ var readOnly = []workv1.ManifestConfigOption{{
 	UpdateStrategy:     &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeReadOnly},
 }}
 
+// klusterletCRD is the object of the work by which the CRD of Klusterlets exists on a cluster.
+const klusterletCRD = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"klusterlets.operator.open-cluster-management.io"}}`
+
+// importCluster writes the works of a klusterlet. That of the CRD has no delete option: the cluster deletes the CRD with it.
 func (h *Hub) importCluster(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
+	crd := []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(klusterletCRD)}}}
+	if err := h.writeWork(ctx, cluster, cluster.Name+"-klusterlet-crds", crd, nil); err != nil {
+		return err
+	}
 	manifests, err := h.klusterletManifests(ctx, cluster.Annotations[configAnnotation])
 	if err != nil {
 		return err
 	}
-	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Name, Name: cluster.Name + "-klusterlet"}}
-	err = h.Client.Get(ctx, client.ObjectKeyFromObject(work), work)
+	orphan := &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}
+	return h.writeWork(ctx, cluster, cluster.Name+"-klusterlet", manifests, orphan)
+}
+
+// writeWork creates a work, or replaces its whole specification if its objects have changed or become read-only. Delete options are not
+// compared.
+func (h *Hub) writeWork(ctx context.Context, cluster *clusterv1.ManagedCluster, name string, manifests []workv1.Manifest, option *workv1.DeleteOption) error {
+	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Name, Name: name}}
+	err := h.Client.Get(ctx, client.ObjectKeyFromObject(work), work)
 	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
@@ -106,9 +121,9 @@ func (h *Hub) importCluster(ctx context.Context, cluster *clusterv1.ManagedClust
 	if frozen {
 		work.Spec.ManifestConfigs = readOnly
 	}
-	work.Spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}
 	switch {
 	case !exists:
+		work.Spec.DeleteOption = option
 		err := h.Client.Create(ctx, work)
 		if apierrors.IsNotFound(err) { // the registration controller has not created the namespace yet
 			return nil
@@ -117,11 +132,14 @@ func (h *Hub) importCluster(ctx context.Context, cluster *clusterv1.ManagedClust
 	case equality.Semantic.DeepEqual(before, work):
 		return nil
 	}
+	if !frozen {
+		work.Spec.DeleteOption = option
+	}
 	return h.Client.Update(ctx, work)
 }
 
-// klusterletManifests returns a Klusterlet and its bootstrap secrets: one with the hub's own kubeconfig, and those that the
-// KlusterletConfig of the cluster adds.
+// klusterletManifests returns a Klusterlet and its bootstrap secrets: those that the KlusterletConfig of the cluster adds, and then one with
+// the hub's own kubeconfig.
 func (h *Hub) klusterletManifests(ctx context.Context, config string) ([]workv1.Manifest, error) {
 	others, timeout, err := h.otherHubs(ctx, config)
 	if err != nil {
@@ -134,11 +152,12 @@ func (h *Hub) klusterletManifests(ctx context.Context, config string) ([]workv1.
 	if len(others) == 0 {
 		return manifestsOf(klusterlet, bootstrapSecret(singleHub, h.kubeconfig))
 	}
-	secrets := []*corev1.Secret{bootstrapSecret(currentHub, h.kubeconfig)}
+	var secrets []*corev1.Secret
 	local := operatorv1.LocalSecretsConfig{HubConnectionTimeoutSeconds: timeout}
 	for _, other := range others {
 		secrets = append(secrets, bootstrapSecret(other.Name, other.Data[kubeconfigKey]))
 	}
+	secrets = append(secrets, bootstrapSecret(currentHub, h.kubeconfig))
 	objects := []any{klusterlet}
 	for _, s := range secrets {
 		local.KubeConfigSecrets = append(local.KubeConfigSecrets, operatorv1.KubeConfigSecret{Name: s.Name})

@@ -42,9 +42,11 @@ func (c *Cluster) applyWork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	work := &workv1.ManifestWork{}
-	if err := hub.Get(ctx, client.ObjectKey{Namespace: c.Name, Name: c.Name + "-klusterlet"}, work); err != nil {
-		return err
+	crds, work := &workv1.ManifestWork{}, &workv1.ManifestWork{}
+	for name, w := range map[string]*workv1.ManifestWork{c.Name + "-klusterlet-crds": crds, c.Name + "-klusterlet": work} {
+		if err := hub.Get(ctx, client.ObjectKey{Namespace: c.Name, Name: name}, w); err != nil {
+			return err
+		}
 	}
 	now := appliedWork{server: config.Host, uid: work.UID, generation: work.Generation}
 	if !c.isApplied(now) && len(work.Spec.ManifestConfigs) == 0 {
@@ -56,11 +58,13 @@ func (c *Cluster) applyWork(ctx context.Context) error {
 			return err
 		}
 	}
-	if applied := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkApplied); applied == nil || applied.ObservedGeneration != work.Generation {
-		meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
-			Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "AppliedManifestWorkComplete", ObservedGeneration: work.Generation,
-		})
-		if err := hub.Status().Update(ctx, work); err != nil {
+	for _, w := range []*workv1.ManifestWork{crds, work} {
+		if !meta.SetStatusCondition(&w.Status.Conditions, metav1.Condition{
+			Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "AppliedManifestWorkComplete", ObservedGeneration: w.Generation,
+		}) {
+			continue
+		}
+		if err := hub.Status().Update(ctx, w); err != nil {
 			return err
 		}
 	}

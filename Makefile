@@ -220,6 +220,14 @@ matrix: controlplane build ## Test with Kubernetes 1.31 to 1.37, one after the o
 e2e-hub: controlplane ocm kafka ## Test with Apache Kafka, and with hubs and clusters of Open Cluster Management that run as processes.
 	@GODWIT_E2E_HUB=1 go test $(SERVERS) -timeout 60m -v ./test/hub/e2e
 
+# The source is not a Go module that others may require, so it is built where the user has it.
+.PHONY: e2e-hub-import
+e2e-hub-import: controlplane ocm ## Test moves beside the original import controller, klusterlet operator and agents. IMPORT_CONTROLLER=FOLDER has the controller's source.
+	@test -n "$(IMPORT_CONTROLLER)" || { echo "e2e-hub-import: IMPORT_CONTROLLER is not set: give the folder of a clone of managedcluster-import-controller"; exit 1; }
+	@tools/ocm/operator.sh
+	@tools/ocm/import-controller.sh "$(IMPORT_CONTROLLER)"
+	@GODWIT_E2E_HUB=1 IMPORT_CONTROLLER="$(abspath $(IMPORT_CONTROLLER))" go test $(SERVERS) -timeout 30m -v -run '^TestOriginal' ./test/hub/e2e
+
 # What needs no hub takes two minutes. The rest takes longer than .ci/run has left: the build of Open Cluster Management
 # alone takes a quarter of an hour.
 .PHONY: e2e-hub-short

@@ -1,10 +1,13 @@
-// The registration controller and agent of Open Cluster Management, which `make e2e-hub` runs. It is a module
+// The registration controller and agent of Open Cluster Management, which `make e2e-hub` runs, and its klusterlet operator. It is a module
 // of its own, outside go.work, because it pins other versions than the product does.
 module github.com/godwit-dev/godwit/tools/ocm
 
 go 1.26.0
 
-tool open-cluster-management.io/ocm/cmd/registration
+tool (
+	open-cluster-management.io/ocm/cmd/registration
+	open-cluster-management.io/ocm/cmd/registration-operator
+)
 
 require (
 	cel.dev/expr v0.24.0 // indirect

@@ -46,6 +46,8 @@ type HubOptions struct {
 	CRDs []*apiextensionsv1.CustomResourceDefinition
 	// BootstrapNamespace has the bootstrap secrets that a KlusterletConfig names; multicluster-engine unless set.
 	BootstrapNamespace string
+	// Original is the import controller that runs instead of the simulated one, if it has a Source.
+	Original Original
 }
 
 // Hub is a hub that runs.
@@ -64,10 +66,12 @@ type Hub struct {
 	// freezes means that the import controller does not change klusterlets while automatic import is disabled.
 	freezes atomic.Bool
 
-	mu         sync.Mutex
-	controller *process.Process
-	approved   string
-	kubeconfig []byte
+	mu               sync.Mutex
+	original         Original
+	importController *process.Process
+	controller       *process.Process
+	approved         string
+	kubeconfig       []byte
 }
 
 // BootstrapKubeconfig returns the kubeconfig with which imported clusters register at this hub.

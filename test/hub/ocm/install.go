@@ -17,6 +17,18 @@ import (
 // api is the module of the types and their CRDs. The manifests of the registration controller are templates.
 const api = "open-cluster-management.io/api"
 
+// sourceVariable is the environment variable with the folder of the source of managedcluster-import-controller.
+const sourceVariable = "IMPORT_CONTROLLER"
+
+// Original is the import controller as its project publishes it.
+type Original struct {
+	// Source is the folder with its source, which has the CRDs that it needs. Empty means that the controller is simulated.
+	Source string
+}
+
+// OriginalOf returns the import controller whose source the environment names. Its Source is empty if the environment names none.
+func OriginalOf() Original { return Original{Source: os.Getenv(sourceVariable)} }
+
 // registration returns the program that is both the controller of a hub and the agent of a cluster.
 func registration() (string, error) { return compiled("registration") }
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/process"
 )
 
 // StartHub starts a hub and returns when it registers clusters, after about 10 s.
@@ -25,7 +26,7 @@ func StartHub(ctx context.Context, name string, o HubOptions) (*Hub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start hub %s: %w", name, err)
 	}
-	h := &Hub{ControlPlane: cp, Name: name, program: program, bootstrapNamespace: o.BootstrapNamespace}
+	h := &Hub{ControlPlane: cp, Name: name, program: program, bootstrapNamespace: o.BootstrapNamespace, original: o.Original}
 	if h.bootstrapNamespace == "" {
 		h.bootstrapNamespace = "multicluster-engine"
 	}
@@ -42,6 +43,11 @@ func (h *Hub) Stop() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var errs []error
+	if h.importController != nil {
+		if err := h.importController.Stop(); err != nil {
+			errs = append(errs, fmt.Errorf("%w%s", err, process.Tail(h.ImportLog())))
+		}
+	}
 	if h.controller != nil {
 		errs = append(errs, h.controller.Stop())
 	}
@@ -61,7 +67,7 @@ func (h *Hub) start(ctx context.Context, o HubOptions) error {
 		return fmt.Errorf("connect to it: %w", err)
 	}
 	if _, err := h.StartControllerManager(ctx, "--controllers=certificatesigningrequest-signing-controller,namespace-controller,"+
-		"garbage-collector-controller,root-ca-certificate-publisher-controller,serviceaccount-controller"); err != nil {
+		"garbage-collector-controller,root-ca-certificate-publisher-controller,serviceaccount-controller,serviceaccount-token-controller"); err != nil {
 		return err
 	}
 	crds, err := CRDs(ctx, "cluster/v1/*.crd.yaml", "cluster/v1beta1/*.crd.yaml", "cluster/v1beta2/*.crd.yaml", "work/v1/*_manifestworks.crd.yaml",
@@ -69,7 +75,13 @@ func (h *Hub) start(ctx context.Context, o HubOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := controlplane.InstallCRDs(ctx, h.Config(), append(crds, o.CRDs...)...); err != nil {
+	if crds, err = o.Original.crds(append(crds, o.CRDs...)); err != nil {
+		return err
+	}
+	if err := controlplane.InstallCRDs(ctx, h.Config(), crds...); err != nil {
+		return err
+	}
+	if err := o.Original.prepare(ctx, h); err != nil {
 		return err
 	}
 	if err := h.createBootstrapAccount(ctx); err != nil {
@@ -82,6 +94,10 @@ func (h *Hub) start(ctx context.Context, o HubOptions) error {
 		return err
 	}
 	h.operator = startLoop(h.Name+": operator", h.log, h.operate)
+	if o.Original.Source != "" {
+		h.importController, err = o.Original.run(h)
+		return err
+	}
 	h.StartImports()
 	return nil
 }

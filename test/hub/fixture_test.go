@@ -172,7 +172,7 @@ func (s site) setWork(applied bool) {
 	if !applied {
 		return
 	}
-	if err := s.importer().SetApplied(s.t.Context(), works); err != nil {
+	if err := s.importer().SetApplied(s.t.Context(), works.CRDs, works.Klusterlet); err != nil {
 		s.t.Fatal(err)
 	}
 }

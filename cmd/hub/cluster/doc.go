@@ -8,7 +8,7 @@
 //
 // # Reading order
 //
-// reason.go, names.go, address.go, batch.go, confirm.go, hub.go, result.go, read.go, user.go, patch.go, original.go,
+// reason.go, names.go, batch.go, confirm.go, hub.go, result.go, read.go, user.go, patch.go, original.go,
 // object.go, owned.go, owner.go, delete.go, lease.go, kubeconfig.go, evict.go, klusterlet.go, klusterletconfig.go, token.go.
 // A file uses only files before it.
 package cluster

@@ -169,7 +169,7 @@ func tokens(t *testing.T, h *ocm.Hub, name string) int {
 // TestOriginalMove: beside the original import controller a cluster with the original operator and agents moves. It keeps its klusterlet when
 // the cleanup comes after its work agent has evicted what the source has applied, and no hub issues tokens all the time.
 //
-// Matrix: H88, H90.
+// Matrix: H89, H91.
 func TestOriginalMove(t *testing.T) {
 	f := startOriginalFleet(t)
 	const name = "original-move"
@@ -207,7 +207,7 @@ func TestOriginalMove(t *testing.T) {
 // TestOriginalReturn: a cluster that was registered at the target returns. Its works own its klusterlet again, its bootstrap kubeconfig has a
 // token that its hub accepts, and a namespace that the target had before stays.
 //
-// Matrix: H88.
+// Matrix: H89.
 func TestOriginalReturn(t *testing.T) {
 	f := startOriginalFleet(t)
 	const name = "original-return"

@@ -186,8 +186,8 @@ func bootstrapManifest(name string, kubeconfig []byte) (workv1.Manifest, error) 
 }
 
 // SetApplied simulates the work agent of a cluster.
-func (i Importer) SetApplied(ctx context.Context, works Works) error {
-	for _, work := range []*workv1.ManifestWork{works.CRDs, works.Klusterlet} {
+func (i Importer) SetApplied(ctx context.Context, works ...*workv1.ManifestWork) error {
+	for _, work := range works {
 		if !meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
 			Type: workv1.WorkApplied, Status: metav1.ConditionTrue, Reason: "Applied", ObservedGeneration: work.Generation,
 		}) {

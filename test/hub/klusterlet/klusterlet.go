@@ -184,7 +184,7 @@ func (k *Klusterlet) pass(ctx context.Context) error {
 		if err := k.apply(hub.Client, works); err != nil {
 			return err
 		}
-		if err := hub.SetApplied(ctx, works); err != nil {
+		if err := hub.SetApplied(ctx, works.CRDs, works.Klusterlet); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,9 @@ import (
 // Matrix: H86.
 func TestForegroundDeletion(t *testing.T) {
 	t.Parallel()
-	stop, err := shared.StartControllerManager(t.Context(), "--controllers=garbage-collector-controller")
+	// A control plane of its own: a controller manager deletes tokens without a ServiceAccount, which other tests have.
+	own := newPlanes(t, 1)[0]
+	stop, err := own.StartControllerManager(t.Context(), "--controllers=garbage-collector-controller")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +31,7 @@ func TestForegroundDeletion(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	g := newGlobalHub(t)
+	g := newGlobalHubOn(t, own.Config(), withoutAccounts{hubMapper()})
 	ended, aborted := objectKey{Namespace: g.namespace, Name: "ended"}, objectKey{Namespace: g.namespace, Name: "aborted"}
 	p := g.start(nil, ended, aborted)
 	defer p.stop()

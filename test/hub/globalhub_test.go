@@ -82,12 +82,17 @@ func newGlobalHub(t *testing.T) *globalHub {
 
 func newGlobalHubWith(t *testing.T, kinds meta.RESTMapper) *globalHub {
 	t.Helper()
+	return newGlobalHubOn(t, shared.Config(), kinds)
+}
+
+func newGlobalHubOn(t *testing.T, config *rest.Config, kinds meta.RESTMapper) *globalHub {
+	t.Helper()
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.DefaultNumPartitions(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(broker.Close)
-	g := newHublessGlobalHub(t, shared.Config(), kinds, broker)
+	g := newHublessGlobalHub(t, config, kinds, broker)
 	name := newName()
 	g.from, g.to = g.newHub("from-"+name, hub.Source), g.newHub("to-"+name, hub.Target)
 	g.enroll(g.from, g.to)

@@ -76,16 +76,20 @@ const (
 	Unserve Kind = "Unserve"
 	// Remove removes the versions that the next release does not have.
 	Remove Kind = "Remove"
+	// Unconvert removes the conversion webhook, which the next release does not have, and of which another field manager would keep a part.
+	Unconvert Kind = "Unconvert"
 )
 
 // Kinds are all kinds of steps, in their order.
-var Kinds = []Kind{Serve, Store, Migrate, Unserve, Remove}
+var Kinds = []Kind{Serve, Store, Migrate, Unserve, Remove, Unconvert}
 
 // Step is one step of a bridge.
 type Step struct {
 	Kind Kind
-	// Manifest is the CRD to apply on the server side: name, group, names, scope and versions. It is nil for Migrate.
+	// Manifest is the CRD to apply on the server side: name, group, names, scope and versions. It is nil for Migrate and Unconvert.
 	Manifest *apiextensionsv1.CustomResourceDefinition
+	// Patch is that of Unconvert, and nil for the others.
+	Patch *godwit.Patch
 }
 
 // Bridge has the steps from a live CRD to the next one.

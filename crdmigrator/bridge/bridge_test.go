@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/crdmigrator/advise"
@@ -51,6 +52,18 @@ func webhook(crd *apiextensionsv1.CustomResourceDefinition) {
 			ConversionReviewVersions: []string{"v1"},
 			ClientConfig:             &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "shop", Name: "converter"}},
 		},
+	}
+}
+
+// shared means that kubectl applies the conversion, and an injector has written the CA bundle.
+func shared(crd *apiextensionsv1.CustomResourceDefinition) {
+	webhook(crd)
+	entry := func(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, APIVersion: "apiextensions.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	crd.ManagedFields = []metav1.ManagedFieldsEntry{
+		entry("kubectl", metav1.ManagedFieldsOperationApply, `{"f:spec":{"f:conversion":{"f:strategy":{}},"f:versions":{}}}`),
+		entry("injector", metav1.ManagedFieldsOperationUpdate, `{"f:spec":{"f:conversion":{"f:webhook":{"f:clientConfig":{"f:caBundle":{}}}}}}`),
 	}
 }
 
@@ -116,6 +129,12 @@ func TestFor(t *testing.T) {
 		"any common version": {reason: "v2 is in both, although neither stores it", live: crd(has("v1*", "v2"), stored("v1")), next: crd(has("v2", "v3*")),
 			want: []string{"Ready v2", "Store v1 v2*", "Migrate", "Unserve v1- v2*", "Remove v2*", "note StepsReady", "note MigrateAfterNext"}},
 		"webhook of the live release": {reason: "it knows both", live: crd(has("v1*:color", "v2:paint"), stored("v1"), webhook), next: crd(has("v2*:paint")),
+			want: []string{"Ready v2", "Store v1 v2*", "Migrate", "Unserve v1- v2*", "Remove v2*", "note ControllerNeeded", "note StepsReady"}},
+		"webhook of two field managers": {reason: "an apply without it would leave the CA bundle alone", live: crd(has("v1*:color", "v2:paint"), stored("v1"), shared), next: crd(has("v2*:paint")),
+			want: []string{"Ready v2", "Store v1 v2*", "Migrate", "Unserve v1- v2*", "Remove v2*", "Unconvert", "note ControllerNeeded", "note StepsReady"}},
+		"webhook of two field managers, several versions": {reason: "it converts until the next release is there", live: crd(has("v1*", "v2", "v3"), stored("v1"), shared), next: crd(has("v2*", "v3")),
+			want: []string{"Ready v2", "Store v1 v2* v3", "Migrate", "Unserve v1- v2* v3", "Remove v2* v3", "note ControllerNeeded", "note StepsReady"}},
+		"webhook of two field managers that stays": {reason: "the next release has one", live: crd(has("v1*", "v2"), stored("v1"), shared), next: crd(has("v2*"), webhook),
 			want: []string{"Ready v2", "Store v1 v2*", "Migrate", "Unserve v1- v2*", "Remove v2*", "note ControllerNeeded", "note StepsReady"}},
 		"webhook that does not know the new version": {reason: "no release that was given converts", live: crd(has("v1*"), stored("v1"), webhook), next: crd(has("v2*"), webhook),
 			want: []string{"Blocked v2", "blocks ConverterNeeded"}},

@@ -3,8 +3,8 @@
 // The API server refuses a CRD without a version at which objects may be stored. Releases in between would have served both
 // versions, stored the new one, and stopped serving the old one. [For] makes these steps from two CRDs, the live one and the
 // next one: [Serve], [Store], [Migrate], [Unserve], [Remove]. Each step has the whole spec to apply, without spec.conversion,
-// which stays as its owner writes it. After the last step the API server accepts the next CRD, which For checks with package
-// releasecheck before it returns.
+// which stays as its owner writes it. Only [Unconvert] writes it, as the last step. Then the API server accepts the next CRD,
+// which For checks with package releasecheck before it returns.
 //
 // It refuses steps that would lose fields. A rewrite converts each object from its version to the target. Either the
 // conversion webhook of the live release converts, and then its controller has to run until the migration has ended. Or no

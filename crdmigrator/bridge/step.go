@@ -14,7 +14,7 @@ import (
 func (b *Bridge) steps(f Facts) []Step {
 	crd := f.Live.DeepCopy()
 	var all []Step
-	add := func(k Kind) { all = append(all, Step{k, manifest(crd)}) }
+	add := func(k Kind) { all = append(all, Step{Kind: k, Manifest: manifest(crd)}) }
 	added, served := b.addTarget(crd, f.Next), b.serveOld(crd)
 	if added || served {
 		add(Serve)
@@ -28,7 +28,7 @@ func (b *Bridge) steps(f Facts) []Step {
 		add(Store)
 	}
 	if len(otherThan(storedVersions(f.Live), b.Target)) > 0 {
-		all = append(all, Step{Migrate, nil})
+		all = append(all, Step{Kind: Migrate})
 	}
 	if served := slices.ContainsFunc(b.RemovedVersions, func(v string) bool { return kube.Serves(crd, v) }); served {
 		for i := range crd.Spec.Versions {
@@ -41,7 +41,17 @@ func (b *Bridge) steps(f Facts) []Step {
 		return slices.Contains(b.RemovedVersions, v.Name)
 	})
 	add(Remove)
+	if keepsWebhook(crd, f.Next) {
+		patch := kube.RemoveConversion(crd)
+		all = append(all, Step{Kind: Unconvert, Patch: &patch})
+	}
 	return all
+}
+
+// keepsWebhook reports whether an apply of the next release would leave a part of the webhook, which the API server refuses. With several
+// versions the webhook of the live release has to convert until the next release is installed.
+func keepsWebhook(crd, next *apiextensionsv1.CustomResourceDefinition) bool {
+	return kube.Converts(crd) && !kube.Converts(next) && len(crd.Spec.Versions) == 1 && len(kube.ConversionSharers(crd)) > 0
 }
 
 // addTarget adds the target to a CRD that does not have it.
@@ -86,7 +96,14 @@ func manifest(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.Cu
 // after is the live CRD after the last step.
 func (b *Bridge) after(f Facts) *apiextensionsv1.CustomResourceDefinition {
 	crd := f.Live.DeepCopy()
-	crd.Spec.Versions = b.Steps[len(b.Steps)-1].Manifest.Spec.Versions
+	for _, s := range b.Steps {
+		switch {
+		case s.Manifest != nil:
+			crd.Spec.Versions = s.Manifest.Spec.Versions
+		case s.Patch != nil:
+			crd.Spec.Conversion = nil
+		}
+	}
 	crd.Status.StoredVersions = []string{b.Target}
 	return crd
 }

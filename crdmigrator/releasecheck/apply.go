@@ -109,9 +109,20 @@ func checkApplied(f Facts) []Finding {
 	if f.Live.Spec.PreserveUnknownFields && strings.Contains(f.Applied.Refusal, "preserveUnknownFields") {
 		kept, fix = "preserveUnknownFields: true of the live CRD", stopPreserving()
 	}
+	if f.keepsConversion() {
+		kept, fix = "what other field managers have in spec.conversion", removeConversion(f.Live)
+		if sharers := kube.ConversionSharers(f.Live); len(sharers) > 0 {
+			kept = "what " + strings.Join(sharers, ", ") + " has in spec.conversion"
+		}
+	}
 	message := fmt.Sprintf("the API server refuses %s by `%s`, which keeps %s: %s", f.Next.Name, f.AppliedBy, kept, f.Applied.Refusal)
 	if f.AppliedUnsure {
 		result, message = Unknown, "whether you install it so is not known: "+message
 	}
 	return append(all, finding(result, ReasonServerRefused, message, fix))
+}
+
+// keepsConversion reports whether an apply ends the conversion and the API server refuses what is left of it.
+func (f Facts) keepsConversion() bool {
+	return kube.Converts(f.Live) && !kube.Converts(f.Next) && strings.Contains(f.Applied.Refusal, "spec.conversion.")
 }

@@ -427,6 +427,16 @@ func TestCheckRemedies(t *testing.T) {
 			facts:  Facts{Live: kubetest.Widgets(has("v1", "v2*"), kubetest.Stored("v2")), Next: kubetest.Widgets(has("v2*")), Objects: &three, Stale: 1},
 			has:    "release first a CRD that does not serve v1",
 		},
+		"what is left of a webhook": {
+			reason: "no file without spec.conversion is accepted",
+			facts: Facts{
+				Live: kubetest.Widgets(has("v1*"), kubetest.Stored("v1"), func(crd *apiextensionsv1.CustomResourceDefinition) {
+					crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter}
+				}),
+				Next: kubetest.Widgets(has("v1*")), DryRun: DryRun{Accepted: true}, Applied: DryRun{Refusal: "spec.conversion.strategy: Required value"}, AppliedBy: "kubectl apply --server-side",
+			},
+			has: "remove the conversion webhook", not: "fix the file",
+		},
 		"may not list": {
 			reason: "the grant is all that is missing",
 			facts:  Facts{Live: kubetest.Widgets(has("v1-", "v2*"), kubetest.Stored("v2")), Next: kubetest.Widgets(has("v2*")), Denied: []decision.Grant{{Verb: "list", Resource: kubetest.Resource}}, User: "alice"},

@@ -75,7 +75,7 @@ var (
 	ReasonServerRefused = Reasons.Declare(godwit.Reason{
 		Name: "ServerRefused", UserAction: true,
 		Meaning: "The API server refuses the CRD in a dry run, for a reason other than its versions: as a whole, or as the tools apply it, which keep fields of the live CRD that the file does not name.",
-		Fix:     stopPreserving().Or(fixFile()),
+		Fix:     stopPreserving().Or(removeConversion(placeholder.CRD()), fixFile()),
 	})
 	ReasonApplyConflicts = Reasons.Declare(godwit.Reason{
 		Name:    "ApplyConflicts",

@@ -69,6 +69,13 @@ func stopPreserving() godwit.Fix {
 	return godwit.Do("write `preserveUnknownFields: false` into the spec of the file, and check again")
 }
 
+// removeConversion is the fix for a server-side apply that ends the conversion, while another manager keeps a part of it.
+func removeConversion(live *apiextensionsv1.CustomResourceDefinition) godwit.Fix {
+	patch := kube.RemoveConversion(live)
+	patch.Owner = godwit.Owner{} // the release does not have the field, and does not conflict
+	return godwit.Do("right before the release, remove the conversion webhook, which the release does not have", patch).Then("check again")
+}
+
 func forceConflicts() godwit.Fix {
 	return godwit.Do("apply it with --force-conflicts, if the fields of the file are right")
 }

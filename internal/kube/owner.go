@@ -34,6 +34,23 @@ func AppliersOf(o metav1.Object, field string) []string {
 	return managers
 }
 
+// ConversionSharers names the managers that keep parts of a CRD's spec.conversion when a server-side apply no longer has the field, such as
+// the CA bundle of an injector. What is left is a conversion without a strategy, which the API server refuses. It is empty if no server-side
+// apply owns a part of spec.conversion.
+func ConversionSharers(crd metav1.Object) []string {
+	appliers := AppliersOf(crd, "conversion")
+	if len(appliers) == 0 {
+		return nil
+	}
+	var sharers []string
+	for _, e := range EntriesOf(crd, "conversion") {
+		if e.Operation != metav1.ManagedFieldsOperationApply {
+			sharers = append(sharers, e.Manager)
+		}
+	}
+	return append(sharers, appliers[1:]...)
+}
+
 // gitOps are prefixes of the field managers of tools that apply manifests from a repository, and so set back what others change.
 var gitOps = []string{
 	"argocd", "argo-cd", "config-sync", "configsync", "fleetagent", "fleet-agent", "flux", "helm", "kapp", "kluctl", "kustomize-controller", "rancher",

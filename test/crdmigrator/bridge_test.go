@@ -31,6 +31,8 @@ type upgrade struct {
 	stored string
 	// converted means that a webhook converts, as the project's own does in a cluster.
 	converted bool
+	// injected means that an injector writes the CA bundle of the webhook, and that a server-side apply writes the rest of the CRD.
+	injected bool
 	// nextLacks is a version that the next release does not have, although the module has it: none without it is released
 	// yet.
 	nextLacks string
@@ -45,12 +47,12 @@ var upgrades = map[string]upgrade{
 		live: "github.com/jetstack/cert-manager@v1.0.4", next: "github.com/cert-manager/cert-manager@v1.15.0",
 		liveFiles: []string{"deploy/crds/crd-issuers.yaml", "deploy/crds/crd-certificates.yaml", "deploy/crds/crd-clusterissuers.yaml", "deploy/crds/crd-orders.yaml"},
 		nextFiles: []string{"deploy/crds/crd-issuers.yaml", "deploy/crds/crd-certificates.yaml", "deploy/crds/crd-clusterissuers.yaml", "deploy/crds/crd-orders.yaml"},
-		stored:    "v1alpha2", converted: true,
+		stored:    "v1alpha2", converted: true, injected: true,
 		objects: []string{
 			"{apiVersion: cert-manager.io/v1alpha2, kind: Issuer, metadata: {name: self-signed, namespace: default}, spec: {selfSigned: {}}}",
 			"{apiVersion: cert-manager.io/v1alpha2, kind: Certificate, metadata: {name: shop, namespace: default}, spec: {secretName: shop-tls, dnsNames: [shop.example.com], issuerRef: {name: self-signed}}}",
 		},
-		steps: "Migrate, Unserve, Remove, with objects stored at v1",
+		steps: "Migrate, Unserve, Remove, Unconvert, with objects stored at v1",
 	},
 	"Cluster API": {
 		live: "sigs.k8s.io/cluster-api@v1.10.0", next: "sigs.k8s.io/cluster-api@v1.13.6",
@@ -117,7 +119,10 @@ func (u upgrade) install(t *testing.T) []*apiextensionsv1.CustomResourceDefiniti
 			v.Storage = v.Name == u.stored
 			v.Served = v.Served || v.Storage
 		}
-		if err := controlplane.InstallCRDs(t.Context(), config, crd); err != nil {
+		w := &widgets{t: t, config: config, name: crd.Name}
+		if u.injected {
+			w.applyInjected(crd)
+		} else if err := controlplane.InstallCRDs(t.Context(), config, crd); err != nil {
 			t.Fatal(err)
 		}
 		for _, text := range u.objects {
@@ -130,6 +135,20 @@ func (u upgrade) install(t *testing.T) []*apiextensionsv1.CustomResourceDefiniti
 		}
 	}
 	return crds
+}
+
+// applyInjected creates a CRD by a server-side apply of kubectl, and has an injector write the CA bundle of its webhook.
+func (w *widgets) applyInjected(crd *apiextensionsv1.CustomResourceDefinition) {
+	w.t.Helper()
+	manifest := crd.DeepCopy()
+	manifest.Spec.Conversion.Webhook.ClientConfig.CABundle = nil
+	if err := w.applyAs("kubectl", manifest); err != nil {
+		w.t.Fatal(err)
+	}
+	w.inject(crd.Spec.Conversion.Webhook.ClientConfig.CABundle)
+	if err := controlplane.AwaitServed(w.t.Context(), w.config, w.name); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func createObject(t *testing.T, config *rest.Config, crd *apiextensionsv1.CustomResourceDefinition, text string) {

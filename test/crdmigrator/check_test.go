@@ -1,14 +1,17 @@
 package crdmigrator_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -303,6 +306,84 @@ func TestReleaseMeetsAnotherManager(t *testing.T) {
 		t.Fatalf("check: %+v, want a note about the conflict", check)
 	}
 	mustSay(t, check.Reasons[i].Message, w.name, ".spec.versions")
+}
+
+// applyAs applies a CRD as the manager does, without force.
+func (w *widgets) applyAs(manager string, crd *apiextensionsv1.CustomResourceDefinition) error {
+	w.t.Helper()
+	crd = crd.DeepCopy()
+	crd.TypeMeta = metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}
+	body, err := json.Marshal(crd)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, err = w.crds().Patch(w.t.Context(), w.name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager})
+	return err
+}
+
+// inject writes the CA bundle of the webhook as an injector does.
+func (w *widgets) inject(ca []byte) {
+	w.t.Helper()
+	body := fmt.Sprintf(`{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":%q}}}}}`, base64.StdEncoding.EncodeToString(ca))
+	if _, err := w.crds().Patch(w.t.Context(), w.name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "injector"}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// newApplied is newWidgets with a CRD that a server-side apply creates.
+func newApplied(t *testing.T, manager string, edit crdEdit) *widgets {
+	t.Helper()
+	w := &widgets{t: t, plane: shared, config: shared.Config(), group: groupOf(t), plural: "widgets", kind: "Widget"}
+	w.name = w.plural + "." + w.group
+	t.Cleanup(w.uninstall)
+	crd := w.newCRD()
+	edit(crd)
+	if err := w.applyAs(manager, crd); err != nil {
+		t.Fatal(err)
+	}
+	if err := controlplane.AwaitServed(t.Context(), w.config, w.name); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestReleaseEndsASharedConversion: Flux applies a release without spec.conversion, and an injector has written the CA bundle of the webhook.
+// The API server refuses what is left, a conversion without a strategy. The patch of the fix ends that.
+func TestReleaseEndsASharedConversion(t *testing.T) {
+	t.Parallel()
+	w := newApplied(t, "flux", withConversion(func(*apiextensionsv1.CustomResourceConversion) {}))
+	w.inject(newEndpoint(t, http.NotFoundHandler()).ca)
+	next := w.next(func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Conversion = nil })
+	checker := newChecker(t, w.config, releasecheck.Options{})
+	check, err := checker.Check(t.Context(), next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if check.Result != releasecheck.Refused || first(check) != releasecheck.ReasonServerRefused {
+		t.Fatalf("check: %+v, want Refused by the API server", check)
+	}
+	mustSay(t, check.Reasons[0].Message, w.name, "which keeps what injector has in spec.conversion")
+	if err := w.applyAs("flux", next); !apierrors.IsInvalid(err) {
+		t.Fatalf("the apply of the release: %v, want it invalid", err)
+	}
+	for _, action := range check.Reasons[0].Fix.Actions() {
+		patch := action.(godwit.Patch)
+		if patch.Object.Name != w.name || patch.Type != godwit.PatchMerge {
+			t.Fatalf("the fix patches %+v", patch)
+		}
+		if _, err := w.crds().Patch(t.Context(), w.name, types.MergePatchType, []byte(patch.Body), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if check, err = checker.Check(t.Context(), next); err != nil || check.Result != releasecheck.Safe {
+		t.Errorf("check after the patch: %+v, %v, want Safe", check, err)
+	}
+	if err := w.applyAs("flux", next); err != nil {
+		t.Error(err)
+	}
+	if c := w.crd().Spec.Conversion; c == nil || c.Strategy != apiextensionsv1.NoneConverter || c.Webhook != nil {
+		t.Errorf("the conversion is %+v, want None", c)
+	}
 }
 
 // preserveUnknownFields makes etcd have the CRD as one of apiextensions.k8s.io/v1beta1.

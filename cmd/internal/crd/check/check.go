@@ -26,16 +26,18 @@ func command(a *frame.App) *cobra.Command {
 			"Where the release removes a version that is served, or at which objects may be stored, the check\n" +
 			"has the steps in between. --steps writes them as manifests for each CRD, and as bridge.sh, which\n" +
 			"runs them with kubectl and godwit, and then checks that the API server accepts the release:\n\n" +
-			"  Serve     add the version of the release, served\n" +
-			"  Store     make it the storage version\n" +
-			"  Migrate   rewrite every object at it\n" +
-			"  Unserve   stop serving the old versions, and remove them from managedFields\n" +
-			"  Remove    remove the old versions\n\n" +
-			"No step loses a field, or writes spec.conversion, labels or annotations. Objects are converted by the\n" +
-			"conversion webhook of the installed release, whose controller has to run until Migrate has ended, or\n" +
-			"by no webhook, if the new version has every field of the old one. Otherwise the steps are Blocked, and\n" +
-			"no file is written: the reason says between which versions a release in between has to convert. With\n" +
-			"--between, it names the file.\n\n" +
+			"  Serve       add the version of the release, served\n" +
+			"  Store       make it the storage version\n" +
+			"  Migrate     rewrite every object at it\n" +
+			"  Unserve     stop serving the old versions, and remove them from managedFields\n" +
+			"  Remove      remove the old versions\n" +
+			"  Unconvert   remove the conversion webhook, if the release has none and the API server would refuse\n" +
+			"              what another field manager keeps of it, such as an injector of CA bundles\n\n" +
+			"No step loses a field, or writes labels or annotations. Only Unconvert writes spec.conversion.\n" +
+			"Objects are converted by the conversion webhook of the installed release, whose controller has to\n" +
+			"run until Migrate has ended, or by no webhook, if the new version has every field of the old one.\n" +
+			"Otherwise the steps are Blocked, and no file is written: the reason says between which versions a\n" +
+			"release in between has to convert. With --between, it names the file.\n\n" +
 			"With two arguments, the files or directories of the previous release and of the next one, the command\n" +
 			"connects to no cluster. The results hold for each cluster that has the previous release. What only a\n" +
 			"cluster shows is Unknown, with what has to be true before the release: that no object is stored at a\n" +

@@ -130,7 +130,9 @@ func scriptOf(all []release, program, cluster string) string {
 		step := strings.ToLower(string(k))
 		steps = append(steps, step)
 		var lines []string
-		if k != bridge.Migrate {
+		if k == bridge.Unconvert {
+			lines = append(lines, patches(all, cluster)...)
+		} else if k != bridge.Migrate {
 			lines = append(lines, "apply "+folderOf(k))
 		}
 		if k == bridge.Migrate || k == bridge.Unserve {
@@ -144,4 +146,17 @@ func scriptOf(all []release, program, cluster string) string {
 		"  *) echo \"no step $step; there are: %s\" >&2; exit 2 ;;\n  esac\ndone\n",
 		strings.Join(steps, " "), strings.Join(steps, "|"), strings.Join(steps, " "))
 	return text.String()
+}
+
+// patches are the commands of the steps that patch a CRD.
+func patches(all []release, cluster string) []string {
+	var lines []string
+	for _, r := range all {
+		for _, s := range r.steps.Steps {
+			if p := s.Patch; p != nil {
+				lines = append(lines, fmt.Sprintf("kubectl patch crd%s %s --type=%s --field-manager=godwit-bridge -p %s", cluster, r.Name, p.Type, quote.Shell(p.Body)))
+			}
+		}
+	}
+	return lines
 }

@@ -244,6 +244,10 @@ e2e-node: controlplane node prometheus ## Test on a real node, with kubelet and 
 e2e-node-short: controlplane node ## Test the part of make e2e-node that installs a release, migrates by it and uninstalls it, and that a killed test leaves nothing.
 	@GODWIT_E2E_NODE=short go test $(SERVERS) -p 1 -v -run '^Test(Install|Killed)$$' ./test/node/...
 
+.PHONY: e2e-operators
+e2e-operators: controlplane node ## Run Godwit beside the migrator of kube-controller-manager on a real node, and write docs/reference/operators.md. It needs root on Linux.
+	@GODWIT_E2E_OPERATORS=1 go test $(SERVERS) -v ./test/node/operators
+
 .PHONY: test-html
 test-html: ## Open the HTML reports in headless Chromium: search, keyboard, light and dark, axe-core. SCREENSHOTS=DIR keeps pictures.
 	@GODWIT_REPORTS=$(CURDIR)/bin/reports go test -count=1 -vet=off $(TEST_FLAGS) ./cmd/internal/browser

@@ -137,6 +137,10 @@ ocm: ## Compile programs of Open Cluster Management for make e2e-hub: minutes on
 node: ## Provide kubelet, containerd and what else a node needs for make e2e-node: minutes once, then an instant. It needs Linux.
 	@tools/node/build.sh
 
+.PHONY: operators
+operators: ## Compile old and new releases of operators of other projects for make e2e-operators: half an hour once, then seconds.
+	@tools/operators/build.sh
+
 ##@ Change
 
 .PHONY: test-fast
@@ -244,9 +248,10 @@ e2e-node: controlplane node prometheus ## Test on a real node, with kubelet and 
 e2e-node-short: controlplane node ## Test the part of make e2e-node that installs a release, migrates by it and uninstalls it, and that a killed test leaves nothing.
 	@GODWIT_E2E_NODE=short go test $(SERVERS) -p 1 -v -run '^Test(Install|Killed)$$' ./test/node/...
 
+# Not in make e2e-node: an empty build cache takes half an hour for the programs of all releases.
 .PHONY: e2e-operators
-e2e-operators: controlplane node ## Run Godwit beside the migrator of kube-controller-manager on a real node, and write docs/reference/operators.md. It needs root on Linux.
-	@GODWIT_E2E_OPERATORS=1 go test $(SERVERS) -v ./test/node/operators
+e2e-operators: controlplane node operators ## Upgrade operators of other projects on a real node, with Godwit in between, and write docs/reference/operators.md. It needs root on Linux.
+	@GODWIT_E2E_OPERATORS=all go test $(SERVERS) -timeout 90m -v ./test/node/operators
 
 .PHONY: test-html
 test-html: ## Open the HTML reports in headless Chromium: search, keyboard, light and dark, axe-core. SCREENSHOTS=DIR keeps pictures.

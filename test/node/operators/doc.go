@@ -1,5 +1,7 @@
-// Package operators runs what migrates by itself on a real node, at the same time as Godwit: the migrator of kube-controller-manager.
-// `make e2e-operators` runs it, and writes what it has measured into docs/reference/operators.md.
+// Package operators upgrades operators of other projects on a real node: an old release runs in pods with its webhooks, its CRDs are full of
+// objects, Godwit migrates them, and the next release removes the old version and continues. The programs of all releases are compiled by
+// tools/operators. `make e2e-operators` runs it, and writes what it has measured into docs/reference/operators.md.
 //
-// Read stage_test.go for the cluster, and then migrator_test.go. page_test.go writes the page.
+// Read stage_test.go for the cluster, chart_test.go for how a release is installed, snapshot_test.go for what must not change, and then
+// certmanager_test.go and migrator_test.go. page_test.go writes the page.
 package operators

@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/gomodule"
 	"github.com/godwit-dev/godwit/test/machine"
 	"github.com/godwit-dev/godwit/test/node"
 	"github.com/godwit-dev/godwit/test/program"
@@ -22,7 +23,7 @@ const variable = "GODWIT_E2E_OPERATORS"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(variable) == "" {
-		fmt.Println("skipped: these tests need a node: run `make e2e-operators`")
+		fmt.Println("skipped: these tests need a node and the programs of operators: run `make e2e-operators`")
 		return
 	}
 	ctrl.SetLogger(logr.Discard())
@@ -30,17 +31,58 @@ func TestMain(m *testing.M) {
 	os.Exit(machine.Main(context.Background(), m, node.Prepare(), prepare))
 }
 
-// prepare compiles the program that the tests run.
+// operator is one whose programs and manifests a test installs.
+type operator struct {
+	// programs of tools/operators, of which images are made.
+	programs []string
+	// modules have the manifests of releases.
+	modules []string
+}
+
+var certManager = operator{
+	programs: []string{
+		"cert-manager-v0.16-controller", "cert-manager-v0.16-webhook",
+		"cert-manager-v1.5-controller", "cert-manager-v1.5-webhook", "cert-manager-v1.5-cainjector", "cert-manager-v1.21",
+	},
+	modules: []string{certManagerOld, certManagerBetween, certManagerNew},
+}
+
+// selected returns the operators that the variable selects: all, or none for the tests that need none.
+func selected() []operator {
+	if os.Getenv(variable) == "none" {
+		return nil
+	}
+	return []operator{certManager}
+}
+
+// prepare makes images and downloads modules, where there is a network.
 func prepare(ctx context.Context) error {
 	root, err := program.Root(ctx)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(root, "bin", "operators"), 0o755); err != nil {
+	// The tests run this program, which is compiled once.
+	if _, err := program.Godwit(ctx, filepath.Join(root, "bin", "operators")); err != nil {
 		return err
 	}
-	_, err = program.Godwit(ctx, filepath.Join(root, "bin", "operators"))
-	return err
+	if len(selected()) > 0 {
+		if _, err := program.Helm(ctx); err != nil {
+			return err
+		}
+	}
+	for _, o := range selected() {
+		for _, name := range o.programs {
+			if err := node.PrepareProgram(ctx, filepath.Join(root, "bin", "operators", name)); err != nil {
+				return fmt.Errorf("%w: run `make operators`", err)
+			}
+		}
+		for _, module := range o.modules {
+			if _, err := gomodule.Dir(ctx, module); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // shared is the cluster of all tests. It ends with the machine.

@@ -201,7 +201,7 @@ func (g geese) expectOneMigration(seen []string) {
 // TestInTreeMigrator: kube-controller-manager migrates the same objects. Godwit yields while it does, and writes nothing twice.
 func TestInTreeMigrator(t *testing.T) {
 	t.Run("first", func(t *testing.T) {
-		s := newStage(t)
+		s := newStage(t, operator{})
 		g := s.newGeese("first.example.com")
 		ended := g.trims()
 		began := time.Now()
@@ -223,7 +223,7 @@ func TestInTreeMigrator(t *testing.T) {
 		})
 	})
 	t.Run("at once", func(t *testing.T) {
-		s := newStage(t)
+		s := newStage(t, operator{})
 		g := s.newGeese("at-once.example.com")
 		ended := g.trims()
 		began := time.Now()

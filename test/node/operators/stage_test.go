@@ -3,13 +3,16 @@ package operators_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -31,9 +34,12 @@ type stage struct {
 	path       string // has kubectl and godwit
 }
 
-// newStage returns the shared cluster.
-func newStage(t *testing.T) *stage {
+// newStage returns the shared cluster, with the images of an operator. It skips the test of an operator that is not selected.
+func newStage(t *testing.T, o operator) *stage {
 	t.Helper()
+	if o.programs != nil && !slices.ContainsFunc(selected(), func(s operator) bool { return slices.Equal(s.programs, o.programs) }) {
+		t.Skip("the operator is not selected: run make e2e-operators")
+	}
 	c, err := shared()
 	if err != nil {
 		t.Fatal(err)
@@ -58,6 +64,15 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	s.path = filepath.Join(root, "bin", "operators") + ":" + filepath.Dir(kubectl)
+	for _, name := range o.programs {
+		image, err := node.ImageOf(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Load(t.Context(), image); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return s
 }
 
@@ -114,3 +129,40 @@ func (s *stage) await(what string, check func(context.Context) error) {
 		}
 	}
 }
+
+// awaitDeployments waits until all pods of a namespace's Deployments are of their last template, and ready.
+func (s *stage) awaitDeployments(namespace string) {
+	s.t.Helper()
+	s.await("the Deployments of "+namespace+" to be ready", func(ctx context.Context) error {
+		list := &appsv1.DeploymentList{}
+		if err := s.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		for _, d := range list.Items {
+			if d.Status.ObservedGeneration != d.Generation || d.Status.ReadyReplicas != *d.Spec.Replicas || d.Status.Replicas != *d.Spec.Replicas {
+				return fmt.Errorf("%s has status %+v", d.Name, d.Status)
+			}
+		}
+		if len(list.Items) == 0 {
+			return fmt.Errorf("%s has no Deployment", namespace)
+		}
+		return nil
+	})
+}
+
+// showIfFailed shows the pods of a failed test, and the end of their logs.
+func (s *stage) showIfFailed(namespace string) {
+	s.t.Cleanup(func() {
+		if !s.t.Failed() {
+			return
+		}
+		out, _ := s.command(context.Background(), "kubectl", "-n", namespace, "get", "pods,events", "-o", "wide")
+		s.t.Log(out)
+		for p := range strings.FieldsSeq(first(s.command(context.Background(), "kubectl", "-n", namespace, "get", "pods", "-o", "name"))) {
+			out, _ = s.command(context.Background(), "kubectl", "-n", namespace, "logs", p, "--tail=30")
+			s.t.Log(p + ":\n" + out)
+		}
+	})
+}
+
+func first(out string, _ error) string { return out }

@@ -223,8 +223,15 @@ func TestAgentsRefuse(t *testing.T) {
 	forged := refused(m.source, "Forged")
 	m.put(m.source.name, m.envelope(m.target.identity, header, cleaning))
 	m.await("a claim to be the manager to be refused", forged)
-	if text := strings.Join(m.logs.text(), "\n"); !strings.Contains(text, "the message claims to be the manager's, and is not signed by the key that was given to this agent") {
-		t.Errorf("the log does not say why the message was refused:\n%s", text)
+	// The agent logs a refusal after it has counted it.
+	says := func() bool {
+		return strings.Contains(strings.Join(m.logs.text(), "\n"), "the message claims to be the manager's, and is not signed by the key that was given to this agent")
+	}
+	for deadline := time.Now().Add(patience); !says() && time.Now().Before(deadline); {
+		pause(t.Context(), awaitEvery)
+	}
+	if !says() {
+		t.Errorf("the log does not say why the message was refused:\n%s", strings.Join(m.logs.text(), "\n"))
 	}
 	own := header
 	own.From = m.target.name

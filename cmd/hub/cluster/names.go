@@ -1,6 +1,11 @@
 package cluster
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // AccountNamespace is the namespace of a hub's bootstrap account, unless the add-on that issues its tokens is in
 // another namespace.
@@ -51,3 +56,14 @@ func KlusterletWork(cluster string) string { return cluster + "-klusterlet" }
 
 // KlusterletCRDWork returns the name of the ManifestWork with which a hub installs the CRD of Klusterlets on a cluster.
 func KlusterletCRDWork(cluster string) string { return KlusterletWork(cluster) + "-crds" }
+
+// maxNamed bounds the objects that a message names.
+const maxNamed = 3
+
+// Few returns the first of some names, and how many others there are.
+func Few(names []string) string {
+	if len(names) > maxNamed {
+		return fmt.Sprintf("%s and %d others", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
+	}
+	return strings.Join(names, ", ")
+}

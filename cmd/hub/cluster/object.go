@@ -42,15 +42,15 @@ func (h Hub) Objects(ctx context.Context, cluster string, rules []resource.Rule)
 			if !rule.Matches(cluster, items[i].Object) {
 				continue
 			}
+			isCommon := false
 			if rule.Users {
-				if isCommon, err := h.isCommon(ctx, rule.Kind, items[i].GetName()); err != nil || isCommon {
-					if err != nil {
-						return nil, err
-					}
-					continue
+				if isCommon, err = h.isCommon(ctx, rule.Kind, items[i].GetName()); err != nil {
+					return nil, err
 				}
 			}
-			add(&items[i], rule)
+			if !isCommon {
+				add(&items[i], rule)
+			}
 		}
 	}
 	for _, o := range slices.Clone(objects) {

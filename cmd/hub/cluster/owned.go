@@ -53,11 +53,11 @@ func (h Hub) listOwned(ctx context.Context, cluster string, rule resource.Rule) 
 		return nil, err
 	}
 	found, all, err := h.ownedMetadata(ctx, *kind, cluster)
-	if err != nil || !all {
-		if err == nil {
-			return h.list(ctx, cluster, rule)
-		}
+	switch {
+	case err != nil:
 		return nil, err
+	case !all:
+		return h.list(ctx, cluster, rule)
 	}
 	items := make([]unstructured.Unstructured, len(found))
 	for i := range found {

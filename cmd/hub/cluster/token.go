@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
 // While a klusterlet has the kubeconfigs of two hubs, the import controller does not find the token that it has issued: it looks for it under
@@ -35,7 +37,7 @@ func token(cluster string) *corev1.Secret {
 // [Hub.RemoveToken]. It does nothing on a hub without an import Secret of the cluster.
 func (h Hub) KeepToken(ctx context.Context, cluster string) error {
 	imported := &corev1.Secret{}
-	if err := h.Client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: importSecret(cluster)}, imported); err != nil {
+	if err := h.Client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: resource.ImportSecret(cluster)}, imported); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	k, found, err := KlusterletOf(ctx, h.Client, cluster)
@@ -56,9 +58,6 @@ func (h Hub) KeepToken(ctx context.Context, cluster string) error {
 	}
 	return nil
 }
-
-// importSecret returns the name of the Secret with which the import controller imports a cluster.
-func importSecret(cluster string) string { return cluster + "-import" }
 
 // RemoveToken removes the Secret of [Hub.KeepToken]. The token stays valid.
 func (h Hub) RemoveToken(ctx context.Context, cluster string) error {
@@ -85,7 +84,7 @@ func (h Hub) RenewToken(ctx context.Context, cluster string) error {
 		return err
 	}
 	imported := &corev1.Secret{}
-	if err := h.Client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: importSecret(cluster)}, imported); err != nil {
+	if err := h.Client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: resource.ImportSecret(cluster)}, imported); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if _, expires := imported.Data[tokenExpiration]; expires {

@@ -14,9 +14,6 @@ const (
 	// maxSkew is the tolerated difference between two clocks. Leases are valid for a minute by default, and
 	// certificates from five minutes before they are issued.
 	maxSkew = time.Minute
-	// evictionGrace is the default of spec.workConfiguration.appliedManifestWorkEvictionGracePeriod
-	// of a Klusterlet.
-	evictionGrace = 60 * time.Minute
 	// clusterSetLabel is on a ManagedCluster that belongs to a ManagedClusterSet.
 	clusterSetLabel = "cluster.open-cluster-management.io/clusterset"
 )
@@ -57,7 +54,7 @@ func (o clusterFacts) risks(name string) (risks []godwit.Finding) {
 	if len(o.addOns) > 0 {
 		risks = append(risks, finding(ReasonAddOnStays, fmt.Sprintf(
 			"ManagedClusterAddOn %s does not move, and its agent is deleted %s after the move: install it on the target hub",
-			strings.Join(o.addOns, ", "), minutes(evictionGrace))))
+			strings.Join(o.addOns, ", "), source.EvictionGrace)))
 	}
 	if o.appliedBy != "" {
 		risks = append(risks, finding(ReasonApplied, fmt.Sprintf(
@@ -75,5 +72,3 @@ func (o clusterFacts) risks(name string) (risks []godwit.Finding) {
 	}
 	return risks
 }
-
-func minutes(d time.Duration) string { return fmt.Sprintf("%.0f minutes", d.Minutes()) }

@@ -307,7 +307,7 @@ func ofUser(cluster string, metadata object) bool {
 	owners, _ := metadata["ownerReferences"].([]any)
 	_, ofAccount := metadata.part("annotations")[accountName]
 	_, ofAddOn := metadata.part("labels")[managedAccount]
-	made := []string{"kube-root-ca.crt", "openshift-service-ca.crt", cluster + "-import", "auto-import-secret"}
+	made := []string{"kube-root-ca.crt", "openshift-service-ca.crt", ImportSecret(cluster), "auto-import-secret"}
 	return len(owners) == 0 && !ofAccount && !ofAddOn && !slices.Contains(made, metadata.text("name"))
 }
 
@@ -339,3 +339,6 @@ func Clean(o map[string]any) {
 		delete(spec, "managedClusterClientConfigs")
 	}
 }
+
+// ImportSecret returns the name of the Secret with which the import controller imports a cluster.
+func ImportSecret(cluster string) string { return cluster + "-import" }

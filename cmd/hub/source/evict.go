@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,14 +15,11 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
-// evictionGrace is the default of spec.workConfiguration.appliedManifestWorkEvictionGracePeriod of a Klusterlet.
-const evictionGrace = "60 minutes"
+// EvictionGrace is the default of spec.workConfiguration.appliedManifestWorkEvictionGracePeriod of a Klusterlet.
+const EvictionGrace = "60 minutes"
 
 // addOnLabel is on ManifestWorks of add-ons.
 const addOnLabel = "open-cluster-management.io/addon-name"
-
-// maxNamed bounds the objects that a message names.
-const maxNamed = 3
 
 // EvictedWorks returns the ManifestWorks of a cluster whose objects the work agent deletes after the move, sorted by name. It omits
 // those of the klusterlet, which the import controller creates on the target hub, and those of add-ons, whose agents leave
@@ -49,15 +45,7 @@ func ofUser(name string, w *workv1.ManifestWork) bool {
 // WhyEvicted says what becomes of what ManifestWorks have applied.
 func WhyEvicted(name string, works []string) string {
 	return fmt.Sprintf("ManifestWork %s of the source hub does not move, and the work agent deletes from %s what it has applied %s after the move",
-		few(works), name, evictionGrace)
-}
-
-// few returns the first of some names.
-func few(names []string) string {
-	if len(names) > maxNamed {
-		return fmt.Sprintf("%s and %d others", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
-	}
-	return strings.Join(names, ", ")
+		cluster.Few(works), name, EvictionGrace)
 }
 
 // works reads the ManifestWorks of a cluster.
@@ -135,7 +123,7 @@ func (h Hub) UnmovedObjects(ctx context.Context, name string) ([]string, error) 
 
 // WhyUnmoved says what becomes of objects that no rule moves.
 func WhyUnmoved(name string, objects []string) string {
-	return fmt.Sprintf("namespace %s of the source hub has %s, which no rule moves, and the import controller deletes the namespace after the move", name, few(objects))
+	return fmt.Sprintf("namespace %s of the source hub has %s, which no rule moves, and the import controller deletes the namespace after the move", name, cluster.Few(objects))
 }
 
 // orphanWorks sets the delete option of a cluster's ManifestWorks to Orphan, if the user has chosen that. It returns which of them
@@ -148,15 +136,17 @@ func (h Hub) orphanWorks(ctx context.Context, name string) (waits string, err er
 	if err != nil {
 		return "", err
 	}
-	evicted := EvictedWorks(name, works)
 	for i := range works {
 		w := &works[i]
-		if slices.Contains(evicted, w.Name) {
+		if !ofUser(name, w) {
+			continue
+		}
+		if !cluster.IsOrphan(w) {
 			if err := h.Orphan(ctx, w); err != nil {
 				return "", err
 			}
 		}
-		if ofUser(name, w) && waits == "" && !cluster.IsApplied(w, w.Generation) {
+		if waits == "" && !cluster.IsApplied(w, w.Generation) {
 			waits = fmt.Sprintf("the cluster has not applied ManifestWork %s/%s, whose delete option is Orphan now", name, w.Name)
 		}
 	}

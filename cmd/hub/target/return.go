@@ -47,10 +47,11 @@ func (h Hub) keepReturn(ctx context.Context, name, user string, kubeconfig []byt
 // removeReturn deletes the objects that keepReturn has created, if they exist.
 func (h Hub) removeReturn(ctx context.Context, name string) error {
 	for _, o := range []client.Object{cluster.KlusterletConfig(returnName(name)), h.BootstrapSecret(returnName(name))} {
-		if found, err := h.FindOwned(ctx, o); err != nil || !found {
-			if err != nil {
-				return err
-			}
+		found, err := h.FindOwned(ctx, o)
+		if err != nil {
+			return err
+		}
+		if !found {
 			continue
 		}
 		if err := cluster.Delete(ctx, h.Client, o); err != nil {

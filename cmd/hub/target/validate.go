@@ -3,7 +3,6 @@ package target
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -80,16 +79,11 @@ func (h Hub) checkEmpty(ctx context.Context, name string) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	const most = 3
-	var names []string
-	for _, o := range found[:min(len(found), most)] {
-		names = append(names, o.String())
+	names := make([]string, len(found))
+	for i, o := range found {
+		names[i] = o.String()
 	}
-	more := ""
-	if n := len(found) - most; n > 0 {
-		more = fmt.Sprintf(" and %d others", n)
-	}
-	return cluster.Fail(cluster.ReasonNamespaceInUse, "namespace %s of the target hub has %s%s: move or delete them there, or remove the cluster from the migration", name, strings.Join(names, ", "), more)
+	return cluster.Fail(cluster.ReasonNamespaceInUse, "namespace %s of the target hub has %s: move or delete them there, or remove the cluster from the migration", name, cluster.Few(names))
 }
 
 // claimID is the claim that identifies a cluster, whatever its name is.

@@ -61,7 +61,7 @@ func (h Hub) Own(ctx context.Context, work *workv1.ManifestWork) error {
 	if err != nil {
 		return err
 	}
-	if err := Patch(ctx, h.Client, work, func() error {
+	err = Patch(ctx, h.Client, work, func() error {
 		if original.DeleteOption != nil && IsOrphan(work) {
 			work.Spec.DeleteOption = original.DeleteOption
 			if *original.DeleteOption == (workv1.DeleteOption{}) {
@@ -70,7 +70,8 @@ func (h Hub) Own(ctx context.Context, work *workv1.ManifestWork) error {
 		}
 		original.DeleteOption = nil
 		return original.Save(work)
-	}); client.IgnoreNotFound(err) != nil {
+	})
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("restore the delete option of ManifestWork %s/%s: %w", work.Namespace, work.Name, err)
 	}
 	return nil

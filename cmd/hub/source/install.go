@@ -73,7 +73,7 @@ func (h Hub) install(ctx context.Context, name string, kubeconfig []byte) (waits
 	if err != nil {
 		return "", err
 	}
-	orphans, err := h.OrphanKlusterlet(ctx, name)
+	unapplied, err := h.OrphanKlusterlet(ctx, name)
 	if err != nil {
 		return "", err
 	}
@@ -81,7 +81,7 @@ func (h Hub) install(ctx context.Context, name string, kubeconfig []byte) (waits
 	if !bytes.Equal(k.Kubeconfig(h.secretName()), kubeconfig) || k.OwnKubeconfig() == nil {
 		missing = fmt.Sprintf("the import controller has not written the kubeconfigs of both hubs into ManifestWork %s", k.Name())
 	}
-	if waits := cmp.Or(h.AwaitKlusterlet(k, missing), orphans); waits != "" {
+	if waits := cmp.Or(h.AwaitKlusterlet(k, missing), unapplied); waits != "" {
 		return waits, nil
 	}
 	if waits, err := h.orphanWorks(ctx, name); err != nil || waits != "" {

@@ -134,13 +134,13 @@ func (h *Hub) ImportedBootstrap(ctx context.Context, name string) ([]byte, error
 		}
 		return secret.Data[kubeconfigKey], nil
 	}
-	return nil, fmt.Errorf("Secret %s-import has no %s", name, singleHub)
+	return nil, fmt.Errorf("import Secret %s-import has no %s", name, singleHub)
 }
 
 // objectsOf reads the documents of a manifest.
 func objectsOf(manifest []byte) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
-	for _, document := range bytes.Split(manifest, []byte("\n---\n")) {
+	for document := range bytes.SplitSeq(manifest, []byte("\n---\n")) {
 		if strings.TrimSpace(string(document)) == "" {
 			continue
 		}

@@ -1,6 +1,7 @@
 package ocm
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -231,7 +232,7 @@ func writeFiles(dir string, files map[string][]byte) error {
 	}
 	for name, content := range files {
 		file := filepath.Join(dir, name)
-		if old, err := os.ReadFile(file); err == nil && string(old) == string(content) {
+		if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, content) {
 			continue
 		}
 		if err := os.WriteFile(file+".new", content, 0o600); err != nil {

@@ -17,6 +17,13 @@ type Tick struct{ At time.Time }
 // previous manager was killed before the commit.
 type Resume struct{ At time.Time }
 
+// Continue is the first event of a process that carries out a migration by itself, without brokers: what the process before
+// it had sent may be lost. Nothing happened for the time of Paused, and the timeouts do not count it.
+type Continue struct {
+	At     time.Time
+	Paused time.Duration
+}
+
 // Start begins a Pending migration that waits for no other migration.
 type Start struct{ At time.Time }
 
@@ -121,6 +128,8 @@ func (e *Report) UnmarshalJSON(text []byte) error {
 func (e Tick) occurredAt() time.Time { return e.At }
 
 func (e Resume) occurredAt() time.Time { return e.At }
+
+func (e Continue) occurredAt() time.Time { return e.At }
 
 func (e Start) occurredAt() time.Time { return e.At }
 

@@ -1,7 +1,9 @@
 package hub
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
@@ -34,5 +36,39 @@ func TestResumeAfterAKillAheadOfTheCommit(t *testing.T) {
 			t.Errorf("phase %s: the event changes a state that was committed", phase)
 		}
 		r.state = after
+	}
+}
+
+// TestContinueDoesNotCountThePause: each command without a final report is due again, and the phase has as much time left as before.
+func TestContinueDoesNotCountThePause(t *testing.T) {
+	r := newRun(t, "c1", "c2")
+	r.step(Start{At: r.now})
+	for _, phase := range []api.Phase{api.PhaseDeploying, api.PhaseRegistering} {
+		r.until(phase)
+		before := r.state
+		for _, e := range Due(before) {
+			before = Step(before, Sent{At: r.now, Key: e.Key})
+		}
+		if due := Due(before); len(due) > 0 {
+			t.Fatalf("phase %s: %v is due after it was sent", phase, due)
+		}
+		const pause = 12 * time.Hour
+		after := Step(before, Continue{At: r.now.Add(pause), Paused: pause})
+		deadline, _ := Deadline(before)
+		if later, _ := Deadline(after); !later.Equal(deadline.Add(pause)) {
+			t.Errorf("phase %s: the deadline is %s, and before the pause of %s it was %s", phase, later, pause, deadline)
+		}
+		unfinished := 0
+		for _, p := range before.parties() {
+			if c, ok := CommandFor(before, p); ok && p != Manager && !before.Record(p).Finished {
+				unfinished++
+				if !slices.ContainsFunc(Due(after), func(e Effect) bool { return e.Party == p && e.Attempt == c.Attempt }) {
+					t.Errorf("phase %s: the command of %s is not due again", phase, p)
+				}
+			}
+		}
+		if unfinished == 0 {
+			t.Errorf("phase %s has no command under way", phase)
+		}
 	}
 }

@@ -17,6 +17,8 @@ func Step(s State, e Event) State {
 		s.tick(e.At)
 	case Resume:
 		s.resume()
+	case Continue:
+		s.continueAfter(e.Paused)
 	case Start:
 		s.start(e.At)
 	case Wait:
@@ -59,6 +61,19 @@ func (s *State) stampClusters(before []Cluster, now time.Time) {
 func (s *State) resume() {
 	if r := s.Record(Manager); r.Finished && (s.Stage == api.PhaseValidating || s.Stage == api.PhaseInitializing) {
 		delete(s.Records, s.key(Manager))
+	}
+}
+
+// continueAfter makes each command due again that has no final report.
+func (s *State) continueAfter(pause time.Duration) {
+	if !s.Since.IsZero() {
+		s.Since = s.Since.Add(pause)
+	}
+	for key, r := range s.Records {
+		if !r.Finished {
+			r.Sent = 0
+			s.Records[key] = r
+		}
 	}
 }
 

@@ -45,11 +45,11 @@ Stories:
               service, show one that another client changes, and give the provider full management.
               Then rename the external names that an earlier release of the provider wrote, with a
               proof for each, and roll them back.
-  clusters    Start two hubs, and in the process of the demo a broker, Godwit's manager, an agent for
-              each hub, and simulated clusters. Enroll the hubs, look at what a migration would do, and
+  clusters    Start two hubs and simulated clusters. Look at what a move between the two would do, and
               move clusters. Then move some of which one is refused by the target hub and returns, and
-              abort a migration. The simulated clusters play the agents of Open Cluster Management and
-              the import controller of each hub; make e2e-hub moves clusters with their own agents.
+              stop a move in its middle and return its clusters. The simulated clusters play the agents
+              of Open Cluster Management and the import controller of each hub; make e2e-hub moves
+              clusters with their own agents.
 
 Flags:
 `

@@ -87,6 +87,17 @@ type lines struct {
 	all   []string
 }
 
+// newLines prints the lines if the test fails.
+func newLines(t *testing.T) *lines {
+	l := &lines{}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("logs:\n%s", strings.Join(l.text(), "\n"))
+		}
+	})
+	return l
+}
+
 func (l *lines) add(prefix, args string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -114,12 +125,7 @@ func newMoveBetween(t *testing.T, clusters int, source, target *rest.Config) *mo
 		t.Fatal(err)
 	}
 	t.Cleanup(broker.Close)
-	m := &move{t: t, broker: broker, logs: &lines{}}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("logs:\n%s", strings.Join(m.logs.text(), "\n"))
-		}
-	})
+	m := &move{t: t, broker: broker, logs: newLines(t)}
 	if m.identity, err = message.NewIdentity(); err != nil {
 		t.Fatal(err)
 	}
@@ -175,18 +181,24 @@ func (m *move) newSide(role string, config *rest.Config) *hubSide {
 	if err := s.metrics.Register(s.registry); err != nil {
 		m.t.Fatal(err)
 	}
-	for _, namespace := range []string{s.namespace, bootstrapNamespace, agent.AccountNamespace} {
-		if err := s.c.Create(m.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
-			m.t.Fatal(err)
-		}
-	}
-	if err := s.c.Create(m.t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: bootstrapAccountRole}}); err != nil && !apierrors.IsAlreadyExists(err) {
-		m.t.Fatal(err)
-	}
+	s.install(m.t, s.namespace, agent.AccountNamespace)
 	user := "agent-of-" + s.name
 	m.grant(s, user)
 	s.config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
 	return s
+}
+
+// install makes what Open Cluster Management has on a hub, and further namespaces.
+func (s *hubSide) install(t *testing.T, namespaces ...string) {
+	t.Helper()
+	for _, namespace := range append(namespaces, bootstrapNamespace) {
+		if err := s.c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
+	if err := s.c.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: bootstrapAccountRole}}); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
 }
 
 // grant gives an agent its permissions.

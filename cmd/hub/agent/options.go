@@ -42,6 +42,10 @@ type Options struct {
 	// Metrics are counted even if they are not registered.
 	Metrics *Metrics
 	Clock   clock.Clock
+	// Only is the UID of the one migration in which the agent takes part; all unless set.
+	Only string
+	// Paused is how long no agent has run. Deadlines of stored commands do not count this time.
+	Paused time.Duration
 
 	// Heartbeat is the interval between two heartbeats; 15 s unless set. The manager considers an agent absent after 60
 	// s without one.

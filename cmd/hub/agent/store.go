@@ -103,3 +103,13 @@ func (s store) save(ctx context.Context, uid string, one stored) (version string
 	}
 	return secret.ResourceVersion, nil
 }
+
+// DeleteStored deletes what the agent in a namespace has stored of a migration. No agent may run, and no broker may have a
+// command of the migration: without the record the agent would execute it.
+func DeleteStored(ctx context.Context, c client.Client, namespace, uid string) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: secretPrefix + uid}}
+	if err := client.IgnoreNotFound(c.Delete(ctx, secret)); err != nil {
+		return fmt.Errorf("delete Secret %s/%s with the last command of the migration: %w", namespace, secret.Name, err)
+	}
+	return nil
+}

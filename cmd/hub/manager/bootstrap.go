@@ -52,9 +52,12 @@ func accountName(from, to string) string {
 	return "godwit-migration-" + hex.EncodeToString(sum[:8])
 }
 
-// servesAccounts reports whether the global hub has ManagedServiceAccounts. The client caches the mapping of a kind, also
+// servesAccounts reports whether there is a global hub with ManagedServiceAccounts. The client caches the mapping of a kind, also
 // after the CRD was deleted with the add-on, so the API server decides.
 func (r *Reconciler) servesAccounts(ctx context.Context, m migration) (bool, error) {
+	if r.Direct != nil {
+		return false, nil
+	}
 	a := m.account()
 	switch err := r.Reader.Get(ctx, client.ObjectKeyFromObject(a), a); {
 	case err == nil:
@@ -146,8 +149,12 @@ func (r *Reconciler) revokeBootstrap(ctx context.Context, m migration) error {
 }
 
 // installNamespace returns the namespace of the bootstrap account on its hub. The add-on creates the ServiceAccount of
-// a ManagedServiceAccount in its own namespace. On a hub without the add-on, the agent creates the ServiceAccount.
+// a ManagedServiceAccount in its own namespace. On a hub without the add-on, the agent creates the ServiceAccount. A process without a
+// global hub has a namespace of its own.
 func (r *Reconciler) installNamespace(ctx context.Context, name string) (string, error) {
+	if r.Direct != nil {
+		return r.Namespace, nil
+	}
 	addon := &unstructured.Unstructured{}
 	addon.SetGroupVersionKind(addonKind)
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: name, Name: accountAddon}, addon)

@@ -21,10 +21,11 @@
 //     manager's: reconcile.go
 //   - forged, replayed and late messages are refused, with a metric: receive.go
 //   - a CRD of another project is refused: setup.go
+//   - a process carries one migration out by itself, without a global hub and brokers: direct.go
 //
 // # Reading order
 //
 // problem.go, lock.go, receipt.go and metrics.go have small types, which reconciler.go uses. Then status.go, which
 // writes what users see, enrolled.go, store.go, exchange.go, hubs.go, claim.go, bootstrap.go, command.go, act.go,
-// reconcile.go, receive.go, publish.go, receiver.go and setup.go. A file uses only files before it.
+// reconcile.go, receive.go, publish.go, receiver.go, direct.go and setup.go. A file uses only files before it.
 package manager

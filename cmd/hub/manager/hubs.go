@@ -19,6 +19,10 @@ import (
 // checkHubs checks that both hubs are available and that the manager reaches them. It runs before anything is sent to
 // either. It waits for a heartbeat and for the broker up to maxHeartbeatAge.
 func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, p *problem, err error) {
+	if r.Direct != nil {
+		p, err = r.checkAddress(ctx, m.to())
+		return "", p, err
+	}
 	for _, name := range []string{m.from(), m.to()} {
 		if why, err := CheckAvailable(ctx, r.Reader, name); why != "" || err != nil {
 			return "", notReady(why, err), err
@@ -41,6 +45,9 @@ func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, 
 
 // address returns the URL and the CA with which managed clusters reach a hub.
 func (r *Reconciler) address(ctx context.Context, name string) (clusterv1.ClientConfig, *problem, error) {
+	if r.Direct != nil {
+		return r.Direct.Hubs[name].Address, nil, nil
+	}
 	mc := &clusterv1.ManagedCluster{}
 	if err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
 		return clusterv1.ClientConfig{}, nil, fmt.Errorf("read ManagedCluster %s of the target hub: %w", name, err)
@@ -58,10 +65,19 @@ func (r *Reconciler) checkAddress(ctx context.Context, name string) (*problem, e
 	if p != nil || err != nil {
 		return nil, err // IssueBootstrap says that there is no address
 	}
-	if untrusted, _ := cluster.CheckAddress(ctx, address); untrusted != "" {
-		return &problem{api.ReasonHubAddressUntrusted.Name, AddressUntrusted(name, address.URL, untrusted)}, nil
+	untrusted, _ := cluster.CheckAddress(ctx, address)
+	switch {
+	case untrusted == "":
+		return nil, nil
+	case r.Direct != nil:
+		return &problem{api.ReasonHubAddressUntrusted.Name, DirectAddressUntrusted(name, address.URL, untrusted)}, nil
 	}
-	return nil, nil
+	return &problem{api.ReasonHubAddressUntrusted.Name, AddressUntrusted(name, address.URL, untrusted)}, nil
+}
+
+// DirectAddressUntrusted says that the CA which clusters get of a hub does not verify its API server. The user gives both.
+func DirectAddressUntrusted(name, url, why string) string {
+	return fmt.Sprintf("the CA that clusters get for hub %s does not verify %s: %s", name, url, why)
 }
 
 // AddressUntrusted says that the CA of a hub does not verify its API server.

@@ -3,9 +3,11 @@ package manager
 import (
 	"context"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -22,6 +24,25 @@ type Transport interface {
 	AwaitCaughtUp(ctx context.Context, group, topic string) error
 }
 
+// changedMigrations is the number of changed migrations that are buffered while all workers are busy.
+const changedMigrations = 64
+
+// DirectHub is a hub whose agent runs in the process of the manager. There is no global hub that knows it.
+type DirectHub struct {
+	// Key verifies what the agent sends.
+	Key message.IdentityKey
+	// Address is how managed clusters reach the hub.
+	Address clusterv1.ClientConfig
+}
+
+// Direct is what a process knows that carries out one migration by itself, without a global hub and without brokers.
+type Direct struct {
+	// Hubs are both hubs by their names.
+	Hubs map[string]DirectHub
+	// Paused is how long no process has carried out the migration.
+	Paused time.Duration
+}
+
 // Reconciler is the manager's side of all migrations.
 type Reconciler struct {
 	// Client writes.
@@ -36,6 +57,8 @@ type Reconciler struct {
 	Namespace string
 	// Identity signs the commands.
 	Identity message.Identity
+	// Direct is nil for a manager on a global hub.
+	Direct *Direct
 
 	receipts      receipts
 	locks         locks

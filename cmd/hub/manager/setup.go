@@ -29,8 +29,6 @@ const (
 	// maxRetry bounds the backoff after a migration could not be read or written. The thirds of a timeout are not much
 	// longer than a minute.
 	maxRetry = 15 * time.Second
-	// changedMigrations is the number of changed migrations that are buffered while all workers are busy.
-	changedMigrations = 64
 )
 
 // CheckCRD returns an error unless the CRD of the kind is Godwit's. The protocol relies on the validation rules in it,

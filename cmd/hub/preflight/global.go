@@ -18,6 +18,10 @@ import (
 
 // checkHubs checks on the global hub what the manager checks before it sends anything.
 func (h Hubs) checkHubs(ctx context.Context, q Request, r *Report) error {
+	if h.Direct != nil {
+		checkAddress(ctx, q.To, *h.Direct, manager.DirectAddressUntrusted, r)
+		return nil
+	}
 	enrolled := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: h.ManagerNamespace, Name: manager.EnrolledHubs}
 	if err := client.IgnoreNotFound(h.Global.Get(ctx, key, enrolled)); err != nil {
@@ -53,11 +57,11 @@ func (h Hubs) checkHubs(ctx context.Context, q Request, r *Report) error {
 		}
 		r.Checks = append(r.Checks, Check{side.agent, decision, f})
 	}
-	return h.checkAddress(ctx, q.To, r)
+	return h.checkKnownAddress(ctx, q.To, r)
 }
 
-// checkAddress looks for the address by which clusters reach the target hub.
-func (h Hubs) checkAddress(ctx context.Context, name string, r *Report) error {
+// checkKnownAddress looks for the address by which clusters reach the target hub.
+func (h Hubs) checkKnownAddress(ctx context.Context, name string, r *Report) error {
 	mc := &clusterv1.ManagedCluster{}
 	if err := h.Global.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
 		return ignoreAbsent(err) // CheckTargetHub has said so
@@ -67,17 +71,21 @@ func (h Hubs) checkAddress(ctx context.Context, name string, r *Report) error {
 			"ManagedCluster %s of the target hub has no spec.managedClusterClientConfigs: set it to the URL and the CA of its API server", name))
 		return nil
 	}
-	address := mc.Spec.ManagedClusterClientConfigs[0]
+	checkAddress(ctx, name, mc.Spec.ManagedClusterClientConfigs[0], manager.AddressUntrusted, r)
+	return nil
+}
+
+// checkAddress checks that the CA which clusters get verifies the target hub.
+func checkAddress(ctx context.Context, name string, address clusterv1.ClientConfig, explain func(name, url, why string) string, r *Report) {
 	switch untrusted, unreached := cluster.CheckAddress(ctx, address); {
 	case untrusted != "":
-		r.add(CheckTargetAddress, Blocked, api.ReasonHubAddressUntrusted, manager.AddressUntrusted(name, address.URL, untrusted))
+		r.add(CheckTargetAddress, Blocked, api.ReasonHubAddressUntrusted, explain(name, address.URL, untrusted))
 	case unreached != "":
 		r.add(CheckTargetAddress, NotChecked, ReasonAddressNotReached, fmt.Sprintf(
 			"%s, by which clusters reach target hub %s, can't be reached from here: %s", address.URL, name, unreached))
 	default:
 		r.pass(CheckTargetAddress)
 	}
-	return nil
 }
 
 // checkOverlap looks for other migrations of the same clusters, whose end the migration would wait for.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
@@ -49,6 +50,9 @@ type Hubs struct {
 	ManagerNamespace string
 	// Source and Target are the hubs; nil if the user has no access.
 	Source, Target *View
+	// Direct is how clusters reach the target hub, if one process carries the migration out without a global hub and without installed agents. Then
+	// Global has the migrations alone.
+	Direct *clusterv1.ClientConfig
 	// Poll is the pause between two reads of a Lease or of the heartbeats, and before a check is repeated; 1 s unless set.
 	Poll time.Duration
 	// Clock is the clock of this machine. The clocks of the hubs and of the manager are compared with it.

@@ -22,6 +22,13 @@ const labelLocal = "local-cluster"
 
 // preflight runs a preflight on the global hub, and on the hubs to which the user has access.
 func (c *connection) preflight(ctx context.Context, a *frame.App, q preflight.Request, h hubFlags) (clusterreport.Preflight, error) {
+	if c.pair != nil {
+		r, err := c.pair.preflightHubs(c, a).Run(ctx, q)
+		if err != nil {
+			return clusterreport.NoPreflight(q.From, q.To), c.explain(ctx, err)
+		}
+		return clusterreport.PreflightOf(r, func(preflight.Check) string { return "" }), nil
+	}
 	hubs := preflight.Hubs{Global: c.client, ManagerNamespace: h.managerNamespace, Clock: a.Clock}
 	none := clusterreport.NoPreflight(q.From, q.To)
 	var err error
@@ -40,6 +47,14 @@ func (c *connection) preflight(ctx context.Context, a *frame.App, q preflight.Re
 		return none, c.explain(ctx, err)
 	}
 	return clusterreport.PreflightOf(r, func(check preflight.Check) string { return remedyFor(a, q, check, known) }), nil
+}
+
+// preflightHubs returns what the preflight reads.
+func (p *pair) preflightHubs(c *connection, a *frame.App) preflight.Hubs {
+	view := func(c *connection) *preflight.View {
+		return &preflight.View{Client: c.client, AgentNamespace: c.scope.Namespace, Clock: c.clock}
+	}
+	return preflight.Hubs{Global: c.client, Direct: &p.to.address, Source: view(c), Target: view(p.to.connection), Clock: a.Clock}
 }
 
 // view connects to a hub, with a context or because it is the global hub. It returns nil without access.

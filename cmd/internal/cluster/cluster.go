@@ -18,6 +18,6 @@ func Command(a *frame.App) *cobra.Command {
 			"`" + a.Program + " agent` on each hub. Start with enroll for each hub, and then plan.",
 	}
 	frame.Parent(c)
-	c.AddCommand(planCommand(a), runCommand(a), statusCommand(a), rollbackCommand(a), retryCommand(a), forgetCommand(a), enrollCommand(a))
+	c.AddCommand(planCommand(a), moveCommand(a), runCommand(a), statusCommand(a), rollbackCommand(a), retryCommand(a), forgetCommand(a), enrollCommand(a))
 	return c
 }

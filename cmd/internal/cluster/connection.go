@@ -11,21 +11,24 @@ import (
 	"k8s.io/client-go/rest"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
+	operatorv1 "open-cluster-management.io/api/operator/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/direct"
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 	"github.com/godwit-dev/godwit/internal/kube"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 var newScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, clusterv1.Install, clusterv1beta1.Install, workv1.Install, api.AddToScheme,
+		clientgoscheme.AddToScheme, clusterv1.Install, clusterv1beta1.Install, workv1.Install, operatorv1.Install, api.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err
@@ -40,7 +43,46 @@ type connection struct {
 	client client.Client
 	clock  *kube.ServerClock
 	scope  permission.Scope
+	// pair is nil for a connection to the global hub.
+	pair *pair
 }
+
+// target is the target hub of migrations that a command carries out itself.
+type target struct {
+	*connection
+	id direct.ID
+	// address is how clusters reach the hub, unless the migration has one already.
+	address clusterv1.ClientConfig
+}
+
+// pair is the two hubs of a command that needs no global hub. The connection of the command is that of the source hub, whose
+// store has the migrations.
+type pair struct {
+	fromContext, toContext string
+	from                   direct.ID
+	// to is nil for a command that only reads.
+	to *target
+}
+
+// flags returns the flags with which another command uses the same migrations.
+func (p *pair) flags(namespace string) string {
+	flags := " --from-context=" + quote.Shell(p.fromContext)
+	if p.toContext != "" {
+		flags += " --to-context=" + quote.Shell(p.toContext)
+	}
+	if namespace != direct.Namespace {
+		flags += " --namespace=" + namespace
+	}
+	return flags
+}
+
+// names returns the names of the hubs.
+func (p *pair) names() (from, to string) {
+	return p.from.Name(p.fromContext), p.to.id.Name(p.toContext)
+}
+
+// backwards returns the contexts for a move back.
+func (p *pair) backwards() *pair { return &pair{fromContext: p.toContext, toContext: p.fromContext} }
 
 // dial connects for a command. The scope is that of the command's permissions.
 func dial(ctx context.Context, a *frame.App, command permission.Command, scope permission.Scope) (*connection, error) {
@@ -106,6 +148,22 @@ func dialGlobal(ctx context.Context, a *frame.App, command permission.Command, s
 // explain names the permissions of the command that are missing.
 func (c *connection) explain(ctx context.Context, err error) error {
 	return c.ExplainBy(ctx, err, c.missing)
+}
+
+// hint returns a command of `godwit cluster` on the same migrations.
+func (c *connection) hint(a *frame.App, words string) string {
+	if c.pair != nil {
+		return a.Hint("cluster " + words + c.pair.flags(c.scope.Namespace))
+	}
+	return a.Hint("cluster " + words + " --namespace=" + c.scope.Namespace)
+}
+
+// kind returns what messages call a migration.
+func (c *connection) kind() string {
+	if c.pair != nil {
+		return "migration"
+	}
+	return "managedclustermigration"
 }
 
 // missing returns an error that names the permissions that the user lacks, and the command that grants

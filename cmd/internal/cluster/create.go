@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,8 +61,8 @@ func (o *creation) plan(ctx context.Context, a *frame.App, c *connection, m *api
 	o.choose(&m.Spec)
 	err := c.client.Get(ctx, client.ObjectKeyFromObject(m), &api.ManagedClusterMigration{})
 	if err == nil {
-		return nil, frame.Refuse(fmt.Errorf("managedclustermigration %s exists in namespace %s: nothing was written; give another name, or see it: %s",
-			m.Name, m.Namespace, a.Hint("cluster status "+m.Name+" --namespace="+m.Namespace)))
+		return nil, frame.Refuse(fmt.Errorf("%s %s exists in namespace %s: nothing was written; give another name, or see it: %s",
+			c.kind(), m.Name, m.Namespace, c.hint(a, "status "+m.Name)))
 	}
 	if !apierrors.IsNotFound(err) {
 		return nil, c.explain(ctx, err)
@@ -74,8 +73,10 @@ func (o *creation) plan(ctx context.Context, a *frame.App, c *connection, m *api
 	if o.change.Writes() {
 		return &planned{creation: o, app: a, connection: c, migration: m}, nil
 	}
-	if err := c.client.Create(ctx, m, client.DryRunAll); err != nil {
-		return nil, c.explainRefusal(ctx, m, err)
+	if c.pair == nil {
+		if err := c.client.Create(ctx, m, client.DryRunAll); err != nil {
+			return nil, c.explainRefusal(ctx, m, err)
+		}
 	}
 	a.Console.Printf("dry run: nothing was written\n")
 	return nil, c.printMigration(a, o.output, migration{m, hub.New(m.Spec)})
@@ -84,6 +85,10 @@ func (o *creation) plan(ctx context.Context, a *frame.App, c *connection, m *api
 // Question implements frame.Change.
 func (p *planned) Question() (string, error) {
 	m := p.migration
+	if two := p.connection.pair; two != nil {
+		return fmt.Sprintf("\nMove %s from %s to %s, which clusters reach at %s?\nThis command carries the move out. Its state is in namespace %s of the source hub.",
+			clustersOf(m), p.connection.Where(), two.to.Where(), two.to.address.URL, m.Namespace), nil
+	}
 	return fmt.Sprintf("\nMove %s from %s to %s, by managedclustermigration %s in namespace %s on %s?", clustersOf(m), m.Spec.From, m.Spec.To, m.Name, m.Namespace, p.connection.Where()), nil
 }
 
@@ -91,6 +96,9 @@ func (p *planned) Question() (string, error) {
 func (p *planned) Run(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
+	if p.err = p.connection.prepareDirect(bounded, p.migration.Namespace); p.err != nil {
+		return
+	}
 	if err := p.connection.client.Create(bounded, p.migration); err != nil {
 		p.err = p.connection.explainRefusal(bounded, p.migration, err)
 	}
@@ -102,12 +110,8 @@ func (p *planned) End(ctx context.Context) error {
 		return p.err
 	}
 	created := migration{p.migration, hub.New(p.migration.Spec)}
-	p.app.Console.Printf("managedclustermigration %s created in namespace %s\n", created.Name, created.Namespace)
-	if !p.watch {
-		printWatch(p.app, created)
-		return p.connection.printMigration(p.app, p.output, created)
-	}
-	return p.connection.followToEnd(ctx, p.app, p.output, created, statusCode)
+	p.app.Console.Printf("%s %s created in namespace %s\n", p.connection.kind(), created.Name, created.Namespace)
+	return p.connection.end(ctx, p.app, created, ending{p.output, p.watch, statusCode})
 }
 
 // check prints the preflight, and refuses to create a blocked migration.
@@ -133,9 +137,6 @@ func (o *creation) check(ctx context.Context, a *frame.App, c *connection, m *ap
 	}
 	return nil
 }
-
-// writeTimeout bounds the one request that writes.
-const writeTimeout = 10 * time.Second
 
 // explainRefusal returns why the API server refuses a migration.
 func (c *connection) explainRefusal(ctx context.Context, m *api.ManagedClusterMigration, err error) error {

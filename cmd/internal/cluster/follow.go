@@ -13,6 +13,9 @@ import (
 // followEvery is how often the progress of a migration is read. Phases take seconds to minutes.
 const followEvery = time.Second
 
+// writeTimeout bounds the one request that writes, and the last read of a command.
+const writeTimeout = 10 * time.Second
+
 // reread reads a migration again after a pause. If the context has ended, it returns false, and the migration that was
 // read last.
 func (c *connection) reread(ctx context.Context, m migration) (migration, bool, error) {
@@ -31,7 +34,7 @@ func (c *connection) reread(ctx context.Context, m migration) (migration, bool, 
 // follow prints the progress of a migration until it has settled or the context ends.
 func (c *connection) follow(ctx context.Context, a *frame.App, m migration) (migration, error) {
 	for said := ""; ; {
-		if now := clusterreport.Progress(m.report(c)); now != said {
+		if now := clusterreport.Progress(m.report(c)); now != said && (c.pair == nil || m.Status.Phase != "") {
 			said = now
 			a.Console.Printf("%s\n", now)
 		}
@@ -59,13 +62,8 @@ func (c *connection) followRequest(ctx context.Context, m migration) (migration,
 }
 
 // watchCommand returns the command that shows the progress of a migration.
-func watchCommand(a *frame.App, m migration) string {
-	return a.Hint("cluster status " + m.Name + " --watch --namespace=" + m.Namespace)
-}
-
-// printWatch prints the command that follows the migration.
-func printWatch(a *frame.App, m migration) {
-	a.Console.Printf("watch it: %s\n", watchCommand(a, m))
+func (c *connection) watchCommand(a *frame.App, m migration) string {
+	return c.hint(a, "status "+m.Name+" --watch")
 }
 
 // printMigration writes the document of a migration.
@@ -87,7 +85,7 @@ func (c *connection) followToEnd(ctx context.Context, a *frame.App, f frame.Outp
 		return err
 	}
 	end := frame.ContextCode(ctx)
-	again := watchCommand(a, m)
+	again := c.watchCommand(a, m)
 	switch end {
 	case frame.OK:
 		return frame.Exit(code(m.report(c)))

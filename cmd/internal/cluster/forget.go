@@ -36,6 +36,9 @@ func forgetCommand(a *frame.App) *cobra.Command {
 			if len(args) < 2 {
 				return frame.Usagef("specify the NAME of the migration, and then the clusters")
 			}
+			if err := o.parseDirect(); err != nil {
+				return err
+			}
 			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, args[0], args[1:]) })
 		},
 	}
@@ -55,8 +58,8 @@ func (o *forgetOptions) plan(ctx context.Context, name string, clusters []string
 		return nil, err
 	}
 	for _, one := range clusters {
-		if why := whyNotForgettable(o.App, m, one); why != "" {
-			return nil, frame.Refuse(fmt.Errorf("managedclustermigration %s can't end without %s: %s", name, one, why))
+		if why := whyNotForgettable(o.App, c, m, one); why != "" {
+			return nil, frame.Refuse(fmt.Errorf("%s %s can't end without %s: %s", c.kind(), name, one, why))
 		}
 	}
 	if err := c.missing(ctx); err != nil {
@@ -66,7 +69,7 @@ func (o *forgetOptions) plan(ctx context.Context, name string, clusters []string
 }
 
 // whyNotForgettable returns why a migration can't end without a cluster, and what to do.
-func whyNotForgettable(a *frame.App, m migration, name string) string {
+func whyNotForgettable(a *frame.App, c *connection, m migration, name string) string {
 	if len(m.state.Forgettable([]string{name})) > 0 {
 		return ""
 	}
@@ -75,7 +78,7 @@ func whyNotForgettable(a *frame.App, m migration, name string) string {
 			return fmt.Sprintf("it is %s, and nothing is left to do for it", one.State)
 		}
 		if one.Name == name {
-			return fmt.Sprintf("in phase %s all clusters still take each step together; abort the migration: %s", m.state.Phase, a.Hint("cluster rollback "+m.Name+" --namespace="+m.Namespace))
+			return fmt.Sprintf("in phase %s all clusters still take each step together; abort the migration: %s", m.state.Phase, c.hint(a, "rollback "+m.Name))
 		}
 	}
 	return "the migration does not have this cluster"
@@ -91,7 +94,7 @@ func (o *forget) Question() (string, error) {
 			fmt.Fprintf(&text, "%s: %s\n", one.Name, m.state.Leaves(one))
 		}
 	}
-	fmt.Fprintf(&text, "End managedclustermigration %s in namespace %s on %s without %s?", m.Name, m.Namespace, o.connection.Where(), strings.Join(o.clusters, ", "))
+	fmt.Fprintf(&text, "End %s %s in namespace %s on %s without %s?", o.connection.kind(), m.Name, m.Namespace, o.connection.Where(), strings.Join(o.clusters, ", "))
 	return text.String(), nil
 }
 
@@ -116,17 +119,13 @@ func (o *forget) End(ctx context.Context) error {
 	c, m := o.connection, o.migration
 	for _, one := range m.state.Clusters {
 		if slices.Contains(o.clusters, one.Name) {
-			o.Console.Printf("managedclustermigration %s ends without %s: %s\n", m.Name, one.Name, m.state.Leaves(one))
+			o.Console.Printf("%s %s ends without %s: %s\n", c.kind(), m.Name, one.Name, m.state.Leaves(one))
 		}
 	}
-	if !o.watch {
-		printWatch(o.App, m)
-		return c.printMigration(o.App, o.output, m)
-	}
-	return c.followToEnd(ctx, o.App, o.output, m, func(d clusterreport.Migration) frame.Code {
+	return c.end(ctx, o.App, m, ending{o.output, o.watch, func(d clusterreport.Migration) frame.Code {
 		if d.Settled {
 			return frame.OK
 		}
 		return frame.Pending
-	})
+	}})
 }

@@ -79,10 +79,10 @@ func (c *connection) list(ctx context.Context, namespace string) ([]api.ManagedC
 
 // unknown returns the error for a migration that does not exist.
 func (c *connection) unknown(ctx context.Context, name string) error {
-	message := fmt.Sprintf("managedclustermigration %s not found in namespace %s on %s", name, c.scope.Namespace, c.Where())
+	message := fmt.Sprintf("%s %s not found in namespace %s on %s", c.kind(), name, c.scope.Namespace, c.Where())
 	all, err := c.list(ctx, "")
 	if err != nil {
-		return notFound(message, "list the migrations: "+c.Purpose.Program+" cluster status --all-namespaces")
+		return notFound(message, c.listHint())
 	}
 	var here, elsewhere []string
 	for _, m := range all {
@@ -96,7 +96,15 @@ func (c *connection) unknown(ctx context.Context, name string) error {
 	if len(elsewhere) > 0 {
 		return notFound(message, "there is one in another namespace: give "+strings.Join(elsewhere, " or "))
 	}
-	return notFound(message, frame.DidYouMean(frame.Similar(name, here), "list the migrations: "+c.Purpose.Program+" cluster status --all-namespaces"))
+	return notFound(message, frame.DidYouMean(frame.Similar(name, here), c.listHint()))
+}
+
+// listHint says how to list the migrations.
+func (c *connection) listHint() string {
+	if c.pair != nil {
+		return "list the migrations: " + c.Purpose.Program + " cluster status" + c.pair.flags(c.scope.Namespace)
+	}
+	return "list the migrations: " + c.Purpose.Program + " cluster status --all-namespaces"
 }
 
 // maxName is the longest name of a migration: labels and ConfigMaps are named after it.

@@ -43,7 +43,7 @@ func planCommand(a *frame.App) *cobra.Command {
 			"  " + a.Program + " cluster plan --from=hub1 --to=hub2 --placement=east --from-context=hub1 --to-context=hub2",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := o.parse(args); err != nil {
+			if err := o.parsePlan(args); err != nil {
 				return err
 			}
 			return o.run(c.Context())
@@ -51,14 +51,27 @@ func planCommand(a *frame.App) *cobra.Command {
 	}
 	o.selection.addTo(a, c)
 	o.hubFlags.addTo(a, c)
+	o.addAddressTo(c)
 	o.output.AddTo(c, clusterreport.NoPreflight("", ""))
 	return c
+}
+
+// parsePlan checks the flags. Two contexts without --from and --to are a move without a global hub.
+func (o *planOptions) parsePlan(clusters []string) error {
+	if o.from != "" || o.to != "" || o.fromContext == "" || o.toContext == "" {
+		return o.parse(clusters)
+	}
+	o.direct = true
+	return o.parseClusters(clusters)
 }
 
 func (o *planOptions) run(ctx context.Context) error {
 	c, err := o.open(ctx, o.App, clusterpermission.Preflight)
 	if err != nil {
 		return err
+	}
+	if c.pair != nil {
+		o.from, o.to = c.pair.names()
 	}
 	p, err := c.preflight(ctx, o.App, o.request(o.hubFlags), o.hubFlags)
 	if err != nil {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
@@ -46,13 +48,16 @@ func retryCommand(a *frame.App) *cobra.Command {
 }
 
 func (o *retryOptions) plan(ctx context.Context, name string) (frame.Change, error) {
+	if err := o.findStore(ctx, name); err != nil {
+		return nil, err
+	}
 	c, m, err := o.openMigration(ctx, o.App, clusterpermission.Run, name)
 	if err != nil {
 		return nil, err
 	}
 	if m.Status.CompletionTime == nil {
-		return nil, frame.Refuse(fmt.Errorf("managedclustermigration %s has not ended: nothing was written; wait for its end: %s",
-			name, watchCommand(o.App, m)))
+		return nil, frame.Refuse(fmt.Errorf("%s %s has not ended: nothing was written; wait for its end: %s",
+			c.kind(), name, c.watchCommand(o.App, m)))
 	}
 	known, err := c.list(ctx, m.Namespace)
 	if err != nil {
@@ -60,9 +65,29 @@ func (o *retryOptions) plan(ctx context.Context, name string) (frame.Change, err
 	}
 	next := retryOf(m, known)
 	if next == nil {
-		return nil, frame.Refuse(fmt.Errorf("managedclustermigration %s has moved all of its clusters: nothing is left to retry", name))
+		return nil, frame.Refuse(fmt.Errorf("%s %s has moved all of its clusters: nothing is left to retry", c.kind(), name))
+	}
+	if c.pair != nil {
+		next.Annotations = map[string]string{annotationAddress: m.Annotations[annotationAddress]}
 	}
 	return o.creation.plan(ctx, o.App, c, next)
+}
+
+// findStore decides whether the migration is one that `cluster move` has carried out. With both contexts, either is possible.
+func (o *retryOptions) findStore(ctx context.Context, name string) error {
+	if o.fromContext == "" || o.toContext == "" {
+		return nil
+	}
+	c, err := o.openDirect(ctx, o.App)
+	if err != nil {
+		return err
+	}
+	err = c.client.Get(ctx, client.ObjectKey{Namespace: c.scope.Namespace, Name: name}, &api.ManagedClusterMigration{})
+	if client.IgnoreNotFound(err) != nil && !apierrors.IsForbidden(err) {
+		return c.explain(ctx, err)
+	}
+	o.direct = err == nil
+	return nil
 }
 
 // retryOf returns a new migration of the clusters that m has not moved, or nil if m has moved all.

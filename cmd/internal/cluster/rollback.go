@@ -35,6 +35,9 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 		Args:              oneName,
 		ValidArgsFunction: completeMigrations(a),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.parseDirect(); err != nil {
+				return err
+			}
 			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, args[0]) })
 		},
 	}
@@ -50,8 +53,8 @@ func (o *rollbackOptions) plan(ctx context.Context, name string) (frame.Change, 
 	if err != nil {
 		return nil, err
 	}
-	if why := whyNotAbortable(o.App, m); why != "" {
-		return nil, frame.Refuse(fmt.Errorf("managedclustermigration %s can't be aborted: %s", name, why))
+	if why := whyNotAbortable(o.App, c, m); why != "" {
+		return nil, frame.Refuse(fmt.Errorf("%s %s can't be aborted: %s", c.kind(), name, why))
 	}
 	if err := c.missing(ctx); err != nil {
 		return nil, frame.Refuse(err)
@@ -62,8 +65,8 @@ func (o *rollbackOptions) plan(ctx context.Context, name string) (frame.Change, 
 // Question implements frame.Change.
 func (o *rollback) Question() (string, error) {
 	m := o.migration
-	return fmt.Sprintf("%s\nReturn the clusters of managedclustermigration %s in namespace %s on %s to hub %s?",
-		clusterreport.Progress(m.report(o.connection)), m.Name, m.Namespace, o.connection.Where(), m.Spec.From), nil
+	return fmt.Sprintf("%s\nReturn the clusters of %s %s in namespace %s on %s to hub %s?",
+		clusterreport.Progress(m.report(o.connection)), o.connection.kind(), m.Name, m.Namespace, o.connection.Where(), m.Spec.From), nil
 }
 
 // Run implements frame.Change.
@@ -82,16 +85,8 @@ func (o *rollback) End(ctx context.Context) error {
 		return o.err
 	}
 	c, m := o.connection, o.migration
-	o.Console.Printf("rollback of managedclustermigration %s requested\n", m.Name)
-	if !o.watch {
-		printWatch(o.App, m)
-		return c.printMigration(o.App, o.output, m)
-	}
-	m, err := c.followRequest(ctx, m)
-	if err != nil {
-		return err
-	}
-	return c.followToEnd(ctx, o.App, o.output, m, abortCode)
+	o.Console.Printf("rollback of %s %s requested\n", c.kind(), m.Name)
+	return c.end(ctx, o.App, m, ending{o.output, o.watch, abortCode})
 }
 
 // abortCode returns OK if all clusters of the migration have returned.
@@ -106,7 +101,7 @@ func abortCode(m clusterreport.Migration) frame.Code {
 }
 
 // whyNotAbortable returns why a migration can't be aborted, and what to do.
-func whyNotAbortable(a *frame.App, m migration) string {
+func whyNotAbortable(a *frame.App, c *connection, m migration) string {
 	switch {
 	case m.state.Phase == api.PhaseCleaning, m.state.Phase == api.PhaseCompleted:
 		var moved []string
@@ -114,6 +109,10 @@ func whyNotAbortable(a *frame.App, m migration) string {
 			if one.State == hub.Moved || one.State == hub.Registered {
 				moved = append(moved, one.Name)
 			}
+		}
+		if c.pair != nil {
+			return "the source hub deletes in phase " + string(m.state.Phase) + "; move the clusters back: " +
+				a.Hint("cluster move "+strings.Join(moved, " ")+c.pair.backwards().flags(m.Namespace))
 		}
 		back := a.Hint(fmt.Sprintf("cluster run %s --from=%s --to=%s %s --namespace=%s", nextName(m.Name, "back", nil), m.Spec.To, m.Spec.From, strings.Join(moved, " "), m.Namespace))
 		return "the source hub deletes in phase " + string(m.state.Phase) + "; move the clusters back: " + back

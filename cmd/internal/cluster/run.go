@@ -68,14 +68,20 @@ func (o *runOptions) plan(ctx context.Context, name string) (frame.Change, error
 		return nil, err
 	}
 	m := &api.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: c.scope.Namespace, Name: name}}
-	m.Spec = api.ManagedClusterMigrationSpec{From: api.HubName(o.from), To: api.HubName(o.to), IncludedManagedClustersPlacementRef: o.placement}
-	for _, one := range o.clusters {
-		m.Spec.IncludedManagedClusters = append(m.Spec.IncludedManagedClusters, api.ClusterName(one))
-	}
-	if o.stageTimeout != 0 || o.reconnectTimeout != 0 {
-		m.Spec.SupportedConfigs = &api.MigrationConfig{StageTimeout: durationOf(o.stageTimeout), ReconnectTimeout: durationOf(o.reconnectTimeout)}
-	}
+	m.Spec = o.spec(o.from, o.to, o.stageTimeout, o.reconnectTimeout)
 	return o.creation.plan(ctx, o.App, c, m)
+}
+
+// spec returns the spec of a migration of the selected clusters.
+func (o *selection) spec(from, to string, stage, reconnect frame.DurationFlag) api.ManagedClusterMigrationSpec {
+	spec := api.ManagedClusterMigrationSpec{From: api.HubName(from), To: api.HubName(to), IncludedManagedClustersPlacementRef: o.placement}
+	for _, one := range o.clusters {
+		spec.IncludedManagedClusters = append(spec.IncludedManagedClusters, api.ClusterName(one))
+	}
+	if stage != 0 || reconnect != 0 {
+		spec.SupportedConfigs = &api.MigrationConfig{StageTimeout: durationOf(stage), ReconnectTimeout: durationOf(reconnect)}
+	}
+	return spec
 }
 
 func durationOf(d frame.DurationFlag) *metav1.Duration {

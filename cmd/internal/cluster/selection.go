@@ -16,8 +16,11 @@ import (
 // hubFlags are the flags that connect to the hubs.
 type hubFlags struct {
 	fromContext, toContext           string
+	toServer, toCAFile               string
 	managerNamespace, agentNamespace string
 	onEvictedWorks, onUserObjects    frame.Choice
+	// direct means that the command uses the hubs of the contexts, and no global hub.
+	direct bool
 }
 
 func (h *hubFlags) addTo(a *frame.App, c *cobra.Command) {
@@ -25,6 +28,11 @@ func (h *hubFlags) addTo(a *frame.App, c *cobra.Command) {
 	addContext(a, c, &h.toContext, "to-context", "`context` of the kubeconfig for the target hub (default: only a target hub that is the global hub)")
 	addManagerNamespace(c, &h.managerNamespace)
 	addAgentNamespace(c, &h.agentNamespace)
+	h.addChoicesTo(c)
+}
+
+// addChoicesTo adds the flags that say what becomes of objects which a move would destroy.
+func (h *hubFlags) addChoicesTo(c *cobra.Command) {
 	h.onEvictedWorks = frame.Choice{Kind: "string", Allowed: []string{string(api.EvictedWorksRefuse), string(api.EvictedWorksAccept), string(api.EvictedWorksOrphan)}}
 	h.onEvictedWorks.AddTo(c, "on-evicted-works", "", "what ManifestWorks have applied whose delete option is not Orphan; Refuse: do not move the cluster; Accept: the cluster loses it; "+
 		"Orphan: set the delete option to Orphan before the cluster leaves (default Refuse, or that of the migration to retry)")
@@ -33,6 +41,28 @@ func (h *hubFlags) addTo(a *frame.App, c *cobra.Command) {
 	}}
 	h.onUserObjects.AddTo(c, "on-user-objects", "", "Secrets and ConfigMaps in the namespace of a cluster that no rule moves; Refuse: do not move the cluster; Accept: the source hub "+
 		"deletes them; Move: move them with the cluster; Keep: keep the namespace on the source hub (default Refuse, or that of the migration to retry)")
+}
+
+// addDirectTo adds the flags of a command that can work without a global hub.
+func (h *hubFlags) addDirectTo(a *frame.App, c *cobra.Command) {
+	addContext(a, c, &h.fromContext, "from-context", "`context` of the kubeconfig for the source hub of a migration that `cluster move` carries out")
+	addContext(a, c, &h.toContext, "to-context", "`context` of the kubeconfig for the target hub")
+}
+
+// addAddressTo adds the flags that say how clusters reach the target hub.
+func (h *hubFlags) addAddressTo(c *cobra.Command) {
+	c.Flags().StringVar(&h.toServer, "to-server", "", "`URL` at which clusters reach the target hub (default: the server of --to-context)")
+	c.Flags().StringVar(&h.toCAFile, "to-ca-file", "", "`file` with the CA by which clusters verify it (default: the CA of --to-context)")
+	_ = c.RegisterFlagCompletionFunc("to-server", cobra.NoFileCompletions)
+}
+
+// parseDirect decides whether the command works without a global hub.
+func (h *hubFlags) parseDirect() error {
+	if (h.fromContext == "") != (h.toContext == "") {
+		return frame.Usagef("specify --from-context=CONTEXT and --to-context=CONTEXT, or none of both for a migration on a global hub")
+	}
+	h.direct = h.fromContext != ""
+	return nil
 }
 
 // choose writes the choices of the flags to a migration.
@@ -65,26 +95,6 @@ func addAgentNamespace(c *cobra.Command, to *string) {
 	_ = c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 }
 
-// open connects to the global hub, for a command on the migrations of one namespace: that of the flag, or of
-// the kubeconfig's context.
-func (h *hubFlags) open(ctx context.Context, a *frame.App, command permission.Command) (*connection, error) {
-	namespace, err := namespaceOf(a)
-	if err != nil {
-		return nil, err
-	}
-	return dialGlobal(ctx, a, command, permission.Scope{Namespace: namespace, Installation: h.managerNamespace})
-}
-
-// openMigration connects to the global hub, and reads a migration.
-func (h *hubFlags) openMigration(ctx context.Context, a *frame.App, command permission.Command, name string) (*connection, migration, error) {
-	c, err := h.open(ctx, a, command)
-	if err != nil {
-		return nil, migration{}, err
-	}
-	m, err := c.find(ctx, name)
-	return c, m, err
-}
-
 // selection is the flags that select the clusters and the hubs.
 type selection struct {
 	from, to  string
@@ -104,12 +114,19 @@ func (o *selection) addTo(a *frame.App, c *cobra.Command) {
 
 // parse checks what can be checked without a cluster.
 func (o *selection) parse(clusters []string) error {
-	o.clusters = clusters
 	switch {
 	case o.from == "" || o.to == "":
 		return frame.Usagef("specify --from=HUB and --to=HUB")
 	case o.from == o.to:
 		return frame.Usagef("--from and --to are the same hub: specify two hubs")
+	}
+	return o.parseClusters(clusters)
+}
+
+// parseClusters checks which clusters are selected.
+func (o *selection) parseClusters(clusters []string) error {
+	o.clusters = clusters
+	switch {
 	case len(clusters) == 0 && o.placement == "":
 		return frame.Usagef("specify names of clusters, or --placement=NAME")
 	case len(clusters) > 0 && o.placement != "":

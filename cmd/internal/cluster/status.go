@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/hub/direct"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
@@ -54,6 +55,7 @@ func statusCommand(a *frame.App) *cobra.Command {
 	frame.AddWatch(c, &o.watch)
 	frame.AddTimeout(c, &o.timeout)
 	addManagerNamespace(c, &o.managerNamespace)
+	addContext(a, c, &o.fromContext, "from-context", "`context` of the kubeconfig for the source hub, to show migrations that `cluster move` carries out")
 	o.output.AddTo(c, clusterreport.MigrationList(nil))
 	return c
 }
@@ -64,9 +66,12 @@ func (o *statusOptions) parse(args []string) error {
 		return frame.Usagef("specify one migration or none, but got %q", args)
 	case len(args) == 1 && o.everywhere:
 		return frame.Usagef("NAME and --all-namespaces are mutually exclusive")
+	case o.fromContext != "" && o.everywhere:
+		return frame.Usagef("--from-context and --all-namespaces are mutually exclusive: the migrations of `cluster move` are in namespace %s, or that of --namespace", direct.Namespace)
 	case len(args) == 0 && o.watch:
 		return frame.Usagef("--watch needs the name of a migration")
 	}
+	o.direct = o.fromContext != ""
 	return nil
 }
 

@@ -15,8 +15,9 @@ import (
 // TestGuide runs each command of docs/guides/move-clusters.md. The harness plays the Deployments of the manager and of the agents.
 func TestGuide(t *testing.T) {
 	in := install(t)
-	clusters := importSites(t, in.fleet, "guide-1", "guide-2")
-	moves, waits := clusters[0], clusters[1]
+	clusters := importSites(t, in.fleet, "guide-1", "guide-2", "guide-3")
+	moves, waits, first := clusters[0], clusters[1], clusters[2]
+	beforeFirst := onHub(t, in.hub1, first.Name)
 	before, stayed := onHub(t, in.hub1, moves.Name), onHub(t, in.hub1, waits.Name)
 	waits.CutOff(in.hub2) // so that its migration lasts until a user aborts it
 	aborted := in.migrate(t, "guide-aborted", nil, waits.Name)
@@ -38,15 +39,16 @@ func TestGuide(t *testing.T) {
 		File: filepath.Join("..", "..", "..", "docs", "guides", "move-clusters.md"), Dir: dir,
 		Env: append(os.Environ(), "KUBECONFIG="+contexts, "HOME="+t.TempDir(), "PATH="+in.folder+":"+kubectl+":"+os.Getenv("PATH")),
 		Placeholders: map[string]string{
-			"GLOBAL": "global", "FROM": "hub1", "TO": "hub2", "CLUSTER": moves.Name, "MIGRATION": "guide", "ABORTED": "guide-aborted",
+			"GLOBAL": "global", "FROM": "hub1", "TO": "hub2", "CLUSTER": moves.Name, "MIGRATION": "guide", "ABORTED": "guide-aborted", "FIRST": first.Name,
 		},
 	})
-	if err != nil || commands < 12 {
+	if err != nil || commands < 16 {
 		t.Fatalf("%d commands ran: %v", commands, err)
 	}
 	awaitRegistered(t, in.hub1, waits.Name)
 	mustBeBack(t, in.fleet, stayed, waits.Name)
 	mustHaveMoved(t, in.fleet, before, moves)
+	mustHaveMoved(t, in.fleet, beforeFirst, first)
 }
 
 // writeContexts writes a kubeconfig with a context for each hub, and one for the global hub.

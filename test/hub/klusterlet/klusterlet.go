@@ -113,6 +113,13 @@ func (k *Klusterlet) Silence() {
 	k.silent = true
 }
 
+// Reach ends that the cluster can't reach the target hub.
+func (k *Klusterlet) Reach() {
+	k.passes.Lock()
+	defer k.passes.Unlock()
+	k.Unreachable = false
+}
+
 // Renewals returns how often the cluster has renewed its lease at the hub where it is registered.
 func (k *Klusterlet) Renewals() int {
 	k.mutex.Lock()

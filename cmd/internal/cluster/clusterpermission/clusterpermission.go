@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub/agent"
 	hubv1alpha1 "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/direct"
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
@@ -22,6 +23,8 @@ var (
 	Hub = permission.Command{Name: "cluster-hub", Of: permission.Hub, Installation: permission.AgentNamespace, List: forHub}
 	// Run is `godwit cluster run`, abort and retry.
 	Run = permission.Command{Name: "cluster-run", Of: permission.Migrations, Installation: permission.ManagerNamespace, List: forRun}
+	// Move is `godwit cluster move` on each of the two hubs: what an agent does there, and what a preflight reads.
+	Move = permission.Command{Name: "cluster-move", Of: permission.Hub, Installation: direct.Namespace, List: forMove}
 	// Enroll is `godwit cluster enroll`.
 	Enroll = permission.Command{Name: "cluster-enroll", Of: permission.Hub, Installation: permission.ManagerNamespace, List: forEnroll}
 	// Agent is `godwit agent`, which runs as a ServiceAccount.
@@ -39,6 +42,18 @@ func forAgent(s permission.Scope) []permission.Permission {
 		})
 	}
 	return all
+}
+
+// forMove is the permissions of an agent and of a preflight in one process, which keeps the bootstrap account in the namespace of its
+// state.
+func forMove(s permission.Scope) []permission.Permission {
+	all := forAgent(permission.Scope{Namespace: s.Installation})
+	for i := range all {
+		if all[i].Namespace == agent.AccountNamespace {
+			all[i].Namespace = s.Installation
+		}
+	}
+	return append(all, forHub(s)...)
 }
 
 // forPreflight reads the global hub.

@@ -1,0 +1,137 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/direct"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+)
+
+type moveOptions struct {
+	*frame.App
+	selection
+	creation
+	stageTimeout, reconnectTimeout frame.DurationFlag
+}
+
+func moveCommand(a *frame.App) *cobra.Command {
+	o := &moveOptions{App: a}
+	c := &cobra.Command{
+		Use:   "move {CLUSTER... | --placement=NAME} --from-context=CONTEXT --to-context=CONTEXT",
+		Short: "Move managed clusters between the hubs of two contexts; nothing is installed",
+		Long: "Move managed clusters from the hub of one context of the kubeconfig to that of another one. Nothing has to\n" +
+			"be installed on the hubs. The clusters that the target hub does not register return to the source hub.\n\n" +
+			"The command checks first, refuses what is blocked, and asks. Then it carries the move out until its end.\n" +
+			"The state is in namespace " + direct.Namespace + " of the source hub: after Ctrl-C or a crash the same command line\n" +
+			"continues, also on another machine. The time between does not count. A Lease keeps two of them apart.\n\n" +
+			"status, rollback, retry and forget have the same flags, and plan has them for the check alone.\n\n" +
+			"Clusters reach the target hub at the server of --to-context, and verify it by the CA there. If they need\n" +
+			"another address, give --to-server and --to-ca-file.\n\n" +
+			"Exit codes: 0 every cluster has moved, or could in a dry run; 3 refused, or every cluster is back; 4 some\n" +
+			"clusters are back; 2 error; 124 --timeout; 130 interrupted.",
+		Example: "  # Checks, asks and moves\n" +
+			"  " + a.Program + " cluster move cluster1 cluster2 --from-context=hub1 --to-context=hub2\n\n" +
+			"  # Only checks\n" +
+			"  " + a.Program + " cluster plan cluster1 cluster2 --from-context=hub1 --to-context=hub2",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.fromContext == "" || o.toContext == "" {
+				return frame.Usagef("specify --from-context=CONTEXT and --to-context=CONTEXT")
+			}
+			o.direct = true
+			if err := o.parseClusters(args); err != nil {
+				return err
+			}
+			return o.Change(c.Context(), &o.change, o.plan)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&o.placement, "placement", "", "`Placement` in the state's namespace of the source hub that selects the clusters, instead of their names")
+	_ = c.RegisterFlagCompletionFunc("placement", cobra.NoFileCompletions)
+	o.addDirectTo(a, c)
+	o.addAddressTo(c)
+	o.addChoicesTo(c)
+	flags.Var(&o.stageTimeout, "stage-timeout", "timeout of every phase (default: 12m for Registering and Rollbacking, 5m for the others)")
+	flags.Var(&o.reconnectTimeout, "reconnect-timeout", "how long a cluster tries to reach a hub before it tries the other one (default: 3m)")
+	o.change.AddYesTo(c)
+	o.change.AddDryRunTo(c, frame.DryRunClient)
+	o.change.AddTimeoutTo(c)
+	o.output.AddTo(c, clusterreport.NoMigration("", ""))
+	return c
+}
+
+// plan continues the migration of the same clusters that has not ended, or checks a new one.
+func (o *moveOptions) plan(ctx context.Context) (frame.Change, error) {
+	c, err := o.openDirect(ctx, o.App)
+	if err != nil {
+		return nil, err
+	}
+	known, err := c.unfinished(ctx, o.selection)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil {
+		return o.planRest(ctx, c, known)
+	}
+	all, err := c.list(ctx, c.scope.Namespace)
+	if err != nil {
+		return nil, c.explain(ctx, err)
+	}
+	name := o.placement
+	if name == "" {
+		name = o.clusters[0]
+	}
+	from, to := c.pair.names()
+	m := &api.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: c.scope.Namespace, Name: nextName(name, "move", all)}}
+	m.Spec = o.spec(from, to, o.stageTimeout, o.reconnectTimeout)
+	if err := c.pair.to.keepAddress(m); err != nil {
+		return nil, err
+	}
+	return o.creation.plan(ctx, o.App, c, m)
+}
+
+// continuation is a migration to continue.
+type continuation struct {
+	*moveOptions
+	connection *connection
+	migration  migration
+}
+
+// planRest plans to continue a migration. A dry run prints it.
+func (o *moveOptions) planRest(ctx context.Context, c *connection, known *api.ManagedClusterMigration) (frame.Change, error) {
+	if err := c.missing(ctx); err != nil {
+		return nil, frame.Refuse(err)
+	}
+	m := migration{ManagedClusterMigration: known}
+	var err error
+	if m.state, err = c.state(ctx, known); err != nil {
+		return nil, err
+	}
+	if !o.change.Writes() {
+		o.Console.Printf("dry run: nothing was written; migration %s would be continued\n", m.Name)
+		return nil, c.printMigration(o.App, o.output, m)
+	}
+	return &continuation{o, c, m}, nil
+}
+
+// Question implements frame.Change.
+func (r *continuation) Question() (string, error) {
+	m := r.migration
+	return fmt.Sprintf("%s\nContinue migration %s of %s from %s to %s?",
+		clusterreport.Progress(m.report(r.connection)), m.Name, clustersOf(m.ManagedClusterMigration), r.connection.Where(), r.connection.pair.to.Where()), nil
+}
+
+// Run implements frame.Change. End carries the migration out.
+func (r *continuation) Run(context.Context) {}
+
+// End implements frame.Change.
+func (r *continuation) End(ctx context.Context) error {
+	r.Console.Printf("migration %s continues\n", r.migration.Name)
+	return r.connection.carryOut(ctx, r.App, r.output, r.migration, statusCode)
+}

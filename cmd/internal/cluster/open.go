@@ -1,0 +1,147 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"k8s.io/client-go/rest"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/direct"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
+	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
+)
+
+// annotationAddress of a migration has how clusters reach the target hub, so that every process which continues it uses
+// the same address.
+const annotationAddress = "godwit.dev/target-address"
+
+// stateNamespace returns the namespace of the state, on both hubs.
+func stateNamespace(a *frame.App) string { return cmp.Or(*a.Cluster.Namespace, direct.Namespace) }
+
+// openDirect connects to the hubs of the contexts. Without --to-context it connects to the source hub alone, to read.
+func (h *hubFlags) openDirect(ctx context.Context, a *frame.App) (*connection, error) {
+	scope := permission.Scope{Namespace: stateNamespace(a), Installation: stateNamespace(a)}
+	c, id, err := dialHub(ctx, a.InContext(h.fromContext), scope)
+	if err != nil {
+		return nil, err
+	}
+	c.pair = &pair{fromContext: h.fromContext, toContext: h.toContext, from: id}
+	if h.toContext != "" {
+		to := &target{}
+		if to.connection, to.id, err = dialHub(ctx, a.InContext(h.toContext), scope); err != nil {
+			return nil, err
+		}
+		if to.id == id {
+			return nil, frame.Usagef("--from-context=%s and --to-context=%s are the same hub: specify the contexts of two hubs", h.fromContext, h.toContext)
+		}
+		if to.address, err = h.addressOf(to.Config); err != nil {
+			return nil, err
+		}
+		c.pair.to = to
+	}
+	c.client = direct.NewStore(c.client, c.scope.Namespace)
+	return c, nil
+}
+
+func dialHub(ctx context.Context, a *frame.App, scope permission.Scope) (*connection, direct.ID, error) {
+	c, err := dial(ctx, a, clusterpermission.Move, scope)
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := direct.IDOf(ctx, c.client, scope.Namespace)
+	if err != nil {
+		return nil, "", c.explain(ctx, err)
+	}
+	return c, id, nil
+}
+
+// addressOf returns how clusters reach a hub: as the flags say, or as this command does.
+func (h *hubFlags) addressOf(config *rest.Config) (clusterv1.ClientConfig, error) {
+	address := clusterv1.ClientConfig{URL: cmp.Or(h.toServer, config.Host), CABundle: config.CAData}
+	file := h.toCAFile
+	if file == "" && len(address.CABundle) == 0 {
+		file = config.CAFile
+	}
+	if file == "" {
+		return address, nil
+	}
+	ca, err := os.ReadFile(file)
+	if err != nil {
+		return address, frame.Usagef("read the CA of the target hub: %v", err)
+	}
+	address.CABundle = ca
+	return address, nil
+}
+
+// prepareDirect creates the namespace of the state on both hubs. With a global hub it does nothing.
+func (c *connection) prepareDirect(ctx context.Context, namespace string) error {
+	if c.pair == nil {
+		return nil
+	}
+	return errors.Join(direct.Prepare(ctx, c.client, namespace), direct.Prepare(ctx, c.pair.to.client, namespace))
+}
+
+// unfinished returns the migration of the same clusters between the same hubs that has not ended, or nil.
+func (c *connection) unfinished(ctx context.Context, o selection) (*api.ManagedClusterMigration, error) {
+	all, err := c.list(ctx, c.scope.Namespace)
+	if err != nil {
+		return nil, c.explain(ctx, err)
+	}
+	for i := range all {
+		m := &all[i]
+		var names []string
+		for _, name := range m.Spec.IncludedManagedClusters {
+			names = append(names, string(name))
+		}
+		same := slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(o.clusters))) && m.Spec.IncludedManagedClustersPlacementRef == o.placement
+		if same && m.Status.CompletionTime == nil && c.pair.to.id.Is(string(m.Spec.To)) {
+			return m, nil
+		}
+	}
+	return nil, nil
+}
+
+// keepAddress writes how clusters reach the target hub into a new migration.
+func (t *target) keepAddress(m *api.ManagedClusterMigration) error {
+	text, err := json.Marshal(t.address)
+	m.Annotations = map[string]string{annotationAddress: string(text)}
+	return err
+}
+
+func addressIn(m *api.ManagedClusterMigration) (address clusterv1.ClientConfig, err error) {
+	if err := json.Unmarshal([]byte(m.Annotations[annotationAddress]), &address); err != nil {
+		return address, fmt.Errorf("read the address of the target hub in annotation %s of migration %s: %w", annotationAddress, m.Name, err)
+	}
+	return address, nil
+}
+
+// open connects to the global hub, for a command on the migrations of one namespace: that of the flag, or of
+// the kubeconfig's context. A command without a global hub connects to both hubs.
+func (h *hubFlags) open(ctx context.Context, a *frame.App, command permission.Command) (*connection, error) {
+	if h.direct {
+		return h.openDirect(ctx, a)
+	}
+	namespace, err := namespaceOf(a)
+	if err != nil {
+		return nil, err
+	}
+	return dialGlobal(ctx, a, command, permission.Scope{Namespace: namespace, Installation: h.managerNamespace})
+}
+
+// openMigration connects, and reads a migration.
+func (h *hubFlags) openMigration(ctx context.Context, a *frame.App, command permission.Command, name string) (*connection, migration, error) {
+	c, err := h.open(ctx, a, command)
+	if err != nil {
+		return nil, migration{}, err
+	}
+	m, err := c.find(ctx, name)
+	return c, m, err
+}

@@ -93,7 +93,27 @@ func continueCommand(a *frame.App, c *connection, m migration) string {
 	if m.Spec.IncludedManagedClustersPlacementRef != "" {
 		words = append(words, "--placement="+m.Spec.IncludedManagedClustersPlacementRef)
 	}
+	if c.pair.toContext == "" {
+		words = append(words, "--to-context=CONTEXT")
+	}
 	return a.Hint(strings.Join(words, " ") + c.pair.flags(m.Namespace))
+}
+
+// printHolder says which process carries out a migration that has not ended, or how to continue it.
+func (c *connection) printHolder(ctx context.Context, a *frame.App, m migration) error {
+	if c.pair == nil || m.Status.CompletionTime != nil {
+		return nil
+	}
+	h, err := direct.HolderOf(ctx, c.client, m.ManagedClusterMigration, c.clock.Now())
+	switch {
+	case err != nil:
+		return c.explain(ctx, err)
+	case h.Name != "":
+		a.Console.Printf("process %s carries migration %s out\n", h.Name, m.Name)
+	default:
+		a.Console.Printf("nothing carries migration %s out. Its clusters keep the hub that they have.\n  continue: %s\n", m.Name, continueCommand(a, c, m))
+	}
+	return nil
 }
 
 // runDirect carries a migration out in this process.

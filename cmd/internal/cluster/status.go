@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -88,7 +89,7 @@ func (o *statusOptions) run(ctx context.Context, args []string) error {
 	if o.watch {
 		return c.followToEnd(ctx, o.App, o.output, m, statusCode)
 	}
-	if err := c.printMigration(o.App, o.output, m); err != nil {
+	if err := errors.Join(c.printMigration(o.App, o.output, m), c.printHolder(ctx, o.App, m)); err != nil {
 		return err
 	}
 	return frame.Exit(statusCode(m.report(c)))

@@ -188,7 +188,7 @@ func TestKeep(t *testing.T) {
 		"stored objects":      {nil, lastLine, schema.GroupVersionResource{Group: "gateway.networking.k8s.io", Version: "v1", Resource: "httproutes"}},
 		"ControllerRevisions": {[]string{"revisions"}, lastRevisionsLine, schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachines"}},
 		"external names":      {[]string{"names"}, lastNamesLine, schema.GroupVersionResource{Group: "jobs.example.org", Version: "v1", Resource: "databases"}},
-		"managed clusters":    {[]string{"clusters"}, lastClustersLine, schema.GroupVersionResource{Group: "global-hub.open-cluster-management.io", Version: "v1alpha1", Resource: "managedclustermigrations"}},
+		"managed clusters":    {[]string{"clusters"}, lastClustersLine, schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1", Resource: "managedclusters"}},
 	} {
 		t.Run(story, func(t *testing.T) {
 			t.Parallel()

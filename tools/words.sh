@@ -56,7 +56,7 @@ messages=(
 
 # Functions and methods are verbs that say the effect, or predicates. These names say nothing: "look" is a scan or a connection, "say" and "tell"
 # print, log, report or announce, "those" and "at" select, and "move" is an update or a migration.
-functions='[lL]ook([A-Z]\w*)?|[sS]ays?([A-Z]\w*)?|[tT]ells?([A-Z]\w*)?|told|[tT]hose|[aA]t|move([A-Z]\w*)?|nothingLeft|conclude|offer|sightings?'
+functions='[lL]ook([A-Z]\w*)?|[sS]ays?([A-Z]\w*)?|[tT]ells?([A-Z]\w*)?|told|[tT]hose|[aA]t|move((?!Command)[A-Z]\w*)?|nothingLeft|conclude|offer|sightings?'
 
 # text lists what people read besides Go. Help texts are in it by the generated docs/reference/cli.md. A test of `godwit cluster
 # preflight` has the names of other projects and of the JSON contract, in which nothing can be in backticks.

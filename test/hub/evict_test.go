@@ -241,6 +241,54 @@ func TestTokenAtTheTarget(t *testing.T) {
 	}
 }
 
+// TestTokensOfALateImportController: an import controller of the target that begins with a cluster after AcceptClusters issues no tokens for
+// long either, and one more when the cluster has moved.
+//
+// Matrix: H91.
+func TestTokensOfALateImportController(t *testing.T) {
+	t.Parallel()
+	for name, freezes := range map[string]bool{"Import controller": false, "Later import controller": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, arrived := moving(t)
+			s.freezes = freezes
+			s.done(s.receive(s.c, arrived))
+			hub, clusters := s.target(s.c), []string{s.name}
+			s.done(func() (cluster.Result, error) { return hub.AcceptClusters(t.Context(), clusters) })
+			controller := s.importer()
+			controller.Tokens = &klusterlet.Tokens{}
+			act := func() {
+				t.Helper()
+				works, err := controller.Configure(t.Context(), s.cluster())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := controller.SetApplied(t.Context(), works.CRDs, works.Klusterlet); err != nil {
+					t.Fatal(err)
+				}
+			}
+			act()
+			leases := &cluster.Leases{}
+			s.mustWait("has made no CertificateSigningRequest", func() (cluster.Result, error) { return hub.AwaitRegistration(t.Context(), clusters, leases) })
+			issued := controller.Tokens.Issued()
+			for range 3 {
+				act()
+			}
+			if more := controller.Tokens.Issued() - issued; more > 0 {
+				t.Errorf("the import controller has issued %d tokens after a pass of AwaitRegistration", more)
+			}
+			s.done(func() (cluster.Result, error) {
+				r, err := hub.FinishMoved(t.Context(), clusters)
+				act()
+				return r, err
+			})
+			if more := controller.Tokens.Issued() - issued; more != 1 {
+				t.Errorf("the import controller has issued %d tokens in FinishMoved, want one whose expiry it knows", more)
+			}
+		})
+	}
+}
+
 // TestNamespaceOfTheTargetStays: the import controller labels the namespace of a cluster, and deletes it after the ManagedCluster. One that was
 // there before is retained, and has no label afterwards by which the controller would find it.
 //

@@ -34,8 +34,11 @@ func token(cluster string) *corev1.Secret {
 }
 
 // KeepToken has the import controller keep the token that it has issued for a cluster while the klusterlet has the kubeconfigs of two hubs, until
-// [Hub.RemoveToken]. It does nothing on a hub without an import Secret of the cluster.
+// [Hub.RemoveToken]. It does nothing while the hub has no import Secret of the cluster, or no ManifestWork of its klusterlet.
 func (h Hub) KeepToken(ctx context.Context, cluster string) error {
+	if kept, err := h.FindOwned(ctx, token(cluster)); err != nil || kept {
+		return err
+	}
 	imported := &corev1.Secret{}
 	if err := h.Client.Get(ctx, client.ObjectKey{Namespace: cluster, Name: resource.ImportSecret(cluster)}, imported); err != nil {
 		return client.IgnoreNotFound(err)

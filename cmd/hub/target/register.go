@@ -21,24 +21,32 @@ func (h Hub) AwaitRegistration(ctx context.Context, clusters []string, leases *c
 		if err != nil {
 			return "", err
 		}
-		fresh, err := leases.Fresh(ctx, h.Hub, name)
+		// Again: the import controller may not have begun with the cluster in AcceptClusters.
+		if err := h.keepToken(ctx, mc); err != nil {
+			return "", err
+		}
+		return h.awaitRegistration(ctx, mc, leases)
+	})
+}
+
+func (h Hub) awaitRegistration(ctx context.Context, mc *clusterv1.ManagedCluster, leases *cluster.Leases) (waits string, err error) {
+	fresh, err := leases.Fresh(ctx, h.Hub, mc.Name)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case !meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionJoined):
+		requests, err := h.SigningRequests(ctx, mc.Name)
 		if err != nil {
 			return "", err
 		}
-		switch {
-		case !meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionJoined):
-			requests, err := h.SigningRequests(ctx, name)
-			if err != nil {
-				return "", err
-			}
-			return notJoined(mc, requests)
-		case !meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionAvailable):
-			return "the cluster is Joined, and not Available: read the log of its registration agent", nil
-		case !fresh:
-			return "the cluster has not renewed its lease on the target hub twice", nil
-		}
-		return "", nil
-	})
+		return notJoined(mc, requests)
+	case !meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionAvailable):
+		return "the cluster is Joined, and not Available: read the log of its registration agent", nil
+	case !fresh:
+		return "the cluster has not renewed its lease on the target hub twice", nil
+	}
+	return "", nil
 }
 
 // notJoined returns why a cluster is not Joined, according to its latest CertificateSigningRequest.

@@ -167,7 +167,7 @@ func tokens(t *testing.T, h *ocm.Hub, name string) int {
 }
 
 // TestOriginalMove: beside the original import controller a cluster with the original operator and agents moves. It keeps its klusterlet when
-// the cleanup comes after its work agent has evicted what the source has applied, and no hub issues tokens all the time.
+// the cleanup comes after its work agent has evicted what the source has applied, and neither hub issues tokens all the time.
 //
 // Matrix: H89, H91.
 func TestOriginalMove(t *testing.T) {
@@ -187,7 +187,11 @@ func TestOriginalMove(t *testing.T) {
 	repeat(t, "AwaitRegistration", func(ctx context.Context) (cluster.Result, error) {
 		return m.dst.AwaitRegistration(ctx, m.names, leases)
 	})
+	issued = tokens(t, f.hub2, name)
 	awaitEviction(t, c, before)
+	if more := tokens(t, f.hub2, name) - issued; more > 0 {
+		t.Errorf("the import controller of the target has issued %d tokens while the cluster waited for FinishMoved", more)
+	}
 	mustHaveKlusterlet(t, c, "before the cleanup")
 
 	repeat(t, "FinishMoved", func(ctx context.Context) (cluster.Result, error) { return m.dst.FinishMoved(ctx, m.names) })

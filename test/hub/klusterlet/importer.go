@@ -29,7 +29,16 @@ type Importer struct {
 	// Freezes means that the controller acts as in backplane 5.0 and later: it does not change
 	// the klusterlet of a cluster whose automatic import is disabled.
 	Freezes bool
+	// Tokens means that the controller acts as the original in issuing tokens: with the kubeconfigs of two hubs it does not find the one
+	// that it has issued. Without Tokens, it has one token for ever.
+	Tokens *Tokens
 }
+
+// Names that the controller gives to the bootstrap secret of its own hub: alone, and beside those of other hubs.
+const (
+	onlyHub    = "bootstrap-hub-kubeconfig"
+	currentHub = "bootstrap-hub-kubeconfig-current-hub"
+)
 
 // Works are the ManifestWorks of a klusterlet: with the CRD of Klusterlets, and with the klusterlet and its bootstrap kubeconfigs.
 type Works struct{ CRDs, Klusterlet *workv1.ManifestWork }
@@ -45,15 +54,13 @@ func (i Importer) Configure(ctx context.Context, mc *clusterv1.ManagedCluster) (
 	}
 	_, disabled := mc.Annotations[cluster.AnnotationNoAutoImport]
 	frozen := disabled && i.Freezes
-	var required []*workv1.ManifestWork
-	if !frozen || len(present.Items) == 0 {
-		var err error
-		if required, err = i.works(ctx, mc); err != nil {
-			return Works{}, err
-		}
+	required, err := i.works(ctx, mc) // with the import Secret, also when the works are frozen
+	if err != nil {
+		return Works{}, err
 	}
-	for k := range present.Items {
-		if frozen {
+	if frozen && len(present.Items) > 0 {
+		required = nil
+		for k := range present.Items {
 			required = append(required, present.Items[k].DeepCopy())
 		}
 	}
@@ -135,10 +142,6 @@ func (i Importer) works(ctx context.Context, mc *clusterv1.ManagedCluster) ([]*w
 
 // manifests returns the bootstrap secrets of the hubs that the KlusterletConfig adds, and then that of the hub itself.
 func (i Importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) ([]workv1.Manifest, error) {
-	own, err := i.kubeconfig()
-	if err != nil {
-		return nil, err
-	}
 	config := cluster.KlusterletConfig(mc.Annotations[cluster.AnnotationKlusterletConfig])
 	if config.GetName() != "" {
 		err := i.Get(ctx, client.ObjectKeyFromObject(config), config)
@@ -161,9 +164,13 @@ func (i Importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) (
 		}
 		manifests = append(manifests, manifest)
 	}
-	name := "bootstrap-hub-kubeconfig"
+	name := onlyHub
 	if len(others) > 0 {
-		name = "bootstrap-hub-kubeconfig-current-hub"
+		name = currentHub
+	}
+	own, err := i.ownKubeconfig(ctx, mc.Name, name)
+	if err != nil {
+		return nil, err
 	}
 	manifest, err := bootstrapManifest(name, own)
 	return append(manifests, manifest), err

@@ -1,7 +1,7 @@
 // Package klusterlet simulates managed clusters and the import controllers of two hubs, for tests, the demo and the benchmark of moves
 // between hubs. A simulated klusterlet needs no API server of its own.
 //
-// Read importer.go, then klusterlet.go.
+// Read importer.go, token.go, then klusterlet.go.
 package klusterlet
 
 import (

@@ -1,6 +1,7 @@
 package klusterlet
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -56,7 +57,7 @@ func (i Importer) token(ctx context.Context, name, bootstrapSecret string) (stri
 		data[expirationKey] = []byte("2100-01-01T00:00:00Z")
 	}
 	token := string(data[tokenKey])
-	if exists && maps.EqualFunc(imported.Data, data, func(a, b []byte) bool { return string(a) == string(b) }) {
+	if exists && maps.EqualFunc(imported.Data, data, bytes.Equal) {
 		return token, nil
 	}
 	imported.Data = data

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/bench/internal/frame"
+	protocol "github.com/godwit-dev/godwit/cmd/hub"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/test/process"
 )
@@ -59,7 +60,7 @@ func measureFloor(ctx context.Context, f *fleet, n int) (r floor, err error) {
 const bothHubs = "both-hubs"
 
 func (f *fleet) configureBothHubs(ctx context.Context) error {
-	spec, err := cluster.TwoHubs{Secret: bothHubs}.Spec(ctx, f.source.Client)
+	spec, err := cluster.TwoHubs{Secret: bothHubs, Reconnect: protocol.DefaultReconnect}.Spec(ctx, f.source.Client)
 	if err != nil {
 		return err
 	}

@@ -82,6 +82,10 @@ type Report struct {
 	// Gone has, for clusters whose ManagedCluster does not exist any more, what the party did not find. An order is done
 	// for them.
 	Gone map[string]string
+	// Certificates have, by cluster, when the certificate expires that the target hub has issued, for clusters that are not to stay there.
+	Certificates map[string]time.Time
+	// DeniedRequests are CertificateSigningRequests of the bootstrap account that the target hub has denied, each with the reason.
+	DeniedRequests []string
 }
 
 // storedReport is a report as an agent stores it.
@@ -98,7 +102,9 @@ type storedReport struct {
 	ClusterReasons map[string]string `json:",omitempty"`
 	Clusters       []string
 	Done           []string
-	Gone           map[string]string `json:",omitempty"`
+	Gone           map[string]string    `json:",omitempty"`
+	Certificates   map[string]time.Time `json:",omitempty"`
+	DeniedRequests []string             `json:",omitempty"`
 }
 
 // MarshalJSON writes the texts of failures, and their reasons in fields of their own.
@@ -106,6 +112,7 @@ func (e Report) MarshalJSON() ([]byte, error) {
 	stored := storedReport{
 		At: e.At, Party: e.Party, Stage: e.Stage, Attempt: e.Attempt, Finished: e.Finished, Reason: e.Reason,
 		Error: e.Error.String(), ErrorReason: e.Error.Reason, Clusters: e.Clusters, Done: e.Done, Gone: e.Gone,
+		Certificates: e.Certificates, DeniedRequests: e.DeniedRequests,
 	}
 	stored.ClusterErrors, stored.ClusterReasons = Texts(e.ClusterErrors)
 	return json.Marshal(stored)
@@ -120,7 +127,7 @@ func (e *Report) UnmarshalJSON(text []byte) error {
 	*e = Report{
 		At: stored.At, Party: stored.Party, Stage: stored.Stage, Attempt: stored.Attempt, Finished: stored.Finished, Reason: stored.Reason,
 		Error: ReadFailure(stored.ErrorReason, stored.Error), ClusterErrors: ReadFailures(stored.ClusterErrors, stored.ClusterReasons),
-		Clusters: stored.Clusters, Done: stored.Done, Gone: stored.Gone,
+		Clusters: stored.Clusters, Done: stored.Done, Gone: stored.Gone, Certificates: stored.Certificates, DeniedRequests: stored.DeniedRequests,
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,10 +50,11 @@ func TestStateOfOtherReleases(t *testing.T) {
 	if diff := cmp.Diff(oldest, written); diff != "" {
 		t.Errorf("written otherwise (-v0.1.0 +now):\n%s", diff)
 	}
+	later := []string{"DeniedRequests", "Certificate"} // state.md says what an older manager does
 	for _, stored := range []any{oldest.Progress, storeCluster(state.Clusters[0]), storeRecord(state.Records[Key{Party: Source}])} {
 		v := reflect.ValueOf(stored)
 		for i := range v.NumField() {
-			if v.Field(i).IsZero() {
+			if v.Field(i).IsZero() && !slices.Contains(later, v.Type().Field(i).Name) {
 				t.Errorf("v0.1.0 stores no field %s of %T: say in docs/reference/state.md what a program does that does not know it", v.Type().Field(i).Name, stored)
 			}
 		}

@@ -15,7 +15,7 @@ var left = map[Action]string{
 	DeleteCreated:     "the objects that the migration has created for the cluster",
 	FinishMoved:       "the annotations of the migration on the objects of the cluster, and its Secret and KlusterletConfig godwit-return-*",
 
-	RevokeRegistration: "the permissions of the bootstrap account, and the automatic approval of its clusters",
+	RevokeRegistration: "the permissions of the bootstrap account",
 	RevokeBootstrap:    "the ManagedServiceAccount with the bootstrap token",
 }
 

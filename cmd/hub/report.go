@@ -23,6 +23,7 @@ func (s *State) report(e Report) {
 	if !ok || e.Stage != s.Stage || e.Attempt != s.Attempt || s.Record(e.Party).Finished {
 		return
 	}
+	s.learn(e)
 	r := s.Record(e.Party)
 	r.Started, r.Unsent = true, ""
 	r.Finished = e.Finished
@@ -55,6 +56,7 @@ func (s *State) reportByCluster(e Report) {
 	if !ok || e.Attempt > r.Attempt || present && (r.Finished || e.Stage != r.Stage) {
 		return
 	}
+	s.learn(e)
 	for _, name := range e.Done {
 		if i, ok := s.cluster(name); ok && s.isAt(s.Clusters[i], e.Party, e.Attempt) && s.turnOf(s.Clusters[i]).party() == e.Party {
 			s.finishTurn(i, e.Gone[name])
@@ -86,6 +88,26 @@ func (s *State) reportByCluster(e Report) {
 		}
 	}
 	s.Records[s.key(e.Party)] = r
+}
+
+// MaxDeniedRequests bounds the requests in a report and in the state. One is enough to find out who has the token.
+const MaxDeniedRequests = 10
+
+// learn records what the target hub has denied, and which certificates it has issued for clusters that do not stay there.
+func (s *State) learn(e Report) {
+	if e.Party != Target {
+		return
+	}
+	for _, request := range e.DeniedRequests {
+		if request = clip(request); len(s.DeniedRequests) < MaxDeniedRequests && !slices.Contains(s.DeniedRequests, request) {
+			s.DeniedRequests = append(slices.Clip(s.DeniedRequests), request)
+		}
+	}
+	for name, expiry := range e.Certificates {
+		if i, ok := s.cluster(name); ok && s.Clusters[i].State != Registered && s.Clusters[i].State != Moved {
+			s.Clusters[i].Certificate = expiry.UTC()
+		}
+	}
 }
 
 // Awaits reports whether a report of a party on a command may change the state: it answers the present command, or an

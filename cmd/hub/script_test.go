@@ -19,7 +19,8 @@ import (
 //	pending c1 c2           one that has not started; placement=NAME instead of clusters
 //	answer PARTY            the party finishes what it was told, for all clusters
 //	answer PARTY done=(…)   … for some; also error=…, failed=(…), clusters=(…), reason=…
-//	progress PARTY done=(…) a report before the final one; gone=(…) for clusters that do not exist any more
+//	progress PARTY done=(…) a report before the final one; gone=(…) for clusters that do not exist any more, denied=(…) for
+//	                        denied CertificateSigningRequests, issued=(…) for clusters with a certificate
 //	late PARTY              the party's answer to the command before the present one
 //	tick 100s               time passes
 //	until Registering       all parties answer until the phase is reached
@@ -123,6 +124,13 @@ func (r *run) scriptedReport(d *datadriven.TestData) {
 				e.Done, e.Gone = append(e.Done, arg.Vals...), map[string]string{}
 				for _, name := range arg.Vals {
 					e.Gone[name] = "there is no " + name
+				}
+			case "denied":
+				e.DeniedRequests = append(e.DeniedRequests, strings.Join(arg.Vals, " "))
+			case "issued":
+				e.Certificates = map[string]time.Time{}
+				for _, name := range arg.Vals {
+					e.Certificates[name] = time.Date(2027, 11, 29, 20, 30, 0, 0, time.UTC)
 				}
 			case "clusters":
 				// The parser reads () as one empty value.

@@ -45,7 +45,9 @@ type storedCluster struct {
 	FailedIn api.Phase    `json:"failedIn,omitempty"`
 	Message  string       `json:"message,omitempty"`
 	Reason   string       `json:"reason,omitempty"`
-	Since    time.Time    `json:"since,omitzero"`
+	// Certificate is when the certificate of the target hub expires.
+	Certificate time.Time `json:"certificate,omitzero"`
+	Since       time.Time `json:"since,omitzero"`
 }
 
 type storedRecord struct {
@@ -62,11 +64,11 @@ type storedRecord struct {
 }
 
 func storeCluster(c Cluster) storedCluster {
-	return storedCluster{c.Name, c.State, c.Turn, c.Attempt, c.Note, c.FailedIn, c.Failure.String(), c.Reason, c.Since}
+	return storedCluster{c.Name, c.State, c.Turn, c.Attempt, c.Note, c.FailedIn, c.Failure.String(), c.Reason, c.Certificate, c.Since}
 }
 
 func (c storedCluster) restore() Cluster {
-	return Cluster{c.Name, c.State, c.Turn, c.Attempt, c.Note, c.FailedIn, ReadFailure(c.Reason, c.Message), c.Since}
+	return Cluster{c.Name, c.State, c.Turn, c.Attempt, c.Note, c.FailedIn, ReadFailure(c.Reason, c.Message), c.Certificate, c.Since}
 }
 
 func storeRecord(r Record) storedRecord {
@@ -145,7 +147,7 @@ func (s State) Progress(shards int) *api.MigrationProgress {
 	p := &api.MigrationProgress{
 		Format: format.Current, Stage: s.Stage, Turn: int32(s.Turn), Attempt: s.Attempt, Thirds: int32(s.Thirds), //nolint:gosec // small numbers
 		RollbackStage: s.RollbackStage, Reason: s.Reason, Message: s.Message, WaitingFor: s.WaitingFor,
-		Deleting: s.Deleting, Abandoned: s.Abandoned, Shards: int32(shards), //nolint:gosec // admission allows 5,000 clusters
+		Deleting: s.Deleting, Abandoned: s.Abandoned, DeniedRequests: s.DeniedRequests, Shards: int32(shards), //nolint:gosec // admission allows 5,000 clusters
 	}
 	if !s.Since.IsZero() {
 		p.Since = &metav1.MicroTime{Time: s.Since}
@@ -165,7 +167,7 @@ func Restore(spec api.ManagedClusterMigrationSpec, phase api.Phase, p *api.Migra
 	}
 	s.Phase, s.Stage, s.Turn, s.Attempt, s.Thirds = phase, p.Stage, int(p.Turn), p.Attempt, int(p.Thirds)
 	s.RollbackStage, s.Reason, s.Message, s.WaitingFor = p.RollbackStage, p.Reason, p.Message, p.WaitingFor
-	s.Deleting, s.Abandoned = p.Deleting, p.Abandoned
+	s.Deleting, s.Abandoned, s.DeniedRequests = p.Deleting, p.Abandoned, p.DeniedRequests
 	if p.Since != nil {
 		s.Since = p.Since.Time
 	}

@@ -65,6 +65,8 @@ type Cluster struct {
 	FailedIn api.Phase
 	// Failure is the reason of the failure.
 	Failure
+	// Certificate is when the certificate expires that the target hub has issued for a cluster that has not stayed there; zero without one.
+	Certificate time.Time
 	// Since is when the cluster reached its state, by the clock of the manager. It is zero for a Selected cluster.
 	Since time.Time
 }
@@ -196,6 +198,8 @@ type State struct {
 	WaitingFor string
 	// Deleting means that a user has deleted the migration.
 	Deleting bool
+	// DeniedRequests are the first CertificateSigningRequests of the bootstrap account that the target hub has denied, each with the reason.
+	DeniedRequests []string
 	// Abandoned means that the migration was deleted and that its time is over: what is left stays as it is.
 	Abandoned bool
 

@@ -1,17 +1,23 @@
 package hub
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 // maxFailures is the bound of status.failures in the CustomResourceDefinition.
 const maxFailures = 20
+
+// maxBeside bounds the text of a failure beside another text, in bytes: the CustomResourceDefinition allows 512 for both.
+const maxBeside = 180
 
 // stageConditions are the conditions of the stages in their order.
 var stageConditions = map[api.Phase]string{
@@ -75,11 +81,54 @@ func (s State) Failures() []api.ClusterFailure {
 		if c.Note != "" {
 			message, phase = c.Note, s.Stage
 		}
+		if !c.Certificate.IsZero() {
+			message, phase = addSentence(quote.Clip(message, maxBeside), certificateOf(c)), cmp.Or(phase, s.Stage)
+		}
 		if message != "" && len(failures) < maxFailures {
 			failures = append(failures, api.ClusterFailure{Cluster: c.Name, Phase: phase, Message: message})
 		}
 	}
 	return failures
+}
+
+// certificateOf says what follows from the certificate of a cluster that has not stayed at the target hub.
+func certificateOf(c Cluster) string {
+	return fmt.Sprintf("%s: the target hub has issued a certificate for %s that is valid until %s and can't be revoked: import no other cluster under this name there before, or rotate the CA of its client certificates",
+		api.ReasonCertificateIssued.Name, c.Name, c.Certificate.Format(time.RFC3339))
+}
+
+// addSentence adds a sentence to a message, which may be empty.
+func addSentence(message, sentence string) string {
+	if message == "" {
+		return sentence
+	}
+	return message + "; " + sentence
+}
+
+// Certificates returns what follows from the certificates that the target hub has issued for clusters that have not stayed there. It names
+// the first cluster, and how many there are.
+func (s State) Certificates() string {
+	var with []Cluster
+	for _, c := range s.Clusters {
+		if !c.Certificate.IsZero() {
+			with = append(with, c)
+		}
+	}
+	switch len(with) {
+	case 0:
+		return ""
+	case 1:
+		return certificateOf(with[0])
+	}
+	return fmt.Sprintf("%s; %d clusters have one: see status.failures", certificateOf(with[0]), len(with))
+}
+
+// Denied returns the requests of the bootstrap account that the target hub has denied, for a message; empty without one.
+func (s State) Denied() string {
+	if len(s.DeniedRequests) == 0 {
+		return ""
+	}
+	return "the target hub has denied CertificateSigningRequests of the bootstrap account: " + firstNames(s.DeniedRequests)
 }
 
 // Conditions returns the conditions of the reached stages, without times. The conditions for kstatus (Ready,
@@ -96,6 +145,9 @@ func (s State) Conditions() []metav1.Condition {
 		return conditions
 	}
 	add(api.ConditionStarted, metav1.ConditionTrue, api.ReasonSucceeded.Name, "")
+	if denied := s.Denied(); denied != "" {
+		add(api.ConditionRequestDenied, metav1.ConditionTrue, api.ReasonRequestDenied.Name, denied)
+	}
 	reached, failed := s.reachedStage()
 	for _, stage := range stages[:StageNumber(api.PhaseRegistering)] {
 		switch kind := stageConditions[stage]; {

@@ -110,8 +110,6 @@ func (l *lines) text() []string {
 	return slices.Clone(l.all)
 }
 
-const bootstrapAccountRole = "open-cluster-management:bootstrap"
-
 // newMove makes two hubs, clusters at the source, and a migration of them.
 func newMove(t *testing.T, clusters int) *move {
 	t.Helper()
@@ -196,7 +194,7 @@ func (s *hubSide) install(t *testing.T, namespaces ...string) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.c.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: bootstrapAccountRole}}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := s.c.Create(t.Context(), bootstrapAccountRole()); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 }

@@ -172,13 +172,20 @@ func (s site) emptyNamespace() {
 	}
 }
 
+// bootstrapAccountRole returns the role by which clusters register at a hub.
+func bootstrapAccountRole() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "open-cluster-management:bootstrap"},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, Verbs: []string{"get"}},
+			{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create"}},
+		},
+	}
+}
+
 // validate needs a role by which clusters register, which all tests share.
 func (s site) validate() (cluster.Result, error) {
-	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "open-cluster-management:bootstrap"},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, Verbs: []string{"get"}}},
-	}
-	if err := s.c.Create(s.t.Context(), role); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := s.c.Create(s.t.Context(), bootstrapAccountRole()); err != nil && !apierrors.IsAlreadyExists(err) {
 		s.t.Fatal(err)
 	}
 	return s.target(s.c).ValidateTarget(s.t.Context(), []string{s.name})

@@ -17,7 +17,7 @@
 //
 // metrics.go, options.go, task.go and store.go have the settings and the stored state of an agent. arrivals.go
 // reassembles resources, migration.go is one migration in memory, and report.go sends reports. open.go decides which
-// messages are refused. work.go executes a command; source.go and target.go have the orders of the two roles, and
-// deploy.go those that send and receive resources. execute.go chooses among them, and agent.go receives, repeats and
-// ends. permission.go has the permissions. A file uses only files before it.
+// messages are refused. finding.go has what passes find beside their results. work.go executes a command; source.go and
+// target.go have the orders of the two roles, and deploy.go those that send and receive resources. execute.go chooses
+// among them, and agent.go receives, repeats and ends. permission.go has the permissions. A file uses only files before it.
 package agent

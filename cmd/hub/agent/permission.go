@@ -1,6 +1,9 @@
 package agent
 
-import "github.com/godwit-dev/godwit/cmd/hub/cluster"
+import (
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/csr"
+)
 
 // Permission is a permission that an agent needs.
 type Permission struct {
@@ -42,6 +45,9 @@ func Permissions(namespace string) []Permission {
 		{Group: work, Resource: "manifestworks", Verbs: []string{"get", "list", "patch"}},
 		{Group: "coordination.k8s.io", Resource: "leases", Names: []string{"managed-cluster-lease"}, Verbs: []string{"get", "list"}},
 		{Group: "certificates.k8s.io", Resource: "certificatesigningrequests", Verbs: []string{"list", "delete"}},
+		// The target approves the clusters that move, and denies other requests of their bootstrap account.
+		{Group: "certificates.k8s.io", Resource: "certificatesigningrequests/approval", Verbs: []string{"update"}},
+		{Group: "certificates.k8s.io", Resource: "signers", Names: []string{csr.Signer}, Verbs: []string{"approve"}},
 		{Group: "", Resource: "namespaces", Verbs: shares},
 		// Objects that move with a cluster.
 		{Group: "", Resource: "secrets", Verbs: moves},

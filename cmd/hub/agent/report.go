@@ -30,6 +30,7 @@ func statusOf(p progress, key *message.OpeningKey) message.StatusBundle {
 	b := message.StatusBundle{
 		Finished: p.report.Finished, ErrMessage: p.report.Error.String(), ErrReason: p.report.Error.Reason,
 		ManagedClusters: p.report.Clusters, Done: p.report.Done, Gone: p.report.Gone,
+		Certificates: p.report.Certificates, DeniedRequests: p.report.DeniedRequests[:min(len(p.report.DeniedRequests), hub.MaxDeniedRequests)],
 		FailedClusters:  slices.Sorted(maps.Keys(p.report.ClusterErrors)),
 		BootstrapSecret: p.bootstrap, Missing: p.missing[:min(len(p.missing), maxMissing)],
 	}
@@ -144,7 +145,7 @@ func (a *Agent) retryUntilDone(ctx context.Context, failed string, m *migration,
 
 // copyOf returns a deep copy of a report: the execution still changes the original.
 func copyOf(r hub.Report) hub.Report {
-	r.ClusterErrors, r.Gone = maps.Clone(r.ClusterErrors), maps.Clone(r.Gone)
+	r.ClusterErrors, r.Gone, r.Certificates = maps.Clone(r.ClusterErrors), maps.Clone(r.Gone), maps.Clone(r.Certificates)
 	r.Done, r.Clusters = slices.Clone(r.Done), slices.Clone(r.Clusters)
 	return r
 }

@@ -24,6 +24,7 @@ func (w *work) targetPass(action hub.Action) (pass, bool) {
 		return h.AcceptClusters, true
 	case hub.AwaitRegistration:
 		return func(ctx context.Context, names []string) (cluster.Result, error) {
+			h.Denied = func(requests []string) { w.reportDenied(ctx, requests) }
 			return h.AwaitRegistration(ctx, names, &w.leases)
 		}, true
 	case hub.StopAccepting:
@@ -33,7 +34,10 @@ func (w *work) targetPass(action hub.Action) (pass, bool) {
 	case hub.FinishMoved:
 		return h.FinishMoved, true
 	case hub.RevokeRegistration:
-		return passOfMigration(func(ctx context.Context) (string, error) { return "", h.RevokeRegistration(ctx) }), true
+		return passOfMigration(func(ctx context.Context) (string, error) {
+			h.Denied = func(requests []string) { w.found.setDenied(requests) } // the final report has them
+			return "", h.RevokeRegistration(ctx)
+		}), true
 	}
 	return nil, false
 }
@@ -42,7 +46,14 @@ func (w *work) targetHub() target.Hub {
 	b := w.task.Target
 	return target.Hub{
 		Hub: w.hubWith(b.UserObjects), Account: types.NamespacedName{Namespace: b.InstallNamespace, Name: b.ManagedServiceAccountName},
-		Reconnect: reconnectTimeout(b.ReconnectTimeoutSeconds),
+		Reconnect: reconnectTimeout(b.ReconnectTimeoutSeconds), Issued: w.found.addCertificate,
+	}
+}
+
+// reportDenied reports requests that the migration has denied, when there is another one.
+func (w *work) reportDenied(ctx context.Context, requests []string) {
+	if w.found.setDenied(requests) {
+		w.publish(ctx)
 	}
 }
 

@@ -50,6 +50,8 @@ type work struct {
 	// confirmations are the denials of the API server during the command.
 	confirmations cluster.Confirmations
 	progress      progress
+	// found is what passes have found, beside their results.
+	found findings
 	// whileActing adds the result for the first clusters of a pass before the pass has ended; nil between passes.
 	whileActing func(done []string, gone map[string]string)
 }
@@ -119,6 +121,7 @@ func (w *work) executeLast(ctx context.Context) (superseded bool) {
 		}
 		if err != nil || !waits {
 			w.progress.report.Finished, w.progress.missing = true, nil
+			w.progress.report.DeniedRequests, w.progress.report.Certificates = w.found.get()
 			return w.finish(ctx, w.migration, w.progress) && ctx.Err() == nil
 		}
 		select {
@@ -287,6 +290,7 @@ func failureOf(err *cluster.Error) hub.Failure {
 // publish reports the progress of the execution. A lost report needs no retry: the next one has the same content and
 // more.
 func (w *work) publish(ctx context.Context) {
+	w.progress.report.DeniedRequests, w.progress.report.Certificates = w.found.get()
 	p := w.progress
 	p.report = copyOf(p.report)
 	w.migration.mutex.Lock()

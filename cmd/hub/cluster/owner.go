@@ -41,14 +41,14 @@ func Share(ctx context.Context, c client.Client, o client.Object, migration stri
 		if err := update(); err != nil {
 			return err
 		}
-		setOwners(o, append(owners(o), migration))
+		setOwners(o, append(Owners(o), migration))
 		return nil
 	})
 }
 
 // SharesWithOthers reports whether the migration and at least one more need an object.
 func SharesWithOthers(o client.Object, migration string) bool {
-	all := owners(o)
+	all := Owners(o)
 	return len(all) > 1 && slices.Contains(all, migration)
 }
 
@@ -58,7 +58,7 @@ func Unshare(ctx context.Context, c client.Client, o client.Object, migration st
 	if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	all := owners(o)
+	all := Owners(o)
 	if o.GetLabels()[labelShared] == "" || !slices.Contains(all, migration) {
 		return nil
 	}
@@ -76,8 +76,8 @@ func Unshare(ctx context.Context, c client.Client, o client.Object, migration st
 	return client.IgnoreNotFound(c.Delete(ctx, o, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 }
 
-// owners returns the UIDs of the migrations that share an object.
-func owners(o client.Object) []string {
+// Owners returns the UIDs of the migrations that share an object.
+func Owners(o client.Object) []string {
 	return slices.DeleteFunc(strings.Split(o.GetAnnotations()[annotationOwners], ","), func(uid string) bool { return uid == "" })
 }
 

@@ -118,6 +118,12 @@ func Announcements(before, after hub.State) []Announcement {
 	if unsent := after.Unsent(); unsent != "" && unsent != before.Unsent() {
 		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonCommandNotSent.Name, unsent})
 	}
+	if denied := after.Denied(); denied != before.Denied() {
+		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonRequestDenied.Name, denied})
+	}
+	if !before.Settled() && after.Settled() && after.Certificates() != "" {
+		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonCertificateIssued.Name, after.Certificates()})
+	}
 	entered := before.Phase != after.Phase
 	switch sum := summaryOf(after); {
 	case entered && after.Phase == api.PhaseRollbacking:

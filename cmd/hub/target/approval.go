@@ -12,11 +12,11 @@ import (
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
-// annotationApproval records what migrations have added to the ClusterManager.
+// annotationApproval records what migrations of earlier releases have added to the ClusterManager. This release adds nothing, and removes
+// what is recorded.
 const annotationApproval = "godwit.dev/automatic-approval"
 
-// approval records what migrations have added to the configuration of a ClusterManager. The update that adds it also
-// stores the record, so that exactly this is removed later.
+// approval records what migrations have added to the configuration of a ClusterManager, so that exactly this is removed.
 type approval struct {
 	// Users that were added, each with the UIDs of the migrations that need it.
 	Users map[string][]string `json:"users,omitempty"`
@@ -47,39 +47,6 @@ func approvalOf(m *operatorv1.ClusterManager) (approval, error) {
 		return a, cluster.Fail(cluster.ReasonForeignObject, "annotation %s of ClusterManager %s can't be read: remove it", annotationApproval, m.Name)
 	}
 	return a, nil
-}
-
-// add configures the hub to approve clusters that register as a user, for a migration.
-func (a *approval) add(m *operatorv1.ClusterManager, user, migration string) {
-	if m.Spec.RegistrationConfiguration == nil {
-		m.Spec.RegistrationConfiguration = &operatorv1.RegistrationHubConfiguration{}
-		a.Created = true
-	}
-	config := m.Spec.RegistrationConfiguration
-	if owners, added := a.Users[user]; added || !slices.Contains(config.AutoApproveUsers, user) {
-		if a.Users == nil {
-			a.Users = map[string][]string{}
-		}
-		if !slices.Contains(owners, migration) {
-			a.Users[user] = append(owners, migration)
-		}
-		if !slices.Contains(config.AutoApproveUsers, user) {
-			config.AutoApproveUsers = append(config.AutoApproveUsers, user)
-		}
-	}
-	i := slices.IndexFunc(config.FeatureGates, func(g operatorv1.FeatureGate) bool { return g.Feature == gate })
-	switch {
-	case i < 0:
-		none := operatorv1.FeatureGateModeType("")
-		a.Gate = &none
-		config.FeatureGates = append(config.FeatureGates, operatorv1.FeatureGate{Feature: gate, Mode: operatorv1.FeatureGateModeTypeEnable})
-	case config.FeatureGates[i].Mode != operatorv1.FeatureGateModeTypeEnable:
-		was := config.FeatureGates[i].Mode
-		if a.Gate == nil {
-			a.Gate = &was
-		}
-		config.FeatureGates[i].Mode = operatorv1.FeatureGateModeTypeEnable
-	}
 }
 
 // remove removes what the migration has added, unless another one needs it.

@@ -6,15 +6,15 @@
 //
 //   - none of the clusters is on the hub, its namespace is not being deleted, and it has
 //     fewer than ten CertificateSigningRequests: [Hub.ValidateTarget]
-//   - permissions of the bootstrap account, automatic approval, and what was added beside
-//     what users have: [Hub.GrantRegistration]; without ManagedServiceAccounts, a token:
-//     [Hub.IssueToken]
+//   - permissions of the bootstrap account: [Hub.GrantRegistration]; without
+//     ManagedServiceAccounts, a token: [Hub.IssueToken]
 //   - rules are the allow-list; objects are labelled, paused, and get their status before
 //     anything unpauses them; the ManagedCluster is not accepted, and stays so; its klusterlet
 //     is configured with the kubeconfig of the source hub as well: [Hub.ReceiveResources]
 //   - the target accepts before the source releases: [Hub.AcceptClusters]
-//   - Joined, Available, and two renewals of the lease; what hinders is named:
-//     [Hub.AwaitRegistration]
+//   - the requests of the bootstrap account are approved for clusters that move, until they
+//     are Joined, and denied for every other identity; Joined, Available, and two renewals
+//     of the lease; what hinders is named: [Hub.AwaitRegistration]
 //   - hubAcceptsClient=false, which automatic approval does not undo: [Hub.StopAccepting]
 //   - only objects with the label of the migration are deleted: [Hub.DeleteCreated]
 //   - the klusterlet has the hub's own bootstrap kubeconfig and no longer the source's, then
@@ -24,6 +24,6 @@
 // # Reading order
 //
 // hub.go, validate.go, approval.go, grant.go, issue.go, write.go, return.go, receive.go,
-// accept.go, register.go, stop.go, delete.go, finish.go, revoke.go. A file uses only files
+// accept.go, request.go, register.go, stop.go, delete.go, finish.go, revoke.go. A file uses only files
 // before it.
 package target

@@ -19,8 +19,8 @@ import (
 // clusterManager is the name of the ClusterManager of a hub.
 const clusterManager = "cluster-manager"
 
-// GrantRegistration grants the bootstrap account the permission to register clusters, and configures the hub to approve
-// them. It returns what it waits for, or empty.
+// GrantRegistration grants the bootstrap account the permission to register clusters. [Hub.AwaitRegistration] approves their requests: automatic
+// approval by the hub's controllers would approve the requests of the account for every cluster. It returns what it waits for, or empty.
 func (h Hub) GrantRegistration(ctx context.Context) (waits string, err error) {
 	role, err := h.bootstrapRole(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (h Hub) GrantRegistration(ctx context.Context) (waits string, err error) {
 			return "", fmt.Errorf("grant the permissions of bootstrap account %s: %w", h.Account, err)
 		}
 	}
-	return h.approve(ctx)
+	return "", nil
 }
 
 // user returns the user name of the bootstrap account.
@@ -72,29 +72,6 @@ func (h Hub) bindings() []*rbacv1.ClusterRoleBinding {
 		{ObjectMeta: metav1.ObjectMeta{Name: h.sharedName() + "-register"}},
 		{ObjectMeta: metav1.ObjectMeta{Name: h.sharedName() + "-reviews"}},
 	}
-}
-
-// approve configures the hub's controllers to approve the account, if an operator manages them. On other hubs, their
-// flags configure this.
-func (h Hub) approve(ctx context.Context) (waits string, err error) {
-	m, err := h.clusterManager(ctx)
-	if err != nil || m == nil {
-		return "", err
-	}
-	a, err := approvalOf(m)
-	if err != nil {
-		return "", err
-	}
-	if err := cluster.Patch(ctx, h.Client, m, func() error {
-		a.add(m, h.user(), h.UID)
-		return a.save(m)
-	}); err != nil {
-		return "", fmt.Errorf("configure automatic approval: %w", err)
-	}
-	if applied := meta.FindStatusCondition(m.Status.Conditions, "Applied"); m.Status.ObservedGeneration != m.Generation || applied == nil || applied.Status != metav1.ConditionTrue {
-		return fmt.Sprintf("the operator of the hub has not applied generation %d of ClusterManager %s", m.Generation, m.Name), nil
-	}
-	return "", nil
 }
 
 // clusterManager reads the ClusterManager, or returns nil on a hub without one.

@@ -17,6 +17,11 @@ type Hub struct {
 	Account types.NamespacedName
 	// Reconnect is how long an agent tries to reach a hub before it tries the other one.
 	Reconnect time.Duration
+	// Denied is called with the CertificateSigningRequests of the account that the migration has denied, each with the reason. Nil means no call.
+	Denied func(requests []string)
+	// Issued is called with the expiry of the certificate that a cluster has got by the migration and does not need here any more, from several
+	// goroutines. Nil means no call.
+	Issued func(cluster string, expiry time.Time)
 }
 
 // foreign returns the failure of a ManagedCluster that the migration has not created.

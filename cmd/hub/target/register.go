@@ -13,9 +13,12 @@ import (
 )
 
 // AwaitRegistration is done for a cluster when it is Joined and Available, and its lease was renewed twice since the
-// first pass.
+// first pass. Each pass decides about the CertificateSigningRequests of the bootstrap account.
 func (h Hub) AwaitRegistration(ctx context.Context, clusters []string, leases *cluster.Leases) (cluster.Result, error) {
 	h.Hub = h.WithBatchReads(clusters)
+	if err := h.decideRequests(ctx, clusters); err != nil {
+		return cluster.Result{}, err
+	}
 	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, err := h.ours(ctx, name)
 		if err != nil {

@@ -8,8 +8,12 @@ import (
 )
 
 // RevokeRegistration removes exactly what GrantRegistration and IssueToken have added, unless
-// another migration needs it.
+// another migration needs it, and what earlier releases have added to the ClusterManager. Before, it denies requests that the account has
+// made for other identities.
 func (h Hub) RevokeRegistration(ctx context.Context) error {
+	if err := h.decideRequests(ctx, nil); err != nil {
+		return err
+	}
 	m, err := h.clusterManager(ctx)
 	if err != nil {
 		return err

@@ -7,7 +7,8 @@ import (
 )
 
 // StopAccepting sets hubAcceptsClient to false, and prevents automatic approval from setting it again. It does nothing
-// for a cluster that the hub does not have, and for one that a user has imported there since.
+// for a cluster that the hub does not have, and for one that a user has imported there since. It reports the certificate that the
+// cluster has got here.
 func (h Hub) StopAccepting(ctx context.Context, clusters []string) (cluster.Result, error) {
 	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		mc, err := h.Find(ctx, name)
@@ -21,10 +22,13 @@ func (h Hub) StopAccepting(ctx context.Context, clusters []string) (cluster.Resu
 		if err != nil {
 			return "", err
 		}
-		return "", cluster.Patch(ctx, h.Client, mc, func() error {
+		if err := cluster.Patch(ctx, h.Client, mc, func() error {
 			original.Replace(mc, cluster.AnnotationAccepted, "migration "+h.UID)
 			mc.Spec.HubAcceptsClient = false
 			return original.Save(mc)
-		})
+		}); err != nil {
+			return "", err
+		}
+		return "", h.reportCertificate(ctx, name)
 	})
 }

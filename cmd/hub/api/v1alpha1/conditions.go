@@ -35,6 +35,9 @@ const (
 	ConditionRegistered = "ClusterRegistered"
 	// ConditionRolledBack is True when everything is as it was before the migration.
 	ConditionRolledBack = "ResourceRolledBack"
+	// ConditionRequestDenied is True when the bootstrap account has requested the certificate of another identity than
+	// that of a cluster which moves. Otherwise the migration does not have it.
+	ConditionRequestDenied = "CertificateRequestDenied"
 	// ConditionCleaned is True when nothing of the migration is left on either hub.
 	ConditionCleaned = "ResourceCleaned"
 )
@@ -123,6 +126,16 @@ var (
 		Name: "LeftBehind", UserAction: true,
 		Meaning: "The migration has ended without clusters that a user has told it to forget, or was deleted and a hub did not do its part in time. The message says what is left on which hub.",
 		Fix:     godwit.Do("remove what the message names on the hubs, when they are reachable"),
+	})
+	ReasonRequestDenied = Reasons.Declare(godwit.Reason{
+		Name: "NotOfMigration", UserAction: true,
+		Meaning: "The bootstrap token was used to request a certificate for another identity than that of a cluster which moves, such as a cluster that the target hub has already. The target hub has denied it. The source hub and the clusters that move have this token.",
+		Fix:     godwit.Do("find out who has the token: on the target hub, `kubectl get csr <name> -o yaml` shows when it was used. Do not move further clusters from this source hub before"),
+	})
+	ReasonCertificateIssued = Reasons.Declare(godwit.Reason{
+		Name: "CertificateIssued", UserAction: true,
+		Meaning: "A cluster has returned, and the target hub has issued a certificate for it before. Kubernetes can't revoke certificates. It has no permissions there as long as the hub has no ManagedCluster of this name.",
+		Fix:     godwit.Do("import no other cluster under this name at the target hub until the certificate has expired: status.failures has the time. Or rotate the CA of the client certificates of the target hub"),
 	})
 	ReasonNewerFormat = format.DeclareNewer(&Reasons, "has stored the state of the migration",
 		"The manager leaves the migration alone.", godwit.Do("run that release, or a newer one: it resumes by itself"))

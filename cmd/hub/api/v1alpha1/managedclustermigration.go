@@ -219,6 +219,11 @@ type MigrationProgress struct {
 	// time.
 	// +optional
 	Abandoned bool `json:"abandoned,omitempty"`
+	// DeniedRequests are the first CertificateSigningRequests of the bootstrap account that the target hub has denied, each with the reason.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	DeniedRequests []string `json:"deniedRequests,omitempty"`
 	// Shards is the number of ConfigMaps.
 	// +optional
 	Shards int32 `json:"shards,omitempty"`

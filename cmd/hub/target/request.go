@@ -1,0 +1,130 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/csr"
+)
+
+// requestPage is the number of CertificateSigningRequests in a page; 500 is kubectl's --chunk-size default.
+const requestPage = 500
+
+// decideRequests approves the CertificateSigningRequests with which the bootstrap account registers clusters that the migration awaits,
+// and denies its requests for other identities. It leaves requests of other users alone. Each pass reads all requests, so that an agent
+// which was killed continues. [Hub.Denied] gets those that the migration has denied in this or an earlier pass.
+func (h Hub) decideRequests(ctx context.Context, awaits []string) error {
+	requests, err := h.accountRequests(ctx)
+	if err != nil || len(requests) == 0 {
+		return err
+	}
+	facts := csr.Facts{User: h.user(), Migration: h.UID, Awaits: awaits, Clusters: map[string]csr.Cluster{}}
+	if facts.Sharing, err = h.sharing(ctx); err != nil {
+		return err
+	}
+	var denied []string
+	var errs []error
+	for i := range requests {
+		r := &requests[i]
+		if csr.IsPending(r) {
+			errs = append(errs, h.decideRequest(ctx, r, facts))
+		}
+		if why, ok := csr.DeniedBy(r, h.UID); ok {
+			denied = append(denied, r.Name+": "+why)
+		}
+	}
+	if h.Denied != nil && len(denied) > 0 {
+		h.Denied(denied)
+	}
+	return errors.Join(errs...)
+}
+
+// accountRequests reads the requests of the bootstrap account, page by page. Requests for other signers are approved by no agent of Godwit, and by
+// none of Open Cluster Management.
+func (h Hub) accountRequests(ctx context.Context) ([]certificatesv1.CertificateSigningRequest, error) {
+	var all []certificatesv1.CertificateSigningRequest
+	next := ""
+	for {
+		page := &certificatesv1.CertificateSigningRequestList{}
+		if err := h.Client.List(ctx, page, client.MatchingFields{"spec.signerName": csr.Signer}, client.Limit(requestPage), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("list the CertificateSigningRequests of bootstrap account %s: %w", h.Account, err)
+		}
+		for i := range page.Items {
+			if csr.IsOf(&page.Items[i], h.user()) {
+				all = append(all, page.Items[i])
+			}
+		}
+		if next = page.Continue; next == "" {
+			return all, nil
+		}
+	}
+}
+
+// sharing returns the UIDs of the migrations that use the bootstrap account.
+func (h Hub) sharing(ctx context.Context) ([]string, error) {
+	binding := h.bindings()[0]
+	if err := h.Client.Get(ctx, client.ObjectKeyFromObject(binding), binding); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return cluster.Owners(binding), nil
+}
+
+// decideRequest decides about a pending request, and updates it in memory too.
+func (h Hub) decideRequest(ctx context.Context, r *certificatesv1.CertificateSigningRequest, facts csr.Facts) error {
+	if name, err := csr.ClusterOf(r); err == nil {
+		mc, err := h.Find(ctx, name)
+		if err != nil {
+			return err
+		}
+		if mc != nil {
+			facts.Clusters[name] = csr.Cluster{
+				Migration: mc.Labels[cluster.LabelMigration], Accepts: mc.Spec.HubAcceptsClient,
+				Joined: meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionJoined),
+			}
+		}
+	}
+	d := csr.Decide(r, facts)
+	if d.Action == csr.Leave {
+		return nil
+	}
+	decided := r.DeepCopy()
+	decided.Status.Conditions = append(decided.Status.Conditions, csr.Condition(d, h.UID))
+	switch err := h.Client.SubResource("approval").Update(ctx, decided); {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return nil // the next pass reads it again
+	case err != nil:
+		return fmt.Errorf("%s CertificateSigningRequest %s: %w", d.Action, r.Name, err)
+	}
+	*r = *decided
+	return nil
+}
+
+// reportCertificate reports the certificate of a cluster that has got it by the migration and does not stay here. Kubernetes can't revoke it.
+func (h Hub) reportCertificate(ctx context.Context, name string) error {
+	if h.Issued == nil {
+		return nil
+	}
+	requests, err := h.Live().SigningRequests(ctx, name)
+	if err != nil {
+		return err
+	}
+	var last time.Time
+	for i := range requests {
+		if expiry, ok := csr.Expiry(&requests[i]); ok && csr.IsOf(&requests[i], h.user()) && expiry.After(last) {
+			last = expiry
+		}
+	}
+	if !last.IsZero() {
+		h.Issued(name, last.UTC())
+	}
+	return nil
+}

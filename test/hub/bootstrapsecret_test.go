@@ -2,8 +2,10 @@ package hub_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +91,47 @@ func TestSharedBootstrapKeepsTheLongest(t *testing.T) {
 	secret := &corev1.Secret{}
 	if err := first.c.Get(t.Context(), client.ObjectKey{Namespace: bootstrapNamespace, Name: "bootstrap-" + first.to}, secret); err != nil || !bytes.Equal(secret.Data["kubeconfig"], long) {
 		t.Errorf("the bootstrap secret has %s, %v; want the kubeconfig that is valid for longer", secret.Data["kubeconfig"], err)
+	}
+}
+
+// TestTargetsWithSimilarNames: one cluster moves to hub east and has KlusterletConfig prod-proxy of a user, and another moves to hub east-prod and has
+// KlusterletConfig proxy. Each gets the kubeconfig of its own target, and keeps what its user has configured.
+//
+// Matrix: H94.
+func TestTargetsWithSimilarNames(t *testing.T) {
+	t.Parallel()
+	first, second := newSite(t), newSite(t)
+	first.to = "east-" + first.name
+	second.to = first.to + "-prod"
+	user := "prod-" + second.cluster().Annotations[cluster.AnnotationKlusterletConfig]
+	config := cluster.KlusterletConfig(user)
+	config.Object["spec"] = map[string]any{"hubKubeAPIServerConfig": map[string]any{"proxyURL": "https://proxy.example.com"}}
+	first.create(config)
+	t.Cleanup(func() { _ = first.c.Delete(context.WithoutCancel(t.Context()), config) })
+	first.annotate(cluster.AnnotationKlusterletConfig, user)
+	for _, s := range []site{first, second, first} { // the one, the other, and the pass after it
+		s.mustWait("has not written the kubeconfigs of both hubs", s.install(s.c))
+	}
+	for _, s := range []site{first, second} {
+		theirs := cluster.KlusterletConfig(user)
+		if s.name == second.name {
+			theirs.SetName(strings.TrimPrefix(user, "prod-"))
+		}
+		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
+			t.Fatal(err)
+		}
+		used := cluster.KlusterletConfig(s.cluster().Annotations[cluster.AnnotationKlusterletConfig])
+		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(used), used); err != nil {
+			t.Fatal(err)
+		}
+		secrets, _, _ := unstructured.NestedSlice(used.Object, "spec", "multipleHubsConfig", "bootstrapKubeConfigs", "localSecretsConfig", "kubeConfigSecrets")
+		if want := []any{map[string]any{"name": "bootstrap-" + s.to}}; !reflect.DeepEqual(secrets, want) {
+			t.Errorf("the cluster that moves to %s gets the kubeconfigs of %v by KlusterletConfig %s", s.to, secrets, used.GetName())
+		}
+		want, _, _ := unstructured.NestedMap(theirs.Object, "spec", "hubKubeAPIServerConfig")
+		if got, _, _ := unstructured.NestedMap(used.Object, "spec", "hubKubeAPIServerConfig"); !reflect.DeepEqual(got, want) {
+			t.Errorf("KlusterletConfig %s has %v, want that of %s: %v", used.GetName(), got, theirs.GetName(), want)
+		}
 	}
 }
 

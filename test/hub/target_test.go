@@ -150,7 +150,7 @@ func asUserSees(objects map[string]string) map[string]string {
 // TestReceiveRefuses: no object of a cluster is applied if one of them is not allowed, or
 // there already.
 //
-// Matrix: H17, H20, H54, H56.
+// Matrix: H17, H20, H54, H56, H95.
 func TestReceiveRefuses(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -172,6 +172,10 @@ func TestReceiveRefuses(t *testing.T) {
 		"Original": {cluster.ReasonRefusedObject, func(s site, r *message.Resources) {
 			r.Objects = append(r.Objects, json.RawMessage(`{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"evil","namespace":"`+s.name+
 				`","annotations":{"godwit.dev/migration-original":"{\"migration\":\"`+s.uid+`\",\"annotations\":{\"example.com/evil\":{\"was\":\"x\",\"set\":\"\"}}}"}}}`))
+		}},
+		"StateFormat": {cluster.ReasonRefusedObject, func(s site, r *message.Resources) {
+			r.Objects = append(r.Objects, json.RawMessage(`{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"stays","namespace":"`+s.name+
+				`","annotations":{"godwit.dev/state-format":"2"}}}`))
 		}},
 		"NoKubeconfig": {cluster.ReasonRefusedObject, func(_ site, r *message.Resources) { r.SourceKubeconfig = nil }},
 		"NoJSON":       {cluster.ReasonRefusedObject, func(_ site, r *message.Resources) { r.Objects = append(r.Objects, json.RawMessage(`[]`)) }},

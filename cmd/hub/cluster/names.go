@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
 // AccountNamespace is the namespace of a hub's bootstrap account, unless the add-on that issues its tokens is in
@@ -37,7 +39,7 @@ const (
 	// annotationContent is the hash of the object as the source sent it.
 	annotationContent = "godwit.dev/migration-content"
 	// annotationOriginal has the values that the migration replaced in an object.
-	annotationOriginal = "godwit.dev/migration-original"
+	annotationOriginal = resource.OriginalAnnotation
 )
 
 // Kinds whose Go types no importable module has.

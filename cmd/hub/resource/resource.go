@@ -183,9 +183,11 @@ func Check(cluster string, content map[string]any, rules []Rule, references []Re
 }
 
 const (
-	// ownLabels is the prefix of Godwit's labels. Agents use them to find the objects that they have stored and
-	// created.
-	ownLabels = "godwit.dev/"
+	// ownDomain is the domain of Godwit's labels and annotations. Agents find by them what they have stored and created, and read in them
+	// what they may change: with annotation godwit.dev/state-format, an object that a source has sent could never be deleted.
+	ownDomain = "godwit.dev"
+	// OriginalAnnotation is the annotation of Godwit that a source sends. The target checks its content.
+	OriginalAnnotation = ownDomain + "/migration-original"
 	// A ManagedCluster with one of these annotations names another cluster of the hub, on which the import controller
 	// runs the klusterlet.
 	deployMode     = "import.open-cluster-management.io/klusterlet-deploy-mode"
@@ -201,8 +203,13 @@ func whyDangerous(cluster, kind string, metadata object) string {
 		return "namespace " + cluster + " is one of the hub's own, and belongs to no managed cluster"
 	}
 	for label := range metadata.part("labels") {
-		if strings.HasPrefix(label, ownLabels) {
-			return "label " + label + " is set by agents alone"
+		if isOwn(label) {
+			return "label " + label + " is set by Godwit alone: remove it on the source hub"
+		}
+	}
+	for annotation := range metadata.part("annotations") {
+		if isOwn(annotation) && annotation != OriginalAnnotation {
+			return "annotation " + annotation + " is set by Godwit alone: remove it on the source hub"
 		}
 	}
 	if kind != "ManagedCluster" {
@@ -217,6 +224,12 @@ func whyDangerous(cluster, kind string, metadata object) string {
 		return "label " + localCluster + " makes it the target hub itself"
 	}
 	return ""
+}
+
+// isOwn reports whether a label or an annotation is Godwit's.
+func isOwn(key string) bool {
+	domain, _, found := strings.Cut(key, "/")
+	return found && (domain == ownDomain || strings.HasSuffix(domain, "."+ownDomain))
 }
 
 // Reserved reports whether Kubernetes, OpenShift or Open Cluster Management reserve a namespace. No managed cluster can

@@ -4,22 +4,17 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/objectname"
 )
-
-// maxName is the longest name of an object.
-const maxName = 253
 
 // InstallBootstrap adds the kubeconfig of the target hub to the klusterlets of clusters. It is done for a cluster when
 // its klusterlet has it.
@@ -108,21 +103,11 @@ func userConfig(mc *clusterv1.ManagedCluster, original cluster.Original) string 
 }
 
 // secretName returns the name of the Secret with the kubeconfig of the target hub.
-func (h Hub) secretName() string { return "bootstrap-" + h.To }
+func (h Hub) secretName() string { return objectname.BootstrapSecret(h.To) }
 
 // configName returns the name of the migration's KlusterletConfig for clusters with a user's KlusterletConfig, or with
 // none.
-func (h Hub) configName(user string) string {
-	name := "migration-" + h.To
-	if user == "" {
-		return name
-	}
-	if longer := name + "-" + user; len(longer) <= maxName {
-		return longer
-	}
-	sum := sha256.Sum256([]byte(user))
-	return name + "-" + hex.EncodeToString(sum[:8])
-}
+func (h Hub) configName(user string) string { return objectname.KlusterletConfig(h.To, user) }
 
 // shareConfigs writes one KlusterletConfig of the migration for each that users have chosen for the clusters.
 func (h Hub) shareConfigs(ctx context.Context, clusters []string) error {
@@ -177,7 +162,7 @@ func (h Hub) removeShared(ctx context.Context) error {
 		return err
 	}
 	for i := range configs.Items {
-		if !strings.HasPrefix(configs.Items[i].GetName(), h.configName("")) {
+		if !slices.Contains(cluster.Owners(&configs.Items[i]), h.UID) {
 			continue
 		}
 		if err := cluster.Unshare(ctx, h.Client, &configs.Items[i], h.UID); err != nil {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/objectname"
 )
 
 // FinishMoved removes the marks of the migration from the objects of clusters. First, the klusterlet must have the
@@ -108,7 +109,7 @@ func (h Hub) ownBootstrap(ctx context.Context, mc *clusterv1.ManagedCluster) (wa
 		return "", err
 	case !found:
 		missing = fmt.Sprintf("the import controller has not written ManifestWork %s", k.Name())
-	case k.Kubeconfig(returnName(mc.Name)) != nil:
+	case k.Kubeconfig(objectname.Return(mc.Name)) != nil:
 		missing = fmt.Sprintf("the import controller has not removed the kubeconfig of the source hub from ManifestWork %s", k.Name())
 	}
 	return h.AwaitKlusterlet(k, missing), nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub/objectname"
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
@@ -105,12 +106,12 @@ func (h Hub) prepare(o cluster.Object) error {
 	if err := original.Check(o, o.Rule.Pause); err != nil {
 		return err
 	}
+	original.HubAcceptsClient, original.DeleteOption = nil, nil // nothing would ever restore them here, so that the object would stay marked
 	if o.Rule.Pause != "" {
 		original.Replace(o, o.Rule.Pause, "true")
 	}
 	if o.Rule.Kind == kindCluster {
-		original.HubAcceptsClient, original.DeleteOption = nil, nil
-		original.Replace(o, cluster.AnnotationKlusterletConfig, returnName(o.GetName()))
+		original.Replace(o, cluster.AnnotationKlusterletConfig, objectname.Return(o.GetName()))
 		original.Replace(o, cluster.AnnotationMigrating, h.UID)
 		original.Replace(o, cluster.AnnotationNoAutoImport, "")
 		original.Replace(o, cluster.AnnotationAccepted, "migration "+h.UID)

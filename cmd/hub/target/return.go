@@ -10,11 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/objectname"
 )
-
-// returnName returns the name of the KlusterletConfig and of the bootstrap secret that keep the kubeconfig of the
-// source hub in the klusterlet of a cluster.
-func returnName(cluster string) string { return "godwit-return-" + cluster }
 
 // keepReturn creates the KlusterletConfig and the Secret with which the import controller configures the klusterlet
 // with the kubeconfigs of both hubs. With only the kubeconfig of this hub, the klusterlet could not leave when this hub
@@ -24,10 +21,10 @@ func (h Hub) keepReturn(ctx context.Context, name, user string, kubeconfig []byt
 		"data": map[string]any{cluster.KubeconfigKey: base64.StdEncoding.EncodeToString(kubeconfig)},
 	}}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	key := client.ObjectKeyFromObject(h.BootstrapSecret(returnName(name)))
+	key := client.ObjectKeyFromObject(h.BootstrapSecret(objectname.Return(name)))
 	secret.SetNamespace(key.Namespace)
 	secret.SetName(key.Name)
-	config := cluster.KlusterletConfig(returnName(name))
+	config := cluster.KlusterletConfig(objectname.Return(name))
 	spec, err := cluster.TwoHubs{User: user, Secret: key.Name, Reconnect: h.Reconnect}.Spec(ctx, h.Client)
 	if err != nil {
 		return fmt.Errorf("make KlusterletConfig %s: %w", config.GetName(), err)
@@ -46,7 +43,7 @@ func (h Hub) keepReturn(ctx context.Context, name, user string, kubeconfig []byt
 
 // removeReturn deletes the objects that keepReturn has created, if they exist.
 func (h Hub) removeReturn(ctx context.Context, name string) error {
-	for _, o := range []client.Object{cluster.KlusterletConfig(returnName(name)), h.BootstrapSecret(returnName(name))} {
+	for _, o := range []client.Object{cluster.KlusterletConfig(objectname.Return(name)), h.BootstrapSecret(objectname.Return(name))} {
 		found, err := h.FindOwned(ctx, o)
 		if err != nil {
 			return err

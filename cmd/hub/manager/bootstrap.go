@@ -176,13 +176,13 @@ func (r *Reconciler) kubeconfig(ctx context.Context, m migration, x exchange) (m
 	served, err := r.servesAccounts(ctx, m)
 	if err != nil || !served {
 		if err == nil && len(x.kubeconfig) == 0 {
-			err = &problem{api.ReasonFailed.Name, fmt.Sprintf("hub %s has issued no bootstrap kubeconfig: upgrade its agent", m.to())}
+			err = x.explain("hub %s has issued no bootstrap kubeconfig: upgrade its agent", m.to())
 		}
 		return x.kubeconfig, err
 	}
 	key, err := message.ReadSealingKey(x.source)
 	if err != nil {
-		return nil, &problem{api.ReasonFailed.Name, fmt.Sprintf("hub %s has sent no sealing key, to which the bootstrap kubeconfig is sealed: %v", m.from(), err)}
+		return nil, x.explain("hub %s has sent no sealing key, to which the bootstrap kubeconfig is sealed: %v", m.from(), err)
 	}
 	config, p, err := r.address(ctx, m.to())
 	if p != nil || err != nil {

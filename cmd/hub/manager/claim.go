@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/internal/format"
 )
 
 // overlapping returns namespace/name of another migration that has one of the clusters of this one, or empty.
@@ -42,8 +44,13 @@ func (r *Reconciler) otherClaims(ctx context.Context, m migration) ([]hub.Claim,
 			continue
 		}
 		name := client.ObjectKeyFromObject(other.object).String()
-		if err := r.restore(ctx, &other); err != nil {
-			// Its clusters are not known, so none of them counts as free.
+		switch err := r.restore(ctx, &other); {
+		case errors.Is(err, errStateLost), errors.As(err, new(*format.NewerError)):
+			// It does nothing, and it stalls no other one. None of the clusters in its list counts as free. Of one with a placement, the hubs know the
+			// clusters: their objects name the migration, and InstallBootstrap of another one is refused.
+			claims = append(claims, hub.Claim{Migration: name, Clusters: named(other.object)})
+			continue
+		case err != nil:
 			return nil, fmt.Errorf("read which clusters migration %s has: %w", name, err)
 		}
 		if claim, ok := hub.ClaimOf(name, other.state); ok {
@@ -51,6 +58,15 @@ func (r *Reconciler) otherClaims(ctx context.Context, m migration) ([]hub.Claim,
 		}
 	}
 	return claims, nil
+}
+
+// named returns the clusters in the list of a migration.
+func named(m *api.ManagedClusterMigration) []string {
+	names := make([]string, len(m.Spec.IncludedManagedClusters))
+	for i, name := range m.Spec.IncludedManagedClusters {
+		names[i] = string(name)
+	}
+	return names
 }
 
 func (m migration) sharesHub(other migration) bool {

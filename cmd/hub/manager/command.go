@@ -78,7 +78,7 @@ func (r *Reconciler) sourceBundle(ctx context.Context, m migration, e hub.Effect
 		b.BootstrapSecret = sealed
 	}
 	if hasAction(e, hub.SendResources) && len(x.target) == 0 {
-		return b, &problem{api.ReasonFailed.Name, fmt.Sprintf("hub %s has sent no sealing key, to which resources are sealed: upgrade its agent", m.to())}
+		return b, x.explain("hub %s has sent no sealing key, to which resources are sealed: upgrade its agent", m.to())
 	}
 	return b, nil
 }
@@ -108,6 +108,9 @@ func (r *Reconciler) targetBundle(ctx context.Context, m migration, e hub.Effect
 		return b, err
 	}
 	if !served && hasAction(e, hub.GrantRegistration) {
+		if len(x.source) == 0 {
+			return b, x.explain("hub %s has sent no sealing key, to which the bootstrap kubeconfig is sealed: upgrade its agent", m.from())
+		}
 		config, p, err := r.address(ctx, m.to())
 		if p != nil || err != nil {
 			return b, problemOrError(p, err)

@@ -8,18 +8,31 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub/seal"
 )
 
 // exchange is the data that the manager passes from one hub to the other: public keys, and a kubeconfig that only the
-// source can open. It is stored in ConfigMap <migration>-keys until the migration has settled.
+// source can open. It is stored in ConfigMap <migration>-keys until the migration has settled, with the signature of the manager: whoever
+// could change a key there would open what is sealed to it.
 type exchange struct {
 	source, target []byte
 	kubeconfig     message.Sealed
+	// changed means that another client has changed the ConfigMap, so that nothing of it is used.
+	changed string
+}
+
+// explain returns a problem that names the missing part of the exchange, or the change because of which it is missing.
+func (x exchange) explain(missing string, args ...any) *problem {
+	if x.changed != "" {
+		return &problem{api.ReasonKeysChanged.Name, x.changed}
+	}
+	return &problem{api.ReasonFailed.Name, fmt.Sprintf(missing, args...)}
 }
 
 // Keys of the ConfigMap.
@@ -38,7 +51,28 @@ func (r *Reconciler) exchangeOf(ctx context.Context, m migration) (exchange, err
 	if err != nil || kept == nil {
 		return exchange{}, err
 	}
+	if !r.isOurs(m.object, kept) {
+		return exchange{changed: r.reportChanged(m.object, kept)}, nil
+	}
 	return exchange{source: kept.BinaryData[keySource], target: kept.BinaryData[keyTarget], kubeconfig: kept.BinaryData[keyKubeconfig]}, nil
+}
+
+// contentOf returns what the signature of an exchange covers.
+func contentOf(m *api.ManagedClusterMigration, data map[string][]byte) seal.Content {
+	return seal.Content{Migration: string(m.UID), Name: exchangeName(m), Data: data}
+}
+
+// isOurs reports whether the manager has written an exchange.
+func (r *Reconciler) isOurs(m *api.ManagedClusterMigration, kept *corev1.ConfigMap) bool {
+	return contentOf(m, kept.BinaryData).IsSigned(r.Identity.Key(), kept.Annotations[seal.Annotation])
+}
+
+// reportChanged records an event about an exchange that another client has changed, and returns its text.
+func (r *Reconciler) reportChanged(m *api.ManagedClusterMigration, kept *corev1.ConfigMap) string {
+	text := fmt.Sprintf("another client has changed ConfigMap %s/%s with the keys of the hubs, and the manager uses nothing of it: `kubectl -n %s get configmap %s -o yaml --show-managed-fields` shows which",
+		kept.Namespace, kept.Name, kept.Namespace, kept.Name)
+	r.event(m, corev1.EventTypeWarning, api.ReasonKeysChanged.Name, text)
+	return text
 }
 
 // saveExchange stores the data of a report for the other hub. It must be stored before the state that follows from the
@@ -65,20 +99,25 @@ func (r *Reconciler) saveExchange(ctx context.Context, m migration, p hub.Party,
 	}
 	if kept == nil {
 		created := &corev1.ConfigMap{ObjectMeta: metadataOf(m.object, exchangeName(m.object)), BinaryData: brought}
+		created.Annotations = map[string]string{seal.Annotation: contentOf(m.object, brought).Sign(r.Identity)}
 		if err := r.Client.Create(ctx, created); err != nil {
 			return r.explainNameConflict(ctx, m.object, created.Name, err)
 		}
 		return nil
 	}
-	merged := maps.Clone(kept.BinaryData)
-	if merged == nil {
-		merged = map[string][]byte{}
+	merged := map[string][]byte{}
+	isOurs := r.isOurs(m.object, kept)
+	if isOurs {
+		maps.Copy(merged, kept.BinaryData)
+	} else {
+		r.reportChanged(m.object, kept)
 	}
 	maps.Copy(merged, brought)
-	if maps.EqualFunc(merged, kept.BinaryData, bytes.Equal) {
+	if isOurs && maps.EqualFunc(merged, kept.BinaryData, bytes.Equal) {
 		return nil
 	}
 	kept.BinaryData = merged
+	metav1.SetMetaDataAnnotation(&kept.ObjectMeta, seal.Annotation, contentOf(m.object, merged).Sign(r.Identity))
 	if err := r.Client.Update(ctx, kept); err != nil {
 		return fmt.Errorf("write ConfigMap %s/%s: %w", kept.Namespace, kept.Name, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,6 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
@@ -42,7 +44,7 @@ const (
 	// NotSent means that the report answers a command that the manager has not sent.
 	NotSent Refusal = "NotSent"
 	// NotStored means that the state of the migration was lost, that a newer release wrote it, or that a user's
-	// ConfigMap has the name of the manager's. The manager requests the report again with the next command.
+	// ConfigMap has the name of the manager's, or the API server refuses the ConfigMap of this migration. The manager requests the report again with the next command.
 	NotStored Refusal = "NotStored"
 )
 
@@ -152,6 +154,8 @@ func (r *Reconciler) receiveStatus(ctx context.Context, name string, h message.H
 	switch {
 	case errors.Is(err, errStateLost), errors.As(err, new(*format.NewerError)), apierrors.IsAlreadyExists(err):
 		return NotStored, err // one migration must not block the topic
+	case apierror.TreatmentOf(err) == apierror.Final, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return NotStored, err // such as an immutable ConfigMap, or a quota: nor must what a user has done to its namespace
 	case apierrors.IsNotFound(err):
 		return UnknownMigration, err
 	case err != nil:

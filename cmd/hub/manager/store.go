@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/seal"
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
@@ -50,12 +51,34 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (migrat
 }
 
 func (r *Reconciler) restore(ctx context.Context, m *migration) (err error) {
-	m.state, err = ReadState(ctx, r.Reader, m.object)
+	m.state, err = readState(ctx, r.Reader, m.object, r.checkShard)
 	return err
 }
 
-// ReadState reads the stored state of a migration: its progress in the status, and its clusters in ConfigMaps.
+// ReadState reads the stored state of a migration: its progress in the status, and its clusters in ConfigMaps. It does not prove that the manager
+// has written them: what it returns is for a user to see.
 func ReadState(ctx context.Context, reader client.Reader, m *api.ManagedClusterMigration) (hub.State, error) {
+	return readState(ctx, reader, m, func(*api.ManagedClusterMigration, int, *corev1.ConfigMap) error { return nil })
+}
+
+// checkShard proves that the manager has written a ConfigMap with a part of the state: it is the one of the last commit, or it is signed and
+// follows that commit, of which the manager was interrupted. An earlier release has committed no digests.
+func (r *Reconciler) checkShard(m *api.ManagedClusterMigration, n int, shard *corev1.ConfigMap) error {
+	digests := m.Status.Progress.ShardDigests
+	content := sealed(m, shard.Name, shard.Data)
+	content.Before = digests
+	if len(digests) == 0 || n < len(digests) && content.Digest() == digests[n] || content.IsSigned(r.Identity.Key(), shard.Annotations[seal.Annotation]) {
+		return nil
+	}
+	return fmt.Errorf("%w: another client has changed ConfigMap %s/%s, or has restored an older one", errStateLost, shard.Namespace, shard.Name)
+}
+
+// sealed returns the content of a ConfigMap of a migration, for its proof.
+func sealed(m *api.ManagedClusterMigration, name string, data map[string]string) seal.Content {
+	return seal.Content{Migration: string(m.UID), Name: name, Data: seal.Texts(data)}
+}
+
+func readState(ctx context.Context, reader client.Reader, m *api.ManagedClusterMigration, check func(*api.ManagedClusterMigration, int, *corev1.ConfigMap) error) (hub.State, error) {
 	if err := format.CheckObject(fmt.Sprintf("managedclustermigration %s/%s", m.Namespace, m.Name), m); err != nil {
 		return hub.State{}, fmt.Errorf("%w; %s", err, format.Do)
 	}
@@ -68,6 +91,9 @@ func ReadState(ctx context.Context, reader client.Reader, m *api.ManagedClusterM
 		}
 		if shard == nil {
 			break // Restore counts them
+		}
+		if err := check(m, n, shard); err != nil {
+			return hub.State{}, err
 		}
 		shards = append(shards, shard.Data)
 	}
@@ -163,7 +189,9 @@ func fixedEvent(e hub.Event) func(migration) (hub.Event, error) {
 // save writes the differences to the next state, and updates the migration in memory.
 func (r *Reconciler) save(ctx context.Context, m *migration, next hub.State) error {
 	shards := next.Shards(m.object.Name)
-	for _, s := range shards {
+	digests := make([]string, len(shards))
+	for n, s := range shards {
+		digests[n] = sealed(m.object, s.Name, s.Data).Digest()
 		if err := r.saveShard(ctx, m.object, s, next.Settled()); err != nil {
 			return err
 		}
@@ -171,6 +199,7 @@ func (r *Reconciler) save(ctx context.Context, m *migration, next hub.State) err
 	before := m.object.DeepCopy()
 	now := r.Clock.Now()
 	fill(m.object, next, len(shards), now)
+	m.object.Status.Progress.ShardDigests = digests
 	if !equality.Semantic.DeepEqual(before.Status, m.object.Status) {
 		if err := r.Client.Status().Update(ctx, m.object); err != nil {
 			m.object = before
@@ -187,8 +216,14 @@ func (r *Reconciler) saveShard(ctx context.Context, m *api.ManagedClusterMigrati
 	if err != nil {
 		return err
 	}
+	content := sealed(m, s.Name, s.Data)
+	if m.Status.Progress != nil {
+		content.Before = m.Status.Progress.ShardDigests
+	}
+	signature := content.Sign(r.Identity)
 	if known == nil {
 		created := &corev1.ConfigMap{ObjectMeta: metadataOf(m, s.Name), Data: s.Data}
+		created.Annotations = map[string]string{seal.Annotation: signature}
 		if err := r.Client.Create(ctx, created); err != nil {
 			return r.explainNameConflict(ctx, m, s.Name, err)
 		}
@@ -199,6 +234,7 @@ func (r *Reconciler) saveShard(ctx context.Context, m *api.ManagedClusterMigrati
 		return nil
 	}
 	known.Data = s.Data
+	metav1.SetMetaDataAnnotation(&known.ObjectMeta, seal.Annotation, signature)
 	if owned {
 		known.OwnerReferences, known.Labels = nil, metadataOf(m, s.Name).Labels
 	}

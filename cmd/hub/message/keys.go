@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Identity signs messages. The manager and each agent have a permanent one. The public key of an agent is enrolled with
@@ -26,6 +27,21 @@ func NewIdentity() (Identity, error) {
 
 // Key returns the public key.
 func (i Identity) Key() IdentityKey { return IdentityKey{i.private.Public().(ed25519.PublicKey)} }
+
+// Sign signs data for a purpose that is not a message. The purpose keeps its signatures apart from those for others.
+func (i Identity) Sign(purpose string, data []byte) []byte {
+	return ed25519.Sign(i.private, forPurpose(purpose, data))
+}
+
+// Verify reports whether the identity has signed data for a purpose.
+func (k IdentityKey) Verify(purpose string, data, signature []byte) bool {
+	return len(k.public) == ed25519.PublicKeySize && ed25519.Verify(k.public, forPurpose(purpose, data), signature)
+}
+
+// forPurpose returns the bytes that a signature for a purpose covers. A message begins with other bytes.
+func forPurpose(purpose string, data []byte) []byte {
+	return slices.Concat([]byte("godwit for "+purpose+"\x00"), data)
+}
 
 // Bytes returns the private key, for [ReadIdentity].
 func (i Identity) Bytes() []byte { return i.private.Seed() }

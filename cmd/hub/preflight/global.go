@@ -102,8 +102,10 @@ func (h Hubs) checkOverlap(ctx context.Context, q Request, r *Report) error {
 		}
 		name := client.ObjectKeyFromObject(m).String()
 		names, known, err := clustersOf(ctx, h.Global, m)
-		if err != nil {
-			return err
+		if err != nil { // its state is lost, or a newer release has stored it: it moves nothing, and blocks no other migration
+			found = true
+			r.add(CheckOverlap, NotChecked, ReasonUndecided, err.Error())
+			continue
 		}
 		if !known {
 			found = true

@@ -141,7 +141,12 @@ var (
 		"The manager leaves the migration alone.", godwit.Do("run that release, or a newer one: it resumes by itself"))
 	ReasonStateLost = Reasons.Declare(godwit.Reason{
 		Name: "StateLost", UserAction: true,
-		Meaning: "ConfigMaps with the state of the migration were deleted or changed. The manager does nothing until they are restored.",
-		Fix:     godwit.Do("restore the ConfigMaps <migration>-state-<n> from a backup. The manager resumes by itself"),
+		Meaning: "ConfigMaps with the state of the migration were deleted, or another client than the manager has changed them. The manager does nothing for this migration until they are as before. Other migrations go on.",
+		Fix:     godwit.Do("restore the ConfigMaps <migration>-state-<n> from a backup of the same state. The manager resumes by itself"),
+	})
+	ReasonKeysChanged = Reasons.Declare(godwit.Reason{
+		Name: "KeysChanged", UserAction: true,
+		Meaning: "Another client than the manager has changed ConfigMap <migration>-keys, by whose keys secrets of clusters are sealed. The manager uses nothing of it.",
+		Fix:     godwit.Do("find out who may write ConfigMaps in the namespace of the migration: `kubectl auth can-i update configmaps -n <namespace> --as=<user>`. Then create the migration again under another name"),
 	})
 )

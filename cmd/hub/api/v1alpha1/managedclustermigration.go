@@ -227,6 +227,11 @@ type MigrationProgress struct {
 	// Shards is the number of ConfigMaps.
 	// +optional
 	Shards int32 `json:"shards,omitempty"`
+	// ShardDigests are the digests of the ConfigMaps, which prove that no other client has changed them since.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	ShardDigests []string `json:"shardDigests,omitempty"`
 }
 
 // ClusterCounts counts clusters by what became of them.

@@ -97,7 +97,7 @@ func TestSharedBootstrapKeepsTheLongest(t *testing.T) {
 // TestTargetsWithSimilarNames: one cluster moves to hub east and has KlusterletConfig prod-proxy of a user, and another moves to hub east-prod and has
 // KlusterletConfig proxy. Each gets the kubeconfig of its own target, and keeps what its user has configured.
 //
-// Matrix: H94.
+// Matrix: H98.
 func TestTargetsWithSimilarNames(t *testing.T) {
 	t.Parallel()
 	first, second := newSite(t), newSite(t)

@@ -100,7 +100,7 @@ const (
 // other identities are denied and reported, in each pass and by the next process too. Requests of others, and of another
 // migration that shares the account, are left alone.
 //
-// Matrix: H92.
+// Matrix: H96.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	prod, other := newSite(t), newSite(t) // clusters of the target hub
@@ -177,7 +177,7 @@ func TestRequests(t *testing.T) {
 
 // TestCertificateOfReturned: a cluster that returns has left a certificate at the target, which is reported with its expiry.
 //
-// Matrix: H93.
+// Matrix: H97.
 func TestCertificateOfReturned(t *testing.T) {
 	t.Parallel()
 	s, arrived := moving(t)

@@ -150,7 +150,7 @@ func asUserSees(objects map[string]string) map[string]string {
 // TestReceiveRefuses: no object of a cluster is applied if one of them is not allowed, or
 // there already.
 //
-// Matrix: H17, H20, H54, H56, H95.
+// Matrix: H17, H20, H54, H56, H99.
 func TestReceiveRefuses(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -18,12 +18,12 @@ import (
 )
 
 // exchange is the data that the manager passes from one hub to the other: public keys, and a kubeconfig that only the
-// source can open. It is stored in ConfigMap <migration>-keys until the migration has settled, with the signature of the manager: whoever
-// could change a key there would open what is sealed to it.
+// source can open. It is stored in ConfigMap <migration>-keys until the migration has settled, with the signature of the manager: a client
+// that could change a key there would open what is sealed to it.
 type exchange struct {
 	source, target []byte
 	kubeconfig     message.Sealed
-	// changed means that another client has changed the ConfigMap, so that nothing of it is used.
+	// changed says that another client has changed the ConfigMap, of which nothing is used then; empty if none has.
 	changed string
 }
 
@@ -40,6 +40,8 @@ const (
 	keySource     = "sourceSealingKey"
 	keyTarget     = "targetSealingKey"
 	keyKubeconfig = "bootstrapSecret"
+	// keyChanged says that another client has changed the ConfigMap before, so that keys may be missing.
+	keyChanged = "changed"
 )
 
 // exchangeName is the name of the ConfigMap.
@@ -54,7 +56,7 @@ func (r *Reconciler) exchangeOf(ctx context.Context, m migration) (exchange, err
 	if !r.isOurs(m.object, kept) {
 		return exchange{changed: r.reportChanged(m.object, kept)}, nil
 	}
-	return exchange{source: kept.BinaryData[keySource], target: kept.BinaryData[keyTarget], kubeconfig: kept.BinaryData[keyKubeconfig]}, nil
+	return exchange{changed: string(kept.BinaryData[keyChanged]), source: kept.BinaryData[keySource], target: kept.BinaryData[keyTarget], kubeconfig: kept.BinaryData[keyKubeconfig]}, nil
 }
 
 // contentOf returns what the signature of an exchange covers.
@@ -110,7 +112,7 @@ func (r *Reconciler) saveExchange(ctx context.Context, m migration, p hub.Party,
 	if isOurs {
 		maps.Copy(merged, kept.BinaryData)
 	} else {
-		r.reportChanged(m.object, kept)
+		merged[keyChanged] = []byte(r.reportChanged(m.object, kept))
 	}
 	maps.Copy(merged, brought)
 	if isOurs && maps.EqualFunc(merged, kept.BinaryData, bytes.Equal) {

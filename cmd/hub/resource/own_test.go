@@ -15,7 +15,7 @@ import (
 // TestOwnKeysAreRefused: a source can plant no label and no annotation of Godwit on the target, such as the format that keeps every agent from
 // deleting an object. The original values of a migration are the only exception, since the target checks them.
 //
-// Matrix: H95.
+// Matrix: H99.
 func TestOwnKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/reference/state.md")

@@ -18,7 +18,7 @@ func identity(t *testing.T) message.Identity {
 
 // TestSeal: each change of the content, or of where it belongs, ends its proof.
 //
-// Matrix: H96.
+// Matrix: H100.
 func TestSeal(t *testing.T) {
 	t.Parallel()
 	own := identity(t)

@@ -13,7 +13,7 @@ import (
 // TestPlantedOriginal: values that a source claims to have replaced, and that the target never restores, do not keep an object marked for ever:
 // a later migration would take it for that of another one.
 //
-// Matrix: H95.
+// Matrix: H99.
 func TestPlantedOriginal(t *testing.T) {
 	t.Parallel()
 	h := Hub{Hub: cluster.Hub{UID: "uid"}, Account: types.NamespacedName{Namespace: "n", Name: "a"}}

@@ -47,7 +47,7 @@ func stolen(t *testing.T, in *installation) client.Client {
 // Cluster Management do not approve it, the agent of hub2 denies it, the migration names it, and its cluster moves. After the end, the
 // token requests nothing.
 //
-// Matrix: H92.
+// Matrix: H96.
 func TestTheft(t *testing.T) {
 	in := install(t)
 	const name, prod = "theft-1", "theft-prod"

@@ -18,6 +18,10 @@ func Occurrences(reason *godwit.Reason) []status.Occurrence {
 		return []status.Occurrence{{Condition: hubapi.ConditionReconciling, EventType: corev1.EventTypeNormal}}
 	case hubapi.ReasonIncomplete, hubapi.ReasonCommandNotSent:
 		return []status.Occurrence{{Condition: hubapi.ConditionReconciling, EventType: corev1.EventTypeWarning}}
+	case hubapi.ReasonRequestDenied:
+		return []status.Occurrence{{Condition: hubapi.ConditionRequestDenied, EventType: corev1.EventTypeWarning}}
+	case hubapi.ReasonCertificateIssued:
+		return []status.Occurrence{{EventType: corev1.EventTypeWarning}}
 	case hubapi.ReasonStateLost:
 		return []status.Occurrence{{Condition: hubapi.ConditionStalled}}
 	}

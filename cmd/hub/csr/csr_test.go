@@ -33,11 +33,11 @@ type asked struct {
 	request  func(*certificatesv1.CertificateSigningRequest)
 }
 
-func (a asked) make(t testing.TB) *certificatesv1.CertificateSigningRequest {
-	t.Helper()
+func (a asked) make(tb testing.TB) *certificatesv1.CertificateSigningRequest {
+	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: prefix + a.cluster + ":x7k2p", Organization: []string{prefix + a.cluster, group}}}
 	if a.template != nil {
@@ -45,7 +45,7 @@ func (a asked) make(t testing.TB) *certificatesv1.CertificateSigningRequest {
 	}
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	r := &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: a.cluster + "-1", Labels: map[string]string{clusterv1.ClusterNameLabelKey: a.cluster}},
@@ -72,6 +72,9 @@ func facts() csr.Facts {
 	}
 }
 
+// TestDecide: with the bootstrap token, only the clusters that move get a certificate.
+//
+// Matrix: H96.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	subject := func(cn string, groups ...string) func(*x509.CertificateRequest) {

@@ -24,6 +24,8 @@ func words(n int) []string {
 }
 
 // TestNamesDiffer: objects for different hubs, users and clusters have different names, each valid.
+//
+// Matrix: H98.
 func TestNamesDiffer(t *testing.T) {
 	t.Parallel()
 	var hubs, users []string

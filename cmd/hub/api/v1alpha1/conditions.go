@@ -141,7 +141,7 @@ var (
 		"The manager leaves the migration alone.", godwit.Do("run that release, or a newer one: it resumes by itself"))
 	ReasonStateLost = Reasons.Declare(godwit.Reason{
 		Name: "StateLost", UserAction: true,
-		Meaning: "ConfigMaps with the state of the migration were deleted, or another client than the manager has changed them. The manager does nothing for this migration until they are as before. Other migrations go on.",
+		Meaning: "ConfigMaps with the state of the migration were deleted, or another client than the manager has changed them. The manager does nothing for this migration until they are as before. Other migrations continue.",
 		Fix:     godwit.Do("restore the ConfigMaps <migration>-state-<n> from a backup of the same state. The manager resumes by itself"),
 	})
 	ReasonKeysChanged = Reasons.Declare(godwit.Reason{

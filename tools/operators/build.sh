@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles operators of others into bin/operators, each at the release that the go.mod of its folder pins. A folder has the tools of
-# its go.mod, or a main package. It takes minutes for each with an empty build cache, and returns at once when nothing has changed.
-# Arguments select folders.
+# its go.mod, or a main package, which generate.sh may write. It takes minutes for each with an empty build cache, and returns at once when
+# nothing has changed. Arguments select folders.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -20,6 +20,12 @@ build() { # folder package program
 [[ $# -gt 0 ]] || set -- */
 for folder in "$@"; do
 	folder=${folder%/}
+	if [[ -e $folder/generate.sh ]]; then # it embeds Godwit, of which the go command knows whether it has changed
+		echo "operators: building $folder (the first build takes minutes)"
+		"$folder/generate.sh"
+		build "$folder" . "$folder"
+		continue
+	fi
 	# The stamp covers everything that the bytes of the binaries depend on.
 	stamp=$({ cat build.sh; find "$folder" -type f -print0 | sort -z | xargs -0 cat; go version; } | $sha256)
 	[[ $(cat "$installed/$folder.stamp" 2>/dev/null) == "$stamp" ]] && continue

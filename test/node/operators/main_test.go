@@ -47,12 +47,23 @@ var certManager = operator{
 	modules: []string{certManagerOld, certManagerBetween, certManagerNew},
 }
 
-// selected returns the operators that the variable selects: all, or none for the tests that need none.
+// clusterAPI has certificates of cert-manager.
+var clusterAPI = operator{
+	programs: []string{"cert-manager-v1.21", "cluster-api-v1.10-cluster-api", "cluster-api-v1.14"},
+	modules:  []string{certManagerNew, clusterAPIOld, clusterAPINew},
+}
+
+// selected returns the operators that the variable selects: all, or none for the tests that need none, or one by its name.
 func selected() []operator {
-	if os.Getenv(variable) == "none" {
+	switch os.Getenv(variable) {
+	case "none":
 		return nil
+	case "cert-manager":
+		return []operator{certManager}
+	case "cluster-api":
+		return []operator{clusterAPI}
 	}
-	return []operator{certManager}
+	return []operator{certManager, clusterAPI}
 }
 
 // prepare makes images and downloads modules, where there is a network.

@@ -1,0 +1,283 @@
+package operators_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/gomodule"
+	"github.com/godwit-dev/godwit/test/node/operators/page"
+)
+
+// The releases of Cluster API. The old one stores v1beta1, and does not know v1beta2, which the new one stores.
+const (
+	clusterAPIOld = "sigs.k8s.io/cluster-api@v1.10.10"
+	clusterAPINew = "sigs.k8s.io/cluster-api@v1.14.2"
+)
+
+const (
+	clusterAPINamespace = "capi-system"
+	fleet               = "fleet"
+	// clusters is how many Clusters there are, each with Machines and what manages them.
+	clusters   = 30
+	coreGroup  = "cluster.x-k8s.io"
+	addonGroup = "addons.cluster.x-k8s.io"
+	infraGroup = "infrastructure.cluster.x-k8s.io"
+)
+
+var coreKinds = []string{"Cluster", "MachineDeployment", "MachineSet", "Machine", "MachinePool", "MachineHealthCheck"}
+
+// renderClusterAPI returns the objects of a release, whose manager is an image of tools/operators.
+func (s *stage) renderClusterAPI(module, folder, image string) []*unstructured.Unstructured {
+	s.t.Helper()
+	dir, err := gomodule.Dir(s.t.Context(), module)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	text := s.mustRun("kubectl", "kustomize", filepath.Join(dir, folder))
+	text = os.Expand(text, func(name string) string {
+		_, value, _ := strings.Cut(name, ":=")
+		return value
+	})
+	objects, err := decode([]byte(text))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, o := range objects {
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		d := &appsv1.Deployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d); err != nil {
+			s.t.Fatal(err)
+		}
+		c := &d.Spec.Template.Spec.Containers[0]
+		c.Image, c.ImagePullPolicy, c.Command = "localhost/"+image+":latest", "Never", nil
+		if o.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(d); err != nil {
+			s.t.Fatal(err)
+		}
+		delete(o.Object, "status")
+	}
+	return objects
+}
+
+// permissions are those that the documentation names, beyond what the release has for its own migrator.
+const permissions = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: capi-godwit}
+rules:
+- {apiGroups: [storagemigration.k8s.io, migration.k8s.io], resources: [storageversionmigrations], verbs: [list]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [list]}
+- {apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [list]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: capi-godwit}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: capi-godwit}
+subjects: [{kind: ServiceAccount, name: capi-manager, namespace: capi-system}]
+`
+
+// TestClusterAPI: v1.10 → v1.14, whose manager has Godwit's migrator in place of its own. It migrates all objects, and the CRDs then drop
+// v1beta1.
+func TestClusterAPI(t *testing.T) {
+	s := newStage(t, clusterAPI)
+	s.showIfFailed(clusterAPINamespace)
+	s.needCertManager()
+	s.installInfrastructure()
+	if err := s.AwaitNamespace(t.Context(), fleet, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.apply(s.renderClusterAPI(clusterAPIOld, "config/default", "cluster-api-v1.10-cluster-api"))
+	s.awaitDeployments(clusterAPINamespace)
+	s.fillFleet()
+	v1beta1, v1beta2 := schema.GroupVersion{Group: coreGroup, Version: "v1beta1"}, schema.GroupVersion{Group: coreGroup, Version: "v1beta2"}
+	old := s.snapshotOf(t.Context(), v1beta1, coreKinds...)
+
+	began := time.Now()
+	more, err := decode([]byte(permissions))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.apply(append(s.renderClusterAPI(clusterAPINew, "core/config/default", "cluster-api-v1.14"), more...))
+	s.awaitDeployments(clusterAPINamespace)
+	before := s.snapshotOf(t.Context(), v1beta2, coreKinds...)
+	s.mustKeep("after the new release", old, s.snapshotOf(t.Context(), v1beta1, coreKinds...))
+	names := s.awaitClusterAPIMigrated()
+	took := time.Since(began)
+	s.mustKeep("after the migration", before, s.snapshotOf(t.Context(), v1beta2, coreKinds...))
+	s.t.Log(s.mustRun("godwit", append([]string{"crd", "verify", "--etcd-servers=" + s.EtcdEndpoint()}, names...)...))
+
+	for _, name := range names {
+		s.dropVersion(name, "v1beta1")
+	}
+	s.mustKeep("without v1beta1", before, s.snapshotOf(t.Context(), v1beta2, coreKinds...))
+	s.expectDefaulted()
+	record(t, page.Row{
+		Operator: "Cluster API", Releases: []string{"v1.10.10 (stores v1beta1)", "v1.14.2 with Godwit's migrator (stores v1beta2)", "without v1beta1"},
+		Objects: len(before), Took: took, Also: "its webhooks answer before and after",
+	})
+}
+
+// needCertManager installs the newest cert-manager, unless a test has left it: certificates of webhooks are issued by it.
+func (s *stage) needCertManager() {
+	s.t.Helper()
+	if err := s.Get(s.t.Context(), client.ObjectKey{Namespace: certManagerNamespace, Name: "cert-manager"}, &appsv1.Deployment{}); err == nil {
+		return
+	}
+	if err := s.AwaitNamespace(s.t.Context(), certManagerNamespace, nil); err != nil {
+		s.t.Fatal(err)
+	}
+	s.apply(s.certManagerNew())
+	s.awaitDeployments(certManagerNamespace)
+}
+
+// installInfrastructure installs CRDs as a provider has them, to which the conversion of references looks.
+func (s *stage) installInfrastructure() {
+	s.t.Helper()
+	for _, kind := range []string{"GenericCluster", "GenericMachine", "GenericMachineTemplate", "GenericMachinePool"} {
+		plural := strings.ToLower(kind) + "s"
+		crd := &apiextensionsv1.CustomResourceDefinition{
+			ObjectMeta: metav1.ObjectMeta{Name: plural + "." + infraGroup, Labels: map[string]string{
+				"cluster.x-k8s.io/v1beta1": "v1beta1", "cluster.x-k8s.io/v1beta2": "v1beta1", "cluster.x-k8s.io/provider": "infrastructure-generic",
+			}},
+			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+				Group: infraGroup, Scope: apiextensionsv1.NamespaceScoped,
+				Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
+				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{geese{}.version("v1beta1", true)},
+			},
+		}
+		if err := controlplane.InstallCRDs(s.t.Context(), s.Config(), crd); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func infrastructure(kind, name string) map[string]any {
+	return map[string]any{"apiVersion": infraGroup + "/v1beta1", "kind": kind, "name": name, "namespace": fleet}
+}
+
+// fillFleet makes objects of each kind. The Clusters are paused, so that no controller looks for machines.
+func (s *stage) fillFleet() {
+	s.t.Helper()
+	create := func(group, kind, name string, spec map[string]any) {
+		s.t.Helper()
+		o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+		o.SetAPIVersion(group + "/v1beta1")
+		o.SetKind(kind)
+		o.SetNamespace(fleet)
+		o.SetName(name)
+		o.SetLabels(map[string]string{"cluster.x-k8s.io/cluster-name": "cluster"})
+		s.await("the creation of "+kind+" "+name, func(ctx context.Context) error { return s.Create(ctx, o) })
+	}
+	for i := range clusters {
+		name := fmt.Sprintf("cluster-%02d", i)
+		labels := map[string]any{"pool": name}
+		machine := map[string]any{
+			"clusterName": name, "version": "v1.32.0", "bootstrap": map[string]any{"dataSecretName": "bootstrap"},
+			"infrastructureRef": infrastructure("GenericMachineTemplate", name), "nodeDrainTimeout": "1m0s",
+		}
+		template := map[string]any{"metadata": map[string]any{"labels": labels}, "spec": machine}
+		create(coreGroup, "Cluster", name, map[string]any{
+			"paused": true, "clusterNetwork": map[string]any{"pods": map[string]any{"cidrBlocks": []any{"10.1.0.0/16"}}},
+			"controlPlaneEndpoint": map[string]any{"host": name + ".example.com", "port": int64(6443)},
+			"infrastructureRef":    infrastructure("GenericCluster", name),
+		})
+		create(coreGroup, "MachineDeployment", name, map[string]any{
+			"clusterName": name, "replicas": int64(3), "selector": map[string]any{"matchLabels": labels}, "template": template,
+		})
+		create(coreGroup, "MachineSet", name, map[string]any{
+			"clusterName": name, "replicas": int64(3), "selector": map[string]any{"matchLabels": labels}, "template": template,
+		})
+		for j := range 2 {
+			own := runtime.DeepCopyJSON(machine)
+			own["infrastructureRef"] = infrastructure("GenericMachine", name)
+			create(coreGroup, "Machine", fmt.Sprintf("%s-%d", name, j), own)
+		}
+		pool := runtime.DeepCopyJSON(template)
+		pool["spec"].(map[string]any)["infrastructureRef"] = infrastructure("GenericMachinePool", name)
+		create(coreGroup, "MachinePool", name, map[string]any{"clusterName": name, "replicas": int64(2), "template": pool})
+		create(coreGroup, "MachineHealthCheck", name, map[string]any{
+			"clusterName": name, "selector": map[string]any{"matchLabels": labels}, "maxUnhealthy": "40%", "nodeStartupTimeout": "10m0s",
+			"unhealthyConditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "timeout": "5m0s"}},
+		})
+		create(addonGroup, "ClusterResourceSet", name, map[string]any{
+			"clusterSelector": map[string]any{"matchLabels": labels}, "strategy": "ApplyOnce",
+			"resources": []any{map[string]any{"kind": "ConfigMap", "name": name}},
+		})
+	}
+}
+
+// awaitClusterAPIMigrated waits until each CRD that has objects at v1beta1 has v1beta2 alone in its storedVersions, and returns their names.
+func (s *stage) awaitClusterAPIMigrated() []string {
+	s.t.Helper()
+	var names []string
+	s.await("the manager to migrate all CRDs", func(ctx context.Context) error {
+		list := &apiextensionsv1.CustomResourceDefinitionList{}
+		if err := s.List(ctx, list); err != nil {
+			return err
+		}
+		names = nil
+		for _, crd := range list.Items {
+			if crd.Labels["cluster.x-k8s.io/provider"] != "cluster-api" || !slices.Contains([]string{coreGroup, addonGroup}, crd.Spec.Group) ||
+				!slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == "v1beta1" }) ||
+				crd.Spec.Names.Kind == "ClusterClass" { // of a feature that is off
+				continue
+			}
+			if len(crd.Status.StoredVersions) != 1 || crd.Status.StoredVersions[0] != "v1beta2" {
+				return fmt.Errorf("CRD %s has storedVersions %v", crd.Name, crd.Status.StoredVersions)
+			}
+			names = append(names, crd.Name)
+		}
+		return nil
+	})
+	return names
+}
+
+// dropVersion removes a version of a CRD, as a release does.
+func (s *stage) dropVersion(name, version string) {
+	s.t.Helper()
+	_, err := controlplane.UpdateCRD(s.t.Context(), s.Config(), name, func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// expectDefaulted fails unless the webhooks of the new release change a new object, and refuse one that is not valid.
+func (s *stage) expectDefaulted() {
+	s.t.Helper()
+	check := func(name, remediation string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+			"clusterName": "cluster-00", "selector": map[string]any{"matchLabels": map[string]any{"pool": name}},
+			"remediation": map[string]any{"triggerIf": map[string]any{"unhealthyLessThanOrEqualTo": remediation}},
+		}}}
+		o.SetAPIVersion(coreGroup + "/v1beta2")
+		o.SetKind("MachineHealthCheck")
+		o.SetNamespace(fleet)
+		o.SetName(name)
+		return o
+	}
+	good := check("after", "40%")
+	if err := s.Create(s.t.Context(), good); err != nil || good.GetLabels()["cluster.x-k8s.io/cluster-name"] != "cluster-00" {
+		s.t.Errorf("the webhook has not set the label: %v, %v", good.Object, err)
+	}
+	if err := s.Create(s.t.Context(), check("invalid", "many")); err == nil || !strings.Contains(err.Error(), "denied the request") {
+		s.t.Errorf("the webhook accepts an invalid object: %v", err)
+	}
+}

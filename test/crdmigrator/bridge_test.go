@@ -3,6 +3,7 @@ package crdmigrator_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -256,8 +257,31 @@ func TestSkipReleases(t *testing.T) {
 			}
 			sh(0, "godwit crd check -f next.yaml")
 			u.mustBeAtNext(t, live, next)
+			before := generations(t, next)
+			sh(0, "sh steps/bridge.sh") // again, after its end
+			if after := generations(t, next); !maps.Equal(before, after) {
+				t.Errorf("the script, run again after its end, changes CRDs: generations %v, before %v", after, before)
+			}
 		})
 	}
+}
+
+// generations of CRDs change with each change of their spec.
+func generations(t *testing.T, crds []*apiextensionsv1.CustomResourceDefinition) map[string]int64 {
+	t.Helper()
+	clients, err := clientset.NewForConfig(shared.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]int64{}
+	for _, crd := range crds {
+		got, err := clients.ApiextensionsV1().CustomResourceDefinitions().Get(t.Context(), crd.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[crd.Name] = got.Generation
+	}
+	return all
 }
 
 // mustBeAtNext: each object is there, stored at a version of the next release.

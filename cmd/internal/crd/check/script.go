@@ -106,7 +106,7 @@ func scriptOf(all []release, program, cluster string) string {
 	text.WriteString("#!/bin/sh\n" +
 		"# The steps from the CRDs of the cluster to those of the next release, made by `" + program + " crd check --steps`.\n" +
 		"#\n" +
-		"#   sh " + script + "                  runs every step; run it again to resume\n" +
+		"#   sh " + script + "                  runs every step; run it again to resume, or after the end: then it changes nothing\n" +
 		"#   sh " + script + " store migrate    runs these steps\n" +
 		"#\n" +
 		"# RUN_FLAGS are flags for `" + program + " crd run`. If ETCD_FLAGS is set, `" + program + " crd verify` proves the migration with\n" +
@@ -118,7 +118,7 @@ func scriptOf(all []release, program, cluster string) string {
 		}
 	}
 	text.WriteString("set -eu\ncd \"$(dirname \"$0\")\"\n\n" +
-		"apply() {\n  kubectl apply" + cluster + " --server-side --force-conflicts --field-manager=godwit-bridge -f \"$1\"\n}\n\n" +
+		applyFunction(cluster) +
 		"run() {\n  " + program + " crd run \"$@\" --yes" + cluster + " ${RUN_FLAGS:-}\n" +
 		"  [ -z \"${ETCD_FLAGS:-}\" ] || " + program + " crd verify \"$@\"" + cluster + " $ETCD_FLAGS\n}\n\n")
 	var steps []string
@@ -133,7 +133,7 @@ func scriptOf(all []release, program, cluster string) string {
 		if k == bridge.Unconvert {
 			lines = append(lines, patches(all, cluster)...)
 		} else if k != bridge.Migrate {
-			lines = append(lines, "apply "+folderOf(k))
+			lines = append(lines, applies(all, k)...)
 		}
 		if k == bridge.Migrate || k == bridge.Unserve {
 			lines = append(lines, "run "+strings.Join(names, " "))
@@ -146,6 +146,29 @@ func scriptOf(all []release, program, cluster string) string {
 		"  *) echo \"no step $step; there are: %s\" >&2; exit 2 ;;\n  esac\ndone\n",
 		strings.Join(steps, " "), strings.Join(steps, "|"), strings.Join(steps, " "))
 	return text.String()
+}
+
+// applyFunction is the function of the script that applies the manifest of a step. After the last step, or with the next release installed, a
+// CRD has none of the versions that the steps remove. A manifest of an earlier step would serve them again, by then without a webhook.
+func applyFunction(cluster string) string {
+	return "# apply FOLDER CRD OLD... applies a manifest, unless the CRD has none of the old versions any more: the manifest would add them again.\n" +
+		"apply() {\n  folder=$1 crd=$2\n  shift 2\n" +
+		"  versions=\" $(kubectl get crd" + cluster + " \"$crd\" -o 'jsonpath={.spec.versions[*].name}') \"\n" +
+		"  for old in \"$@\"; do\n    case \"$versions\" in *\" $old \"*)\n" +
+		"      kubectl apply" + cluster + " --server-side --force-conflicts --field-manager=godwit-bridge -f \"$folder/$crd.yaml\"\n" +
+		"      return ;;\n    esac\n  done\n" +
+		"  echo \"customresourcedefinition $crd left unchanged: $* removed before\"\n}\n\n"
+}
+
+// applies are the commands of a step that applies manifests.
+func applies(all []release, k bridge.Kind) []string {
+	var lines []string
+	for _, r := range all {
+		if slices.ContainsFunc(r.steps.Steps, func(s bridge.Step) bool { return s.Kind == k }) {
+			lines = append(lines, fmt.Sprintf("apply %s %s %s", folderOf(k), r.Name, strings.Join(r.steps.RemovedVersions, " ")))
+		}
+	}
+	return lines
 }
 
 // patches are the commands of the steps that patch a CRD.

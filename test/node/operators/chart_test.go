@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsinstall "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -134,6 +135,28 @@ func modernize(o *unstructured.Unstructured) error {
 		o.Object = converted
 	}
 	return nil
+}
+
+// runImage has the Deployments among objects run an image of tools/operators in their first container, by its own entrypoint.
+func (s *stage) runImage(objects []*unstructured.Unstructured, image string) {
+	s.t.Helper()
+	for _, o := range objects {
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		d := &appsv1.Deployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d); err != nil {
+			s.t.Fatal(err)
+		}
+		c := &d.Spec.Template.Spec.Containers[0]
+		c.Image, c.ImagePullPolicy, c.Command = "localhost/"+image+":latest", "Never", nil
+		converted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(d)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		delete(converted, "status")
+		o.Object = converted
+	}
 }
 
 // copyChart copies what Helm reads: in the module are further files, of which it can make nothing.

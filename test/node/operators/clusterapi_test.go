@@ -57,21 +57,7 @@ func (s *stage) renderClusterAPI(module, folder, image string) []*unstructured.U
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, o := range objects {
-		if o.GetKind() != "Deployment" {
-			continue
-		}
-		d := &appsv1.Deployment{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d); err != nil {
-			s.t.Fatal(err)
-		}
-		c := &d.Spec.Template.Spec.Containers[0]
-		c.Image, c.ImagePullPolicy, c.Command = "localhost/"+image+":latest", "Never", nil
-		if o.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(d); err != nil {
-			s.t.Fatal(err)
-		}
-		delete(o.Object, "status")
-	}
+	s.runImage(objects, image)
 	return objects
 }
 
@@ -122,14 +108,13 @@ func TestClusterAPI(t *testing.T) {
 	s.mustKeep("after the migration", before, s.snapshotOf(t.Context(), v1beta2, coreKinds...))
 	s.t.Log(s.mustRun("godwit", append([]string{"crd", "verify", "--etcd-servers=" + s.EtcdEndpoint()}, names...)...))
 
-	for _, name := range names {
-		s.dropVersion(name, "v1beta1")
-	}
+	s.dropVersion(names, v1beta1)
 	s.mustKeep("without v1beta1", before, s.snapshotOf(t.Context(), v1beta2, coreKinds...))
 	s.expectDefaulted()
+	s.expectReconciled()
 	record(t, page.Row{
 		Operator: "Cluster API", Releases: []string{"v1.10.10 (stores v1beta1)", "v1.14.2 with Godwit's migrator (stores v1beta2)", "without v1beta1"},
-		Objects: len(before), Took: took, Also: "its webhooks answer before and after",
+		Objects: len(before), Took: took, Also: "its webhooks convert, default and validate; its controllers reconcile afterwards",
 	})
 }
 
@@ -248,14 +233,44 @@ func (s *stage) awaitClusterAPIMigrated() []string {
 	return names
 }
 
-// dropVersion removes a version of a CRD, as a release does.
-func (s *stage) dropVersion(name, version string) {
+// dropVersion removes a version of CRDs, as two releases do: the first one does not serve it any more, and the manager then removes
+// it from managedFields.
+func (s *stage) dropVersion(names []string, old schema.GroupVersion) {
 	s.t.Helper()
-	_, err := controlplane.UpdateCRD(s.t.Context(), s.Config(), name, func(crd *apiextensionsv1.CustomResourceDefinition) {
-		crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
+	edit := func(name string, change func(*apiextensionsv1.CustomResourceDefinition)) {
+		s.t.Helper()
+		if _, err := controlplane.UpdateCRD(s.t.Context(), s.Config(), name, change); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for _, name := range names {
+		edit(name, func(crd *apiextensionsv1.CustomResourceDefinition) {
+			for i := range crd.Spec.Versions {
+				crd.Spec.Versions[i].Served = crd.Spec.Versions[i].Served && crd.Spec.Versions[i].Name != old.Version
+			}
+		})
+	}
+	s.await("the manager to remove "+old.Version+" from managedFields", func(ctx context.Context) error {
+		for _, kind := range coreKinds {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(schema.GroupVersionKind{Group: coreGroup, Version: "v1beta2", Kind: kind + "List"})
+			if err := s.List(ctx, list); err != nil {
+				return err
+			}
+			for i := range list.Items {
+				for _, entry := range list.Items[i].GetManagedFields() {
+					if entry.APIVersion == old.String() {
+						return fmt.Errorf("%s %s has an entry of %s", kind, list.Items[i].GetName(), entry.Manager)
+					}
+				}
+			}
+		}
+		return nil
 	})
-	if err != nil {
-		s.t.Fatal(err)
+	for _, name := range names {
+		edit(name, func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == old.Version })
+		})
 	}
 }
 
@@ -279,5 +294,27 @@ func (s *stage) expectDefaulted() {
 	}
 	if err := s.Create(s.t.Context(), check("invalid", "many")); err == nil || !strings.Contains(err.Error(), "denied the request") {
 		s.t.Errorf("the webhook accepts an invalid object: %v", err)
+	}
+}
+
+// expectReconciled unpauses a Cluster, and waits until the manager writes so into the status of the Cluster, and of what belongs to it.
+func (s *stage) expectReconciled() {
+	s.t.Helper()
+	s.mustRun("kubectl", "-n", fleet, "patch", "clusters."+coreGroup, "cluster-01", "--type=merge", `--patch={"spec":{"paused":false}}`)
+	for _, kind := range []string{"Cluster", "MachineDeployment", "MachineSet"} {
+		s.await("the manager to reconcile the "+kind, func(ctx context.Context) error {
+			o := &unstructured.Unstructured{}
+			o.SetGroupVersionKind(schema.GroupVersionKind{Group: coreGroup, Version: "v1beta2", Kind: kind})
+			if err := s.Get(ctx, client.ObjectKey{Namespace: fleet, Name: "cluster-01"}, o); err != nil {
+				return err
+			}
+			conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+			for _, c := range conditions {
+				if c, ok := c.(map[string]any); ok && c["type"] == "Paused" && c["status"] == "False" {
+					return nil
+				}
+			}
+			return fmt.Errorf("its status is %v", o.Object["status"])
+		})
 	}
 }

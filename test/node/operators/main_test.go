@@ -53,6 +53,14 @@ var clusterAPI = operator{
 	modules:  []string{certManagerNew, clusterAPIOld, clusterAPINew},
 }
 
+// storageVersionMigrator is the module of kube-storage-version-migrator, which has no released version.
+const storageVersionMigrator = "sigs.k8s.io/kube-storage-version-migrator@v0.0.6-0.20230721195810-5c8923c5ff96"
+
+var kubeStorageVersionMigrator = operator{
+	programs: []string{"kube-storage-version-migrator-migrator"},
+	modules:  []string{storageVersionMigrator},
+}
+
 // selected returns the operators that the variable selects: all, or none for the tests that need none, or one by its name.
 func selected() []operator {
 	switch os.Getenv(variable) {
@@ -62,8 +70,10 @@ func selected() []operator {
 		return []operator{certManager}
 	case "cluster-api":
 		return []operator{clusterAPI}
+	case "kube-storage-version-migrator":
+		return []operator{kubeStorageVersionMigrator}
 	}
-	return []operator{certManager, clusterAPI}
+	return []operator{certManager, clusterAPI, kubeStorageVersionMigrator}
 }
 
 // prepare makes images and downloads modules, where there is a network.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/gomodule"
 	"github.com/godwit-dev/godwit/test/node/operators/page"
 )
 
@@ -129,27 +132,80 @@ func (g geese) trims() (ended func() []string) {
 	}
 }
 
-// migrateInTree makes a StorageVersionMigration, by which kube-controller-manager migrates.
-func (g geese) migrateInTree() {
+// migrator is one of another project. It migrates the resource that a StorageVersionMigration names.
+type migrator struct {
+	// name is that of its rows.
+	name  string
+	needs operator
+	// group is that of its StorageVersionMigrations.
+	group schema.GroupVersion
+	// install is nil for a migrator that is part of the cluster.
+	install func(*stage)
+}
+
+var inTree = migrator{name: "kube-controller-manager's migrator", group: schema.GroupVersion{Group: "storagemigration.k8s.io", Version: "v1"}}
+
+var inPod = migrator{
+	name:  "kube-storage-version-migrator in a pod",
+	needs: kubeStorageVersionMigrator, group: schema.GroupVersion{Group: "migration.k8s.io", Version: "v1alpha1"},
+	install: (*stage).installKubeStorageVersionMigrator,
+}
+
+// installKubeStorageVersionMigrator installs the migrator and its CRDs by the manifests of the project. Its trigger, which would migrate
+// all resources of the cluster as soon as it starts, is left out: the test makes the StorageVersionMigration.
+func (s *stage) installKubeStorageVersionMigrator() {
+	s.t.Helper()
+	const namespace = "kube-storage-version-migrator"
+	module, err := gomodule.Dir(s.t.Context(), storageVersionMigrator)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, name := range []string{"storage_migration_crd.yaml", "storage_state_crd.yaml", "namespace-rbac.yaml", "migrator.yaml"} {
+		text, err := os.ReadFile(filepath.Join(module, "manifests", name))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		decoded, err := decode([]byte(strings.ReplaceAll(string(text), "NAMESPACE", namespace)))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		objects = append(objects, decoded...)
+	}
+	s.runImage(objects, "kube-storage-version-migrator-migrator")
+	if err := s.AwaitNamespace(s.t.Context(), namespace, nil); err != nil {
+		s.t.Fatal(err)
+	}
+	s.apply(objects)
+	s.showIfFailed(namespace)
+	s.awaitDeployments(namespace)
+}
+
+// orderBy makes a StorageVersionMigration, by which another migrator migrates.
+func (g geese) orderBy(m migrator) {
 	g.s.t.Helper()
-	o := g.migration()
-	o.Object["spec"] = map[string]any{"resource": map[string]any{"group": g.group, "resource": "geese"}}
+	o := g.orderOf(m)
+	resource := map[string]any{"group": g.group, "resource": "geese"}
+	if m.install != nil { // it asks at a version, the preferred one
+		resource["version"] = "v2"
+	}
+	o.Object["spec"] = map[string]any{"resource": resource}
 	if err := g.s.Create(g.s.t.Context(), o); err != nil {
 		g.s.t.Fatal(err)
 	}
 }
 
-func (g geese) migration() *unstructured.Unstructured {
+func (g geese) orderOf(m migrator) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
-	o.SetGroupVersionKind(schema.GroupVersionKind{Group: "storagemigration.k8s.io", Version: "v1", Kind: "StorageVersionMigration"})
+	o.SetGroupVersionKind(m.group.WithKind("StorageVersionMigration"))
 	o.SetName("geese-" + strings.ReplaceAll(g.group, ".", "-"))
 	return o
 }
 
-func (g geese) awaitInTree() {
+func (g geese) awaitSucceeded(m migrator) {
 	g.s.t.Helper()
-	g.s.await("the in-tree migrator of "+g.group+" to succeed", func(ctx context.Context) error {
-		o := g.migration()
+	g.s.await(m.name+" to succeed with "+g.group, func(ctx context.Context) error {
+		o := g.orderOf(m)
 		if err := g.s.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return err
 		}
@@ -200,57 +256,74 @@ func (g geese) expectOneMigration(seen []string) {
 
 // TestInTreeMigrator: kube-controller-manager migrates the same objects. Godwit yields while it does, and writes nothing twice.
 func TestInTreeMigrator(t *testing.T) {
-	t.Run("first", func(t *testing.T) {
-		s := newStage(t, operator{})
-		g := s.newGeese("first.example.com")
-		ended := g.trims()
-		began := time.Now()
-		g.migrateInTree()
-		said, err := g.runGodwit(t.Context())
-		if err != nil {
-			t.Fatalf("%v\n%s", err, strings.Join(said, "\n"))
-		}
-		took := time.Since(began)
-		g.awaitInTree()
-		if !strings.Contains(said[0], "MigrationInProgress") {
-			t.Errorf("godwit did not say that another migrator is at work:\n%s", said[0])
-		}
-		t.Logf("godwit said at first:\n%s\nand in the end:\n%s", said[0], said[len(said)-1])
-		g.expectOneMigration(ended())
-		record(t, page.Row{
-			Operator: "kube-controller-manager's migrator, started before Godwit", Releases: []string{"v1", "v2"}, Objects: migrated,
-			Took: took, Also: "Godwit yielded; one trim; each object was written once",
-		})
+	t.Run("first", func(t *testing.T) { startSecond(t, inTree, "first.example.com") })
+	t.Run("at once", func(t *testing.T) { startFirst(t, inTree, "at-once.example.com") })
+}
+
+// TestKubeStorageVersionMigrator: a migrator in a pod migrates the same objects. It leaves storedVersions to others.
+func TestKubeStorageVersionMigrator(t *testing.T) {
+	t.Run("first", func(t *testing.T) { startSecond(t, inPod, "first-in-pod.example.com") })
+	t.Run("at once", func(t *testing.T) { startFirst(t, inPod, "at-once-in-pod.example.com") })
+}
+
+// startSecond starts Godwit after another migrator.
+func startSecond(t *testing.T, m migrator, group string) {
+	s := newStage(t, m.needs)
+	if m.install != nil {
+		m.install(s)
+	}
+	g := s.newGeese(group)
+	ended := g.trims()
+	began := time.Now()
+	g.orderBy(m)
+	said, err := g.runGodwit(t.Context())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, strings.Join(said, "\n"))
+	}
+	took := time.Since(began)
+	g.awaitSucceeded(m)
+	if !strings.Contains(said[0], "MigrationInProgress") {
+		t.Errorf("godwit did not say that another migrator is at work:\n%s", said[0])
+	}
+	t.Logf("godwit said at first:\n%s\nand in the end:\n%s", said[0], said[len(said)-1])
+	g.expectOneMigration(ended())
+	record(t, page.Row{
+		Operator: m.name + ", started before Godwit", Releases: []string{"v1", "v2"}, Objects: migrated,
+		Took: took, Also: "Godwit yielded; one trim; each object was written once",
 	})
-	t.Run("at once", func(t *testing.T) {
-		s := newStage(t, operator{})
-		g := s.newGeese("at-once.example.com")
-		ended := g.trims()
-		began := time.Now()
-		var said []string
-		var failed error
-		var running sync.WaitGroup
-		running.Go(func() { said, failed = g.runGodwit(t.Context()) })
-		// Godwit is under way when the other one starts.
-		s.await("Godwit to write", func(ctx context.Context) error {
-			stored, err := s.CountStored(ctx, g.group, "geese")
-			if err == nil && stored[g.group+"/v2"] == 0 {
-				err = fmt.Errorf("etcd has %v", stored)
-			}
-			return err
-		})
-		g.migrateInTree()
-		running.Wait()
-		took := time.Since(began)
-		if failed != nil {
-			t.Fatalf("%v\n%s", failed, strings.Join(said, "\n"))
+}
+
+// startFirst starts Godwit, and another migrator while Godwit writes.
+func startFirst(t *testing.T, m migrator, group string) {
+	s := newStage(t, m.needs)
+	if m.install != nil {
+		m.install(s)
+	}
+	g := s.newGeese(group)
+	ended := g.trims()
+	began := time.Now()
+	var said []string
+	var failed error
+	var running sync.WaitGroup
+	running.Go(func() { said, failed = g.runGodwit(t.Context()) })
+	s.await("Godwit to write", func(ctx context.Context) error {
+		stored, err := s.CountStored(ctx, g.group, "geese")
+		if err == nil && stored[g.group+"/v2"] == 0 {
+			err = fmt.Errorf("etcd has %v", stored)
 		}
-		g.awaitInTree()
-		t.Logf("godwit said:\n%s", strings.Join(said, "\n"))
-		g.expectOneMigration(ended())
-		record(t, page.Row{
-			Operator: "kube-controller-manager's migrator, started during Godwit's run", Releases: []string{"v1", "v2"}, Objects: migrated,
-			Took: took, Also: "one trim; each object was written once",
-		})
+		return err
+	})
+	g.orderBy(m)
+	running.Wait()
+	took := time.Since(began)
+	if failed != nil {
+		t.Fatalf("%v\n%s", failed, strings.Join(said, "\n"))
+	}
+	g.awaitSucceeded(m)
+	t.Logf("godwit said:\n%s", strings.Join(said, "\n"))
+	g.expectOneMigration(ended())
+	record(t, page.Row{
+		Operator: m.name + ", started during Godwit's run", Releases: []string{"v1", "v2"}, Objects: migrated,
+		Took: took, Also: "one trim; each object was written once",
 	})
 }

@@ -173,9 +173,6 @@ func (s *stage) installKubeStorageVersionMigrator() {
 		objects = append(objects, decoded...)
 	}
 	s.runImage(objects, "kube-storage-version-migrator-migrator")
-	if err := s.AwaitNamespace(s.t.Context(), namespace, nil); err != nil {
-		s.t.Fatal(err)
-	}
 	s.apply(objects)
 	s.showIfFailed(namespace)
 	s.awaitDeployments(namespace)

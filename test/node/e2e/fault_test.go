@@ -24,12 +24,13 @@ func TestFaults(t *testing.T) {
 		name    string
 		objects int
 		happen  func(*stage) error
+		before  func(*stage) error // the migration begins, unless nil
 	}{
-		{"killed", 600, (*stage).killLeader},
-		{"kubelet", 600, (*stage).restartKubelet},
-		{"apiserver", 600, func(s *stage) error { return s.RestartAPIServer(s.t.Context()) }},
-		{"token", 600, (*stage).expireTokens},
-		{"drained", 1200, (*stage).drainLeader},
+		{name: "killed", objects: 600, happen: (*stage).killLeader},
+		{name: "kubelet", objects: 600, happen: (*stage).restartKubelet},
+		{name: "apiserver", objects: 600, happen: func(s *stage) error { return s.RestartAPIServer(s.t.Context()) }},
+		{name: "token", objects: 600, happen: (*stage).expireTokens},
+		{name: "drained", objects: 1200, before: (*stage).addSecondNode, happen: (*stage).drainLeader},
 	}
 	var all []*geese
 	for _, f := range faults {
@@ -41,6 +42,11 @@ func TestFaults(t *testing.T) {
 			s := s.with(t)
 			g := all[i]
 			g.s = s
+			if f.before != nil {
+				if err := f.before(s); err != nil {
+					t.Fatal(err)
+				}
+			}
 			g.flip()
 			g.awaitUnderWay()
 			if err := f.happen(s); err != nil {
@@ -133,15 +139,15 @@ func (s *stage) expireTokens() error {
 	return s.restartKubeletOf(before)
 }
 
-// drainLeader drains the node of the leader to another node, while the PodDisruptionBudget keeps one of the pods.
-func (s *stage) drainLeader() error {
+func (s *stage) addSecondNode() error {
 	if _, err := s.AddNode(s.t.Context(), "node2"); err != nil {
 		return err
 	}
-	image := node.Image{Repository: imageRepository, Layout: s.release(version) + "/image"}
-	if err := s.Load(s.t.Context(), image); err != nil {
-		return err
-	}
+	return s.Load(s.t.Context(), node.Image{Repository: imageRepository, Layout: s.release(version) + "/image"})
+}
+
+// drainLeader drains the node of the leader to another node, while the PodDisruptionBudget keeps one of the pods.
+func (s *stage) drainLeader() error {
 	leader, err := s.leader()
 	if err != nil {
 		return err

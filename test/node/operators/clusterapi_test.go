@@ -101,6 +101,11 @@ func TestClusterAPI(t *testing.T) {
 	}
 	s.apply(append(s.renderClusterAPI(clusterAPINew, "core/config/default", "cluster-api-v1.14"), more...))
 	s.awaitDeployments(clusterAPINamespace)
+	s.await("the webhook of the new release to convert", func(ctx context.Context) error {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(v1beta2.WithKind("ClusterList"))
+		return s.List(ctx, list)
+	})
 	before := s.snapshotOf(t.Context(), v1beta2, coreKinds...)
 	s.mustKeep("after the new release", old, s.snapshotOf(t.Context(), v1beta1, coreKinds...))
 	names := s.awaitClusterAPIMigrated()
@@ -129,6 +134,13 @@ func (s *stage) needCertManager() {
 	}
 	s.apply(s.certManagerNew())
 	s.awaitDeployments(certManagerNamespace)
+	s.await("cert-manager's webhook to answer", func(ctx context.Context) error {
+		o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"selfSigned": map[string]any{}}}}
+		o.SetAPIVersion(certManagerGroup + "/v1")
+		o.SetKind("ClusterIssuer")
+		o.SetName("tried")
+		return s.Create(ctx, o, client.DryRunAll)
+	})
 }
 
 // installInfrastructure installs CRDs as a provider has them, to which the conversion of references looks.

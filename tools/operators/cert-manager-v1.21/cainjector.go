@@ -13,6 +13,8 @@ import (
 
 	cmscheme "github.com/cert-manager/cert-manager/pkg/client/clientset/versioned/scheme"
 	"github.com/cert-manager/cert-manager/pkg/controller/cainjector"
+	logf "github.com/cert-manager/cert-manager/pkg/logs"
+	"github.com/cert-manager/cert-manager/pkg/util"
 )
 
 // runInjector writes CA bundles into webhook configurations and CRDs.
@@ -25,7 +27,10 @@ func runInjector(ctx context.Context) error {
 			return err
 		}
 	}
-	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
+	ctrl.SetLogger(logf.Log)
+	// The prefix of the user agent is the field manager: without one, the API server refuses the apply.
+	config := util.RestConfigWithUserAgent(ctrl.GetConfigOrDie(), "cainjector")
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	})

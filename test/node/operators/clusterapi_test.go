@@ -88,7 +88,8 @@ func TestClusterAPI(t *testing.T) {
 	if err := s.AwaitNamespace(t.Context(), fleet, nil); err != nil {
 		t.Fatal(err)
 	}
-	s.apply(s.renderClusterAPI(clusterAPIOld, "config/default", "cluster-api-v1.10-cluster-api"))
+	release := s.renderClusterAPI(clusterAPIOld, "config/default", "cluster-api-v1.10-cluster-api")
+	s.apply(release)
 	s.awaitDeployments(clusterAPINamespace)
 	s.fillFleet()
 	v1beta1, v1beta2 := schema.GroupVersion{Group: coreGroup, Version: "v1beta1"}, schema.GroupVersion{Group: coreGroup, Version: "v1beta2"}
@@ -99,6 +100,7 @@ func TestClusterAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.uninstall(release)
 	s.apply(append(s.renderClusterAPI(clusterAPINew, "core/config/default", "cluster-api-v1.14"), more...))
 	s.awaitDeployments(clusterAPINamespace)
 	s.await("the webhook of the new release to convert", func(ctx context.Context) error {
@@ -121,6 +123,13 @@ func TestClusterAPI(t *testing.T) {
 		Operator: "Cluster API", Releases: []string{"v1.10.10 (stores v1beta1)", "v1.14.2 with Godwit's migrator (stores v1beta2)", "without v1beta1"},
 		Objects: len(before), Took: took, Also: "its webhooks convert, default and validate; its controllers reconcile afterwards",
 	})
+}
+
+// uninstall deletes a release, as clusterctl does before it installs the next one: without CRDs, objects and namespace.
+func (s *stage) uninstall(release []*unstructured.Unstructured) {
+	s.t.Helper()
+	file := s.write(release, func(o *unstructured.Unstructured) bool { return !isCRD(o) && o.GetKind() != "Namespace" })
+	s.mustRun("kubectl", "delete", "--wait", "-f", file)
 }
 
 // needCertManager installs the newest cert-manager, unless a test has left it: certificates of webhooks are issued by it.

@@ -339,9 +339,16 @@ func (s *stage) expectDefaulted() {
 // expectReconciled unpauses a Cluster, and waits until the manager writes so into the status of the Cluster, and of what belongs to it.
 func (s *stage) expectReconciled() {
 	s.t.Helper()
+	s.awaitPaused("True")
 	s.mustRun("kubectl", "-n", fleet, "patch", "clusters."+coreGroup, "cluster-01", "--type=merge", `--patch={"spec":{"paused":false}}`)
+	s.awaitPaused("False")
+}
+
+// awaitPaused waits for the status of the condition Paused.
+func (s *stage) awaitPaused(status string) {
+	s.t.Helper()
 	for _, kind := range []string{"Cluster", "MachineDeployment", "MachineSet"} {
-		s.await("the manager to reconcile the "+kind, func(ctx context.Context) error {
+		s.await("the manager to write that the "+kind+" is paused: "+status, func(ctx context.Context) error {
 			o := &unstructured.Unstructured{}
 			o.SetGroupVersionKind(schema.GroupVersionKind{Group: coreGroup, Version: "v1beta2", Kind: kind})
 			if err := s.Get(ctx, client.ObjectKey{Namespace: fleet, Name: "cluster-01"}, o); err != nil {
@@ -349,7 +356,7 @@ func (s *stage) expectReconciled() {
 			}
 			conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 			for _, c := range conditions {
-				if c, ok := c.(map[string]any); ok && c["type"] == "Paused" && c["status"] == "False" {
+				if c, ok := c.(map[string]any); ok && c["type"] == "Paused" && c["status"] == status {
 					return nil
 				}
 			}

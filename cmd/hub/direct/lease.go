@@ -26,8 +26,9 @@ const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
-	// patience is how long a process waits for the Lease. A holder that lives has renewed it by then.
-	patience = leaseDuration + 2*retryPeriod
+
+	// MaxWait is the longest time until [Run] begins, or returns a [HeldError]. A holder that lives has renewed its Lease by then.
+	MaxWait = leaseDuration + 2*retryPeriod
 )
 
 // HeldError means that another process carries the migration out.
@@ -126,7 +127,7 @@ func hold(ctx context.Context, clients kubernetes.Interface, key types.Namespace
 			stop()
 		}
 	}
-	defer time.AfterFunc(patience, stopIfWaiting).Stop()
+	defer time.AfterFunc(MaxWait, stopIfWaiting).Stop()
 	defer context.AfterFunc(ctx, stopIfWaiting)()
 	var result error
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
@@ -163,6 +164,8 @@ func hold(ctx context.Context, clients kubernetes.Interface, key types.Namespace
 		return result
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case h.seen() == "":
+		return fmt.Errorf("could not get Lease %s of the source hub within %s: see whether its API server answers, and run the command again", key, MaxWait)
 	}
 	return &HeldError{h.seen()}
 }

@@ -126,6 +126,13 @@ func (c *connection) runDirect(ctx context.Context, a *frame.App, m migration) e
 	if err != nil {
 		host = "this machine"
 	}
+	h, err := direct.HolderOf(ctx, c.client, m.ManagedClusterMigration, c.clock.Now())
+	if err != nil {
+		return err
+	}
+	if h.Name != "" {
+		a.Console.Printf("process %s has migration %s; waiting for up to %s, in which it renews its Lease if it still runs\n", h.Name, m.Name, direct.MaxWait)
+	}
 	source, ok := c.client.(*direct.Store)
 	if !ok {
 		return errors.New("the connection has no store of migrations")

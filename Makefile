@@ -232,6 +232,11 @@ e2e-hub-import: controlplane ocm ## Test moves beside the original import contro
 	@tools/ocm/import-controller.sh "$(IMPORT_CONTROLLER)"
 	@GODWIT_E2E_HUB=1 IMPORT_CONTROLLER="$(abspath $(IMPORT_CONTROLLER))" go test $(SERVERS) -timeout 30m -v -run '^TestOriginal' ./test/hub/e2e
 
+.PHONY: e2e-hub-plain
+e2e-hub-plain: controlplane ocm kafka ## Test moves between hubs of Open Cluster Management without an import controller: its controllers, klusterlet operators and agents, as processes.
+	@tools/ocm/operator.sh
+	@GODWIT_E2E_HUB=1 GODWIT_E2E_HUB_PLAIN=1 go test $(SERVERS) -timeout 40m -v -run '^TestPlain' ./test/hub/e2e
+
 # What needs no hub takes two minutes. The rest takes longer than .ci/run has left: the build of Open Cluster Management
 # alone takes a quarter of an hour.
 .PHONY: e2e-hub-short

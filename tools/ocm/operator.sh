@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles the klusterlet operator of Open Cluster Management, which is also the registration agent and the work agent of a cluster, into
-# bin/ocm-operator. Only `make e2e-hub-import` needs it. It takes minutes with an empty build cache, and returns at once when nothing has
-# changed.
+# bin/ocm-operator. Only `make e2e-hub-import` and `make e2e-hub-plain` need it. It takes minutes with an empty build cache, and returns at
+# once when nothing has changed.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"

@@ -42,7 +42,7 @@ func Permissions(namespace string) []Permission {
 		{Group: "register.open-cluster-management.io", Resource: "managedclusters/accept", Verbs: []string{"update"}},
 		// OCM's webhook asks for it when a ManagedCluster is created: each is in a ManagedClusterSet, if only the default one.
 		{Group: ocm, Resource: "managedclustersets/join", Verbs: []string{"create"}},
-		{Group: work, Resource: "manifestworks", Verbs: []string{"get", "list", "patch"}},
+		{Group: work, Resource: "manifestworks", Verbs: []string{"get", "list", "create", "patch", "delete"}},
 		{Group: "coordination.k8s.io", Resource: "leases", Names: []string{"managed-cluster-lease"}, Verbs: []string{"get", "list"}},
 		{Group: "certificates.k8s.io", Resource: "certificatesigningrequests", Verbs: []string{"list", "delete"}},
 		// The target approves the clusters that move, and denies other requests of their bootstrap account.

@@ -47,11 +47,19 @@ func (w *work) sourceHub() source.Hub {
 // revertBootstrap also ends what AwaitReturn ends, if the clusters have not left the hub and the command does not wait for them.
 func (w *work) revertBootstrap(ctx context.Context, names []string) (cluster.Result, error) {
 	h := w.sourceHub()
-	r, err := h.RevertBootstrap(ctx, names)
-	if err != nil || slices.ContainsFunc(w.orders, func(o order) bool { return o.Action == hub.AwaitReturn }) {
+	if slices.ContainsFunc(w.orders, func(o order) bool { return o.Action == hub.AwaitReturn }) {
+		return h.RevertBootstrap(ctx, names)
+	}
+	begin := h
+	begin.Progress = nil // no cluster is done yet
+	r, err := begin.RevertBootstrap(ctx, names)
+	if err != nil {
 		return r, err
 	}
-	return r, h.RenewTokens(ctx, r.Done)
+	ended, err := h.EndRevert(ctx, r.Done)
+	r.Done = nil
+	r.Add(ended)
+	return r, err
 }
 
 // validateSource reports the clusters that a Placement selects, if the command names none.

@@ -16,6 +16,13 @@ func KlusterletConfig(name string) *unstructured.Unstructured {
 	return config
 }
 
+// Imports reports whether the import controller of the hub configures klusterlets, as KlusterletConfigs say. On another hub, a ManifestWork of
+// the migration configures them: see package klusterlet.
+func (h Hub) Imports() (bool, error) {
+	kind, err := h.served(KlusterletConfigKind.GroupKind())
+	return kind != nil, err
+}
+
 // TwoHubs are the kubeconfigs of a klusterlet that may change hubs.
 type TwoHubs struct {
 	// User is the name of the KlusterletConfig that the user has chosen, if any. Its settings are kept, such as the

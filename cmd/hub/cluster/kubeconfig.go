@@ -47,6 +47,16 @@ func ExpiresLater(installed, other []byte) bool {
 	return expiry(a.BearerToken) > expiry(b.BearerToken)
 }
 
+// Expires returns when the token of a kubeconfig expires, or false if it does not say. It does not verify the token.
+func Expires(kubeconfig []byte) (time.Time, bool) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return time.Time{}, false
+	}
+	seconds := expiry(config.BearerToken)
+	return time.Unix(seconds, 0), seconds > 0
+}
+
 // expiry returns when a ServiceAccount token expires, in seconds since 1970, or zero if the token does not say.
 func expiry(token string) int64 {
 	parts := strings.Split(token, ".")

@@ -95,4 +95,10 @@ func TestExpiresLater(t *testing.T) {
 	if !ExpiresLater(other, kubeconfig(hub, "ca", "opaque")) {
 		t.Error("a token that says when it expires does not outlast one that does not")
 	}
+	if at, ok := Expires(other); !ok || at.Unix() != 1000 {
+		t.Errorf("the token expires at %v, %v, want 1000 s", at, ok)
+	}
+	if at, ok := Expires(kubeconfig(hub, "ca", "opaque")); ok {
+		t.Errorf("a token that does not say when it expires expires at %v", at)
+	}
 }

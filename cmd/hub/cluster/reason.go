@@ -75,7 +75,17 @@ var (
 	ReasonKindNotServed = Reasons.Declare(godwit.Reason{
 		Name: "KindNotServed", UserAction: true,
 		Meaning: "The hub has no CRD of a kind that the migration needs.",
-		Fix:     godwit.Do("install the component that brings the CRD in the message. KlusterletConfig comes with the import controller"),
+		Fix:     godwit.Do("install the component that brings the CRD in the message"),
+	})
+	ReasonKlusterlet = Reasons.Declare(godwit.Reason{
+		Name: "KlusterletNotConfigurable", UserAction: true,
+		Meaning: "The source hub has no KlusterletConfig, so that a ManifestWork of the migration configures the klusterlet. The Klusterlet of the cluster has another name than klusterlet, runs on a hosting cluster, knows several hubs already, or does not register by CertificateSigningRequests.",
+		Fix:     godwit.Do("correct what the message names on the cluster, with `kubectl get klusterlet -o yaml` there. Or remove the cluster from the migration"),
+	})
+	ReasonHubsDiffer = Reasons.Declare(godwit.Reason{
+		Name: "HubsConfigureDifferently", UserAction: true,
+		Meaning: "One of the two hubs has KlusterletConfig and the import controller, and the other one has not. The import controller would replace what a ManifestWork of the migration has configured, and a cluster could not return.",
+		Fix:     godwit.Do("move clusters between hubs of one kind: install the import controller on both, or on none"),
 	})
 	ReasonPlacement = Reasons.Declare(godwit.Reason{
 		Name: "PlacementNotFound", UserAction: true,
@@ -114,8 +124,8 @@ var (
 	})
 	ReasonNoRole = Reasons.Declare(godwit.Reason{
 		Name: "BootstrapRoleNotFound", UserAction: true,
-		Meaning: "The target hub has no ClusterRole by which a cluster may register.",
-		Fix:     godwit.Do("install the hub of Open Cluster Management on the target"),
+		Meaning: "The target hub has no ClusterRole by which a cluster may register. A source hub without the import controller needs one too, for clusters that return.",
+		Fix:     godwit.Do("install the hub of Open Cluster Management on the hub in the message"),
 	})
 	ReasonTooLarge = Reasons.Declare(godwit.Reason{
 		Name: "ObjectTooLarge", UserAction: true,

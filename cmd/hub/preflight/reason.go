@@ -22,6 +22,11 @@ var (
 		Meaning: "The user may not list the Secrets and ConfigMaps of the source hub, so that those are not known which no rule moves. The migration itself checks them before it changes anything, and fails if there are some.",
 		Fix:     godwit.Do("choose what becomes of them with onUserObjects or --on-user-objects. Or run the command as a user who may `list` secrets and configmaps there: `godwit rbac --for=cluster-hub` does not grant it"),
 	})
+	ReasonKlusterletNotChecked = Reasons.Declare(godwit.Reason{
+		Name: "KlusterletNotChecked", UserAction: true,
+		Meaning: "The source hub has no KlusterletConfig, so that a ManifestWork of the migration configures the klusterlets, with the feature gate MultipleHubs. A preflight writes nothing, and so does not know the Klusterlets. The migration reads them in Initializing, before it changes them, and fails for a cluster whose Klusterlet it can't configure.",
+		Fix:     godwit.Do("see on a cluster, with `kubectl get klusterlet -o yaml`, that its Klusterlet has the name klusterlet, a deploy mode other than Hosted, no registration driver other than csr, and no bootstrapKubeConfigs of its own. If a repository applies it, suspend that for the time of the migration"),
+	})
 	ReasonHeartbeatUnknown = Reasons.Declare(godwit.Reason{
 		Name: "HeartbeatUnknown", UserAction: true,
 		Meaning: "The hub is enrolled. Whether its agent reaches the brokers is not known: the manager, which publishes the heartbeats that it receives, does not run or has just started.",

@@ -48,6 +48,7 @@ const (
 	CheckTargetAddress = "TargetAddress"
 	CheckSelection     = "Selection"
 	CheckOverlap       = "OtherMigrations"
+	CheckKlusterlets   = "Klusterlets"
 	CheckOnSource      = "ClustersOnSource"
 	CheckUserObjects   = "UserObjects"
 	CheckOnTarget      = "ClustersOnTarget"

@@ -19,6 +19,7 @@ import (
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/klusterlet"
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 	"github.com/godwit-dev/godwit/cmd/hub/source"
 	"github.com/godwit-dev/godwit/internal/apierror"
@@ -106,7 +107,11 @@ func (h Hubs) checkSource(ctx context.Context, q Request, r *Report) (sets map[s
 	}
 	names := r.names()
 	on := h.Source.sourceHub(q)
-	if h.checkUserObjects(ctx, q, r) {
+	imports, err := h.checkKlusterlets(ctx, q, r)
+	if err != nil {
+		return nil, err
+	}
+	if imports && h.checkUserObjects(ctx, q, r) {
 		on.OnUserObjects = ""
 	}
 	result, err := h.repeat(ctx, on.Hub, func(ctx context.Context) (cluster.Result, error) { return on.ValidateSource(ctx, names) })
@@ -126,6 +131,36 @@ func (h Hubs) checkSource(ctx context.Context, q Request, r *Report) (sets map[s
 		}
 	}
 	return sets, err
+}
+
+// checkKlusterlets finds out how the hubs configure klusterlets: by the import controller, or by a ManifestWork of the migration. It adds a check
+// unless the import controllers of both do.
+func (h Hubs) checkKlusterlets(ctx context.Context, q Request, r *Report) (imports bool, err error) {
+	other := false
+	_, err = h.repeat(ctx, h.Source.hub(), func(context.Context) (cluster.Result, error) {
+		var err error
+		if imports, err = h.Source.hub().Imports(); err != nil || h.Target == nil {
+			other = imports
+			return cluster.Result{}, err
+		}
+		other, err = h.Target.hub().Imports()
+		return cluster.Result{}, err
+	})
+	switch {
+	case err != nil:
+		return false, err
+	case imports != other:
+		with, without := q.From, q.To
+		if other {
+			with, without = q.To, q.From
+		}
+		r.add(CheckKlusterlets, Blocked, cluster.ReasonHubsDiffer, fmt.Sprintf("hub %s has the import controller, and hub %s has not: install it there", with, without))
+	case !imports:
+		r.add(CheckKlusterlets, NotChecked, ReasonKlusterletNotChecked, fmt.Sprintf(
+			"source hub %s has no KlusterletConfig: ManifestWork %s in the namespace of each cluster gives its Klusterlet the kubeconfigs of both hubs. Its agents start again at the beginning and at the end of the migration, and workloads do not",
+			q.From, klusterlet.WorkName))
+	}
+	return imports, nil
 }
 
 // checkUserObjects reports whether the user may not list what no rule may move. If the user has chosen to move or keep it, that need not be known.

@@ -13,14 +13,18 @@ import (
 // again.
 func (h Hub) DeleteMoved(ctx context.Context, clusters []string) (cluster.Result, error) {
 	h.Hub = h.Pass().WithBatchReads(clusters)
-	r, err := h.Each(ctx, clusters, h.deleteMoved)
+	w, err := h.way()
+	if err != nil {
+		return cluster.Result{}, err
+	}
+	r, err := h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) { return h.deleteMoved(ctx, w, name) })
 	if err != nil || len(r.Waiting) > 0 {
 		return r, err
 	}
-	return r, h.removeShared(ctx)
+	return r, w.unshare(ctx)
 }
 
-func (h Hub) deleteMoved(ctx context.Context, name string) (waits string, err error) {
+func (h Hub) deleteMoved(ctx context.Context, w way, name string) (waits string, err error) {
 	read := h.Live()
 	if h.Emptied.Has(name) { // only the ManagedCluster is left; the hub removes it
 		read = h.Hub
@@ -44,6 +48,11 @@ func (h Hub) deleteMoved(ctx context.Context, name string) (waits string, err er
 		}
 		if err := h.keepNamespace(ctx, name); err != nil {
 			return "", err
+		}
+		if p, ok := w.(plain); ok {
+			if err := p.release(ctx, name); err != nil {
+				return "", err
+			}
 		}
 		h.Emptied.Add(name)
 	}

@@ -9,7 +9,8 @@
 //     namespace, which the hub deletes. The user chooses what becomes of it: evict.go
 //   - bootstrap secret, KlusterletConfig migration-<target>, the three annotations, and the
 //     wait until the klusterlet has them: [Hub.InstallBootstrap]. The settings of a user's
-//     own KlusterletConfig are kept.
+//     own KlusterletConfig are kept. On a hub without KlusterletConfig, a ManifestWork of the
+//     migration does it: plain.go, and package klusterlet
 //   - the bootstrap kubeconfig of this hub travels with the objects, so that a cluster can
 //     return from the target hub: [Hub.SendResources]
 //   - pause before collecting, every host of a cluster; collect, clean, batch, send, and send
@@ -28,6 +29,6 @@
 //
 // # Reading order
 //
-// hub.go, evict.go, validate.go, install.go, send.go, release.go, restore.go, pauses.go, revert.go,
+// hub.go, evict.go, plain.go, validate.go, imported.go, way.go, install.go, send.go, release.go, restore.go, pauses.go, revert.go,
 // return.go, delete.go. A file uses only files before it.
 package source

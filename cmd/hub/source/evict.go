@@ -12,6 +12,7 @@ import (
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/klusterlet"
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
@@ -36,10 +37,10 @@ func EvictedWorks(name string, works []workv1.ManifestWork) []string {
 	return names
 }
 
-// ofUser reports whether a ManifestWork of a cluster is neither of its klusterlet nor of an add-on.
+// ofUser reports whether a ManifestWork of a cluster is neither of its klusterlet nor of the migration nor of an add-on.
 func ofUser(name string, w *workv1.ManifestWork) bool {
 	_, ofAddOn := w.Labels[addOnLabel]
-	return !ofAddOn && w.Name != cluster.KlusterletWork(name) && w.Name != cluster.KlusterletCRDWork(name)
+	return !ofAddOn && w.Name != cluster.KlusterletWork(name) && w.Name != cluster.KlusterletCRDWork(name) && w.Name != klusterlet.WorkName
 }
 
 // WhyEvicted says what becomes of what ManifestWorks have applied.

@@ -56,3 +56,17 @@ func (h Hub) prepared(ctx context.Context, name string) (*clusterv1.ManagedClust
 	}
 	return mc, original, err
 }
+
+// needed reports whether a ManagedCluster of the hub has something of the migration to restore.
+func (h Hub) needed(ctx context.Context) (bool, error) {
+	clusters := &clusterv1.ManagedClusterList{}
+	if err := h.Client.List(ctx, clusters); err != nil {
+		return false, err
+	}
+	for i := range clusters.Items {
+		if cluster.HasOriginal(&clusters.Items[i], h.UID) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

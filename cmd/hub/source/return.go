@@ -6,12 +6,15 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// AwaitReturn is done for a cluster when its lease was renewed twice since the first pass. Conditions prove nothing:
-// they stay True for minutes after a cluster has left. Then the
-// import controller issues the cluster another token.
+// AwaitReturn is done for a cluster when its lease was renewed twice since the first pass, and its klusterlet is as before. Conditions prove
+// nothing: they stay True for minutes after a cluster has left.
 func (h Hub) AwaitReturn(ctx context.Context, clusters []string, leases *cluster.Leases) (cluster.Result, error) {
 	h.Hub = h.WithBatchReads(clusters)
-	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+	w, err := h.way()
+	if err != nil {
+		return cluster.Result{}, err
+	}
+	r, err := h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		if _, err := h.present(ctx, name); err != nil {
 			return "", err
 		}
@@ -20,8 +23,12 @@ func (h Hub) AwaitReturn(ctx context.Context, clusters []string, leases *cluster
 		case err != nil:
 			return "", err
 		case fresh:
-			return "", h.RenewToken(ctx, name)
+			return w.end(ctx, name)
 		}
 		return "the cluster has not renewed its lease on the source hub twice: restart its klusterlet if this lasts", nil
 	})
+	if err != nil || len(r.Waiting) > 0 {
+		return r, err
+	}
+	return r, w.unshare(ctx)
 }

@@ -146,6 +146,9 @@ func (h Hub) collect(ctx context.Context, name string) (message.Resources, error
 // ownKubeconfig reads the bootstrap kubeconfig with which the cluster has registered at this hub. The cluster needs it
 // to return.
 func (h Hub) ownKubeconfig(ctx context.Context, name string) ([]byte, error) {
+	if imports, err := h.Imports(); err != nil || !imports {
+		return nil, err
+	}
 	k, err := h.klusterlet(ctx, name)
 	if err != nil {
 		return nil, err

@@ -26,15 +26,21 @@ var hostedModes = []string{"Hosted", "SingletonHosted"}
 
 // ValidateSource checks every cluster, and writes nothing.
 func (h Hub) ValidateSource(ctx context.Context, clusters []string) (cluster.Result, error) {
-	kind := cluster.KlusterletConfigKind
-	if _, err := h.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+	imports, err := h.Imports()
+	if err != nil {
 		return cluster.Result{}, err
 	}
+	if !imports {
+		if err := (plain{h}).registration().CheckRegistration(ctx); err != nil {
+			return cluster.Result{}, err
+		}
+		h.OnUserObjects = "" // Open Cluster Management keeps the namespaces of clusters that have left
+	}
 	h.Hub = h.Pass().WithBatchReads(clusters)
-	return h.Each(ctx, clusters, h.validate)
+	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) { return h.validate(ctx, name, imports) })
 }
 
-func (h Hub) validate(ctx context.Context, name string) (waits string, err error) {
+func (h Hub) validate(ctx context.Context, name string, imports bool) (waits string, err error) {
 	mc, err := h.cluster(ctx, name)
 	if err != nil {
 		return "", err
@@ -55,8 +61,10 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 	if _, err := cluster.OriginalOf(mc, h.UID); err != nil {
 		return "", err
 	}
-	if _, err = h.klusterlet(ctx, name); err != nil {
-		return "", err
+	if imports {
+		if _, err = h.klusterlet(ctx, name); err != nil {
+			return "", err
+		}
 	}
 	return "", h.checkLosses(ctx, name)
 }

@@ -34,6 +34,9 @@ func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err 
 		if err := h.DeleteSigningRequests(ctx, name); err != nil {
 			return "", err
 		}
+		if err := h.releaseWorks(ctx, name); err != nil {
+			return "", err
+		}
 		if waits, err := cluster.DeleteCluster(ctx, h.Client, mc); err != nil || waits != "" {
 			return waits, err
 		}

@@ -23,7 +23,7 @@
 //
 // # Reading order
 //
-// hub.go, validate.go, approval.go, grant.go, issue.go, write.go, return.go, receive.go,
+// hub.go, validate.go, plain.go, approval.go, grant.go, issue.go, write.go, return.go, receive.go,
 // accept.go, request.go, register.go, stop.go, delete.go, finish.go, revoke.go. A file uses only files
 // before it.
 package target

@@ -35,7 +35,13 @@ func (h Hub) finish(ctx context.Context, name string) (waits string, err error) 
 	case !cluster.IsOwned(mc, h.UID):
 		return "", &cluster.GoneError{Message: fmt.Sprintf("a user has deleted ManagedCluster %s of the target hub and created it again, and it has not joined", name)}
 	}
-	if waits, err := h.ownBootstrap(ctx, mc); err != nil || waits != "" {
+	own := h.ownBootstrap
+	if imports, err := h.Imports(); err != nil {
+		return "", err
+	} else if !imports {
+		own = h.ownHub
+	}
+	if waits, err := own(ctx, mc); err != nil || waits != "" {
 		return waits, err
 	}
 	if err := h.removeReturn(ctx, name); err != nil {

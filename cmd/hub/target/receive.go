@@ -37,8 +37,10 @@ func (h Hub) ReceiveResources(ctx context.Context, arrived []message.Resources) 
 		if err != nil {
 			return "", err
 		}
-		if err := h.keepReturn(ctx, name, user, byName[name].SourceKubeconfig, isNew); err != nil {
-			return "", err
+		if kubeconfig := byName[name].SourceKubeconfig; kubeconfig != nil {
+			if err := h.keepReturn(ctx, name, user, kubeconfig, isNew); err != nil {
+				return "", err
+			}
 		}
 		for _, o := range objects {
 			if err := h.apply(ctx, o, isNew); err != nil {
@@ -73,7 +75,7 @@ func (h Hub) check(r message.Resources) (objects []cluster.Object, user string, 
 		if rule.Kind == kindCluster {
 			hasCluster, user = true, o.GetAnnotations()[cluster.AnnotationKlusterletConfig]
 		}
-		if err := h.prepare(o); err != nil {
+		if err := h.prepare(o, len(r.SourceKubeconfig) > 0); err != nil {
 			return nil, "", err
 		}
 		objects = append(objects, o)
@@ -81,7 +83,7 @@ func (h Hub) check(r message.Resources) (objects []cluster.Object, user string, 
 	if !hasCluster {
 		return nil, "", cluster.Fail(cluster.ReasonRefusedObject, "the source hub has sent no ManagedCluster %s", r.Cluster)
 	}
-	if err := cluster.CheckKubeconfig(r.SourceKubeconfig); err != nil {
+	if err := h.checkWay(r); err != nil {
 		return nil, "", err
 	}
 	slices.SortStableFunc(objects, func(a, b cluster.Object) int { return h.order(a) - h.order(b) })
@@ -97,8 +99,9 @@ func (h Hub) order(o cluster.Object) int {
 	})
 }
 
-// prepare labels an object with the migration and pauses it. A ManagedCluster is not accepted.
-func (h Hub) prepare(o cluster.Object) error {
+// prepare labels an object with the migration and pauses it. A ManagedCluster is not accepted. imports means that the import controller
+// configures its klusterlet.
+func (h Hub) prepare(o cluster.Object, imports bool) error {
 	original, err := cluster.OriginalOf(o, h.UID)
 	if err != nil {
 		return err
@@ -111,9 +114,11 @@ func (h Hub) prepare(o cluster.Object) error {
 		original.Replace(o, o.Rule.Pause, "true")
 	}
 	if o.Rule.Kind == kindCluster {
-		original.Replace(o, cluster.AnnotationKlusterletConfig, objectname.Return(o.GetName()))
+		if imports {
+			original.Replace(o, cluster.AnnotationKlusterletConfig, objectname.Return(o.GetName()))
+			original.Replace(o, cluster.AnnotationNoAutoImport, "")
+		}
 		original.Replace(o, cluster.AnnotationMigrating, h.UID)
-		original.Replace(o, cluster.AnnotationNoAutoImport, "")
 		original.Replace(o, cluster.AnnotationAccepted, "migration "+h.UID)
 		if err := unstructured.SetNestedField(o.Object, false, "spec", "hubAcceptsClient"); err != nil {
 			return cluster.Fail(cluster.ReasonRefusedObject, "ManagedCluster %s: %v", o.GetName(), err)

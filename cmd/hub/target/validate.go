@@ -28,10 +28,6 @@ var bootstrapRoles = []string{
 // ValidateTarget checks that the hub has none of the clusters and can have them. It writes
 // nothing.
 func (h Hub) ValidateTarget(ctx context.Context, clusters []string) (cluster.Result, error) {
-	kind := cluster.KlusterletConfigKind
-	if _, err := h.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
-		return cluster.Result{}, err
-	}
 	if _, err := h.bootstrapRole(ctx); err != nil {
 		return cluster.Result{}, err
 	}
@@ -109,5 +105,5 @@ func (h Hub) bootstrapRole(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	return "", cluster.Fail(cluster.ReasonNoRole, "the target hub has neither ClusterRole %s nor %s, by which clusters register: install Open Cluster Management's hub", bootstrapRoles[0], bootstrapRoles[1])
+	return "", cluster.Fail(cluster.ReasonNoRole, "the hub has neither ClusterRole %s nor %s, by which clusters register: install Open Cluster Management's hub there", bootstrapRoles[0], bootstrapRoles[1])
 }

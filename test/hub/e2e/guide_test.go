@@ -54,5 +54,5 @@ func TestGuide(t *testing.T) {
 // writeContexts writes a kubeconfig with a context for each hub, and one for the global hub.
 func (in *installation) writeContexts(dir string) (file string, err error) {
 	file = filepath.Join(dir, "kubeconfig")
-	return file, controlplane.WriteContexts(file, "", map[string]*rest.Config{"global": in.hub1.Config(), "hub1": in.hub1.Config(), "hub2": in.hub2.Config()})
+	return file, controlplane.WriteContexts(file, "", map[string]*rest.Config{"global": in.hub1.Config(), in.hub1.Name: in.hub1.Config(), in.hub2.Name: in.hub2.Config()})
 }

@@ -49,26 +49,40 @@ type installation struct {
 	folder string
 }
 
-// installed is the installation of all tests.
-var installed installation
+// installed is the installation of all tests, and installedPlain that of hubs without the import controller.
+var installed, installedPlain installation
 
-var startInstalled = sync.OnceValue(func() error { return installed.start(context.Background()) })
+var (
+	startInstalled      = sync.OnceValue(func() error { return installed.start(context.Background(), shared) })
+	startInstalledPlain = sync.OnceValue(func() error { return installedPlain.start(context.Background(), plains) })
+)
 
 func install(t *testing.T) *installation {
 	t.Helper()
 	startFleet(t)
-	err := startInstalled()
+	return mustInstall(t, &installed, startInstalled)
+}
+
+func installPlain(t *testing.T) *installation {
+	t.Helper()
+	startPlainFleet(t)
+	return mustInstall(t, &installedPlain, startInstalledPlain)
+}
+
+func mustInstall(t *testing.T, in *installation, start func() error) *installation {
+	t.Helper()
+	err := start()
 	if errors.Is(err, kafka.ErrMissing) && !kafka.Required() {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &installed
+	return in
 }
 
-func (in *installation) start(ctx context.Context) (err error) {
-	in.fleet = shared
+func (in *installation) start(ctx context.Context, f fleet) (err error) {
+	in.fleet = f
 	if in.broker, err = kafka.Start(ctx, kafka.Options{}); err != nil {
 		return err
 	}
@@ -159,7 +173,7 @@ func (in *installation) prepareHubs(ctx context.Context) error {
 	}
 	for _, h := range []*ocm.Hub{in.hub1, in.hub2} {
 		for _, namespace := range []string{managerNamespace, agentNamespace, agent.AccountNamespace} {
-			if err := h.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+			if err := h.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
 				return err
 			}
 		}

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	}
 	ctrl.SetLogger(logr.Discard())
 	code := m.Run()
-	if err := errors.Join(installed.stop(), shared.stop(), originals.stop()); err != nil {
+	if err := errors.Join(installed.stop(), installedPlain.stop(), shared.stop(), originals.stop(), plains.stop()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

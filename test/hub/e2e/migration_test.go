@@ -25,12 +25,14 @@ type migration struct {
 	object *api.ManagedClusterMigration
 }
 
-// migrate creates a ManagedClusterMigration, in the namespace default of the global hub.
+// migrate creates a ManagedClusterMigration from the first hub to the second, in the namespace default of the global hub.
 func (in *installation) migrate(t *testing.T, name string, change func(*api.ManagedClusterMigrationSpec), clusters ...string) *migration {
 	t.Helper()
 	m := &migration{t: t, in: in, object: &api.ManagedClusterMigration{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
-		Spec:       api.ManagedClusterMigrationSpec{From: "hub1", To: "hub2", OnUserObjects: api.UserObjectsAccept}, // each site has an object that no rule moves
+		Spec: api.ManagedClusterMigrationSpec{
+			From: api.HubName(in.hub1.Name), To: api.HubName(in.hub2.Name), OnUserObjects: api.UserObjectsAccept, // each site has an object that no rule moves
+		},
 	}}
 	for _, cluster := range clusters {
 		m.object.Spec.IncludedManagedClusters = append(m.object.Spec.IncludedManagedClusters, api.ClusterName(cluster))

@@ -20,10 +20,13 @@
 // With the source of managedcluster-import-controller, `make e2e-hub-import` runs the controller itself, and clusters with an API server, a
 // klusterlet operator and agents of their own; see original.go and owncluster.go.
 //
+// A hub may also have no import controller. Clusters with an API server, a klusterlet operator and agents of their own join it as users of Open
+// Cluster Management join clusters; see join.go.
+//
 // Clusters share one API server as their own. An agent needs it for a secret and for the cluster's version and claims.
 //
 // # Reading order
 //
 // install.go, kubeconfig.go, loop.go, hub.go, operator.go, importer.go, original.go, starthub.go, accounts.go, agent.go, klusterlet.go,
-// spoke.go, owncluster.go. A file uses only files before it.
+// spoke.go, owncluster.go, join.go. A file uses only files before it.
 package ocm

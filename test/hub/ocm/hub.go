@@ -46,6 +46,8 @@ type HubOptions struct {
 	CRDs []*apiextensionsv1.CustomResourceDefinition
 	// BootstrapNamespace has the bootstrap secrets that a KlusterletConfig names; multicluster-engine unless set.
 	BootstrapNamespace string
+	// Plain means that the hub has no import controller.
+	Plain bool
 	// Original is the import controller that runs instead of the simulated one, if it has a Source.
 	Original Original
 }

@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,10 +54,11 @@ type OwnCluster struct {
 	log                 *logFile
 	kubelet             *loop
 
-	mu       sync.Mutex
-	operator *process.Process
-	pod      pod
-	pods     int
+	mu          sync.Mutex
+	unreachable []string
+	operator    *process.Process
+	pod         pod
+	pods        int
 }
 
 // pod is the pod of the agents.
@@ -72,29 +74,37 @@ type pod struct {
 
 // StartOwnCluster imports a cluster at a hub with the original import controller.
 func StartOwnCluster(ctx context.Context, h *Hub, name string, annotations map[string]string) (*OwnCluster, error) {
-	root, err := root()
-	if err != nil {
-		return nil, err
-	}
 	if err := h.Client.Create(ctx, &clusterv1.ManagedCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations},
 		Spec:       clusterv1.ManagedClusterSpec{HubAcceptsClient: true, LeaseDurationSeconds: leaseSeconds},
 	}); err != nil {
 		return nil, fmt.Errorf("import cluster %s: %w", name, err)
 	}
+	return startOwnCluster(ctx, name, func(ctx context.Context) ([]*unstructured.Unstructured, error) { return h.imported(ctx, name) })
+}
+
+// manifests returns what the user of a hub applies to a cluster, so that it registers there: first the CRDs.
+type manifests func(ctx context.Context) ([]*unstructured.Unstructured, error)
+
+func startOwnCluster(ctx context.Context, name string, apply manifests) (*OwnCluster, error) {
+	root, err := root()
+	if err != nil {
+		return nil, err
+	}
 	cp, err := controlplane.Start(ctx, controlplane.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("start cluster %s: %w", name, err)
 	}
 	c := &OwnCluster{ControlPlane: cp, Name: name, program: filepath.Join(root, "bin", "ocm-operator", "registration-operator")}
-	if err := c.start(ctx, h); err != nil {
+	if err := c.start(ctx, apply); err != nil {
 		return nil, errors.Join(fmt.Errorf("start cluster %s: %w", name, err), c.Stop())
 	}
 	return c, nil
 }
 
-func (c *OwnCluster) start(ctx context.Context, h *Hub) error {
-	if _, err := c.StartControllerManager(ctx, "--controllers=namespace-controller,garbage-collector-controller,root-ca-certificate-publisher-controller,serviceaccount-controller"); err != nil {
+func (c *OwnCluster) start(ctx context.Context, apply manifests) error {
+	if _, err := c.StartControllerManager(ctx, "--controllers=namespace-controller,garbage-collector-controller,root-ca-certificate-publisher-controller,serviceaccount-controller,"+
+		"clusterrole-aggregation-controller"); err != nil {
 		return err
 	}
 	var err error
@@ -108,7 +118,7 @@ func (c *OwnCluster) start(ctx context.Context, h *Hub) error {
 	if c.Client, err = client.New(unlimited(c.Config()), client.Options{Scheme: Scheme()}); err != nil {
 		return err
 	}
-	if err := process.Poll(ctx, "the import controller to import "+c.Name, func(ctx context.Context) error { return c.importFrom(ctx, h) }); err != nil {
+	if err := process.Poll(ctx, "the manifests of "+c.Name, func(ctx context.Context) error { return c.importBy(ctx, apply) }); err != nil {
 		return err
 	}
 	address, err := controlplane.FreeAddress()
@@ -123,9 +133,9 @@ func (c *OwnCluster) start(ctx context.Context, h *Hub) error {
 	return nil
 }
 
-// importFrom applies what the user of a hub applies to a cluster to import it.
-func (c *OwnCluster) importFrom(ctx context.Context, h *Hub) error {
-	objects, err := h.imported(ctx, c.Name)
+// importBy applies what the user of a hub applies to a cluster.
+func (c *OwnCluster) importBy(ctx context.Context, apply manifests) error {
+	objects, err := apply(ctx)
 	if err != nil {
 		return err
 	}
@@ -216,12 +226,32 @@ func (c *OwnCluster) mount(ctx context.Context) error {
 			if m.Name != v.Name {
 				continue
 			}
+			if err := c.reroute(secret.Data); err != nil {
+				return err
+			}
 			if err := writeFiles(filepath.Join(c.pod.dir, m.MountPath), secret.Data); err != nil {
 				return err
 			}
 		}
 	}
 	c.pod.mounted = time.Now()
+	return nil
+}
+
+// CutOff makes a hub unreachable for the cluster: bootstrap kubeconfigs for the hub that it gets afterwards have a proxy that does not listen.
+func (c *OwnCluster) CutOff(h *Hub) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unreachable = append(c.unreachable, h.Config().Host)
+}
+
+// reroute sets the proxy of unreachable hubs in the kubeconfig of a Secret.
+func (c *OwnCluster) reroute(data map[string][]byte) (err error) {
+	for _, server := range c.unreachable {
+		if data[kubeconfigKey], err = throughProxy(data[kubeconfigKey], server, closedProxy); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -314,4 +344,16 @@ func (c *OwnCluster) Stop() error {
 		errs = append(errs, c.operator.Kill())
 	}
 	return errors.Join(append(errs, c.ControlPlane.Stop())...)
+}
+
+// RestartAgents ends the agents. The kubelet starts them again.
+func (c *OwnCluster) RestartAgents() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pod.process == nil || c.pod.process.Ended() {
+		return nil
+	}
+	err := c.pod.process.Kill()
+	<-c.pod.process.Exited()
+	return err
 }

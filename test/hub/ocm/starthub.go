@@ -98,7 +98,9 @@ func (h *Hub) start(ctx context.Context, o HubOptions) error {
 		h.importController, err = o.Original.run(h)
 		return err
 	}
-	h.StartImports()
+	if !o.Plain {
+		h.StartImports()
+	}
 	return nil
 }
 

@@ -22,7 +22,7 @@ func TestPlantedOriginal(t *testing.T) {
 			resource.OriginalAnnotation: `{"format":1,"migration":"uid","hubAcceptsClient":true,"deleteOption":{"propagationPolicy":"Orphan"}}`,
 		}},
 	}}}
-	if err := h.prepare(o); err != nil {
+	if err := h.prepare(o, true); err != nil {
 		t.Fatal(err)
 	}
 	if cluster.HasOriginal(o, "uid") {

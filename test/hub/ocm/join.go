@@ -43,7 +43,9 @@ func JoinOwnCluster(ctx context.Context, h *Hub, name string, spec func(*operato
 	if err != nil {
 		return nil, err
 	}
-	c, err := startOwnCluster(ctx, name, func(ctx context.Context) ([]*unstructured.Unstructured, error) { return joining(ctx, name, kubeconfig, spec) })
+	c, err := startOwnCluster(ctx, name, func(ctx context.Context) ([]*unstructured.Unstructured, error) {
+		return joining(ctx, name, kubeconfig, spec)
+	})
 	if err != nil {
 		return nil, err
 	}

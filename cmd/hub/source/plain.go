@@ -23,7 +23,8 @@ type plain struct{ Hub }
 // registration is this hub as that at which clusters register when they return.
 func (h plain) registration() target.Hub {
 	sum := sha256.Sum256([]byte(h.To))
-	return target.Hub{Hub: h.Hub.Hub, Account: types.NamespacedName{Namespace: cluster.AccountNamespace, Name: "godwit-return-" + hex.EncodeToString(sum[:8])}}
+	account := types.NamespacedName{Namespace: cluster.AccountNamespace, Name: "godwit-return-" + hex.EncodeToString(sum[:8])}
+	return target.Hub{Hub: h.Hub.Hub, Account: account, Returns: true}
 }
 
 func (h plain) work(name string) klusterlet.Work {

@@ -14,6 +14,11 @@ func (h Hub) AwaitReturn(ctx context.Context, clusters []string, leases *cluster
 	if err != nil {
 		return cluster.Result{}, err
 	}
+	if p, ok := w.(plain); ok {
+		if err := p.registration().DecideReturns(ctx, clusters); err != nil {
+			return cluster.Result{}, err
+		}
+	}
 	r, err := h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
 		if _, err := h.present(ctx, name); err != nil {
 			return "", err

@@ -17,6 +17,8 @@ type Hub struct {
 	Account types.NamespacedName
 	// Reconnect is how long an agent tries to reach a hub before it tries the other one.
 	Reconnect time.Duration
+	// Returns means that clusters return to this hub, without an import controller that would approve them. They have joined it before.
+	Returns bool
 	// Denied is called with the CertificateSigningRequests of the account that the migration has denied, each with the reason. Nil means no call.
 	Denied func(requests []string)
 	// Issued is called with the expiry of the certificate that a cluster has got by the migration and does not need here any more, from several

@@ -86,10 +86,7 @@ func (h Hub) decideRequest(ctx context.Context, r *certificatesv1.CertificateSig
 			return err
 		}
 		if mc != nil {
-			facts.Clusters[name] = csr.Cluster{
-				Migration: mc.Labels[cluster.LabelMigration], Accepts: mc.Spec.HubAcceptsClient,
-				Joined: meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionJoined),
-			}
+			facts.Clusters[name] = h.clusterFacts(mc)
 		}
 	}
 	d := csr.Decide(r, facts)
@@ -106,6 +103,23 @@ func (h Hub) decideRequest(ctx context.Context, r *certificatesv1.CertificateSig
 	}
 	*r = *decided
 	return nil
+}
+
+// clusterFacts returns what a decision depends on.
+func (h Hub) clusterFacts(mc *clusterv1.ManagedCluster) csr.Cluster {
+	if h.Returns {
+		migration, _ := cluster.MigrationOf(mc)
+		return csr.Cluster{Migration: migration, Accepts: mc.Spec.HubAcceptsClient}
+	}
+	return csr.Cluster{
+		Migration: mc.Labels[cluster.LabelMigration], Accepts: mc.Spec.HubAcceptsClient,
+		Joined: meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionJoined),
+	}
+}
+
+// DecideReturns decides about the requests with which clusters register at this hub again.
+func (h Hub) DecideReturns(ctx context.Context, awaits []string) error {
+	return h.decideRequests(ctx, awaits)
 }
 
 // reportCertificate reports the certificate of a cluster that has got it by the migration and does not stay here. Kubernetes can't revoke it.

@@ -177,7 +177,7 @@ func TestReceiveRefuses(t *testing.T) {
 			r.Objects = append(r.Objects, json.RawMessage(`{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"stays","namespace":"`+s.name+
 				`","annotations":{"godwit.dev/state-format":"2"}}}`))
 		}},
-		"NoKubeconfig": {cluster.ReasonRefusedObject, func(_ site, r *message.Resources) { r.SourceKubeconfig = nil }},
+		"NoKubeconfig": {cluster.ReasonHubsDiffer, func(_ site, r *message.Resources) { r.SourceKubeconfig = nil }},
 		"NoJSON":       {cluster.ReasonRefusedObject, func(_ site, r *message.Resources) { r.Objects = append(r.Objects, json.RawMessage(`[]`)) }},
 		"Exists": {cluster.ReasonExists, func(s site, _ *message.Resources) {
 			s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}})

@@ -2,6 +2,7 @@ package klusterlet
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -150,7 +151,7 @@ func (r report) hub(name string) ([]byte, error) {
 	return text, nil
 }
 
-// clusterOf returns the name of the current cluster of a kubeconfig, and the cluster.
+// clusterOf returns the current cluster of a kubeconfig, by its name.
 func clusterOf(text []byte) (map[string]*clientcmdapi.Cluster, error) {
 	config, err := clientcmd.Load(text)
 	if err != nil {
@@ -158,7 +159,7 @@ func clusterOf(text []byte) (map[string]*clientcmdapi.Cluster, error) {
 	}
 	current := config.Contexts[config.CurrentContext]
 	if current == nil || config.Clusters[current.Cluster] == nil {
-		return nil, fmt.Errorf("the kubeconfig of an agent has no current cluster")
+		return nil, errors.New("the kubeconfig of an agent has no current cluster")
 	}
 	c := config.Clusters[current.Cluster]
 	c.LocationOfOrigin = ""

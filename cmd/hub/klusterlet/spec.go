@@ -68,15 +68,18 @@ func (s Stage) two() (two, known bool) {
 	return s == TwoHubs, s != Reading && s != Handover
 }
 
-// specOf returns the specification of the ManifestWork. namespace is that of the agents; empty while it is not known.
+// specOf returns the specification of the ManifestWork. The namespace of the facts is empty while it is not known.
 func specOf(f Facts, c Config) (workv1.ManifestWorkSpec, error) {
 	objects := []any{role()}
-	for name, kubeconfig := range map[string][]byte{SourceSecret: c.Source, TargetSecret: c.Target, ownSecret: c.Own} {
-		if kubeconfig != nil {
-			objects = append(objects, secretOf(f.Namespace, name, map[string]any{cluster.KubeconfigKey: base64.StdEncoding.EncodeToString(kubeconfig)}))
+	for _, s := range []struct {
+		name       string
+		kubeconfig []byte
+	}{{ownSecret, c.Own}, {SourceSecret, c.Source}, {TargetSecret, c.Target}} {
+		if s.kubeconfig != nil {
+			data := map[string]any{cluster.KubeconfigKey: base64.StdEncoding.EncodeToString(s.kubeconfig)}
+			objects = append(objects, secretOf(f.Namespace, s.name, data))
 		}
 	}
-	slices.SortFunc(objects[1:], func(a, b any) int { return slices.Compare(nameOf(a), nameOf(b)) })
 	if c.Stage == Reading && f.Namespace != "" {
 		objects = append(objects, secretOf(f.Namespace, hubSecret, nil))
 	}
@@ -94,11 +97,6 @@ func specOf(f Facts, c Config) (workv1.ManifestWorkSpec, error) {
 	}
 	spec.ManifestConfigs = options(f, c)
 	return spec, nil
-}
-
-func nameOf(o any) []string {
-	name, _ := o.(map[string]any)["metadata"].(map[string]any)["name"].(string)
-	return []string{name}
 }
 
 // role lets the work agent change the Klusterlet. It can't create or delete one.

@@ -29,9 +29,6 @@ func (h Hub) InstallBootstrap(ctx context.Context, clusters []string, kubeconfig
 		if err != nil {
 			return "", err
 		}
-		if waits, err := w.install(ctx, mc, installed); err != nil || waits != "" {
-			return waits, err
-		}
-		return "", nil
+		return w.install(ctx, mc, installed)
 	})
 }

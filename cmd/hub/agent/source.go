@@ -8,6 +8,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 	"github.com/godwit-dev/godwit/cmd/hub/source"
+	"github.com/godwit-dev/godwit/cmd/hub/target"
 )
 
 // sourcePass returns the pass of an action of the source hub. The pass of SendResources is in deploy.go.
@@ -38,8 +39,9 @@ func (w *work) sourcePass(action hub.Action) (pass, bool) {
 
 func (w *work) sourceHub() source.Hub {
 	b := w.task.Source
+	h := w.hubWith(b.UserObjects)
 	return source.Hub{
-		Hub: w.hubWith(b.UserObjects), AgentNamespace: w.Namespace, To: b.ToHub, Reconnect: reconnectTimeout(b.ReconnectTimeoutSeconds),
+		Hub: h, Returns: target.Returning(h, b.ToHub), AgentNamespace: w.Namespace, To: b.ToHub, Reconnect: reconnectTimeout(b.ReconnectTimeoutSeconds),
 		OnEvictedWorks: b.EvictedWorks, OnUserObjects: b.UserObjects,
 	}
 }

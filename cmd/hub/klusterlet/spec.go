@@ -21,9 +21,10 @@ const (
 	ownSecret = "bootstrap-hub-kubeconfig" //nolint:gosec // a name
 	// hubSecret has the kubeconfig and the certificate by which the agent is registered.
 	hubSecret = "hub-kubeconfig-secret" //nolint:gosec // a name
-	// SourceSecret and TargetSecret have the bootstrap kubeconfigs of the two hubs during a migration.
-	SourceSecret = "godwit-bootstrap-source" //nolint:gosec // a name
-	TargetSecret = "godwit-bootstrap-target" //nolint:gosec // a name
+	// SourceSecret has the bootstrap kubeconfig of the source hub during a migration.
+	SourceSecret = "godwit-bootstrap-source"
+	// TargetSecret has that of the target hub.
+	TargetSecret = "godwit-bootstrap-target"
 	// roleName is the ClusterRole with the permissions of the work agent for Klusterlets.
 	roleName = "godwit:klusterlet"
 	// aggregateLabel adds a ClusterRole to those of the work agent.
@@ -86,7 +87,7 @@ func specOf(f Facts, c Config) (workv1.ManifestWorkSpec, error) {
 	objects = append(objects, klusterletOf(f, c))
 
 	spec := workv1.ManifestWorkSpec{DeleteOption: &workv1.DeleteOption{
-		PropagationPolicy: workv1.DeletePropagationPolicyTypeSelectivelyOrphan, SelectivelyOrphan: &workv1.SelectivelyOrphan{OrphaningRules: orphaned(f.Namespace)},
+		PropagationPolicy: workv1.DeletePropagationPolicyTypeSelectivelyOrphan, SelectivelyOrphan: &workv1.SelectivelyOrphan{OrphaningRules: staying(f.Namespace)},
 	}}
 	for _, o := range objects {
 		raw, err := json.Marshal(o)
@@ -167,8 +168,8 @@ func gatesIn(users []operatorv1.FeatureGate, s Stage) []operatorv1.FeatureGate {
 	return users
 }
 
-// orphaned are the objects that stay when the ManifestWork goes.
-func orphaned(namespace string) []workv1.OrphaningRule {
+// staying are the objects that stay when the ManifestWork goes.
+func staying(namespace string) []workv1.OrphaningRule {
 	rules := []workv1.OrphaningRule{{Group: operatorv1.GroupName, Resource: klusterlets, Name: klusterletName}}
 	if namespace != "" {
 		for _, name := range []string{ownSecret, hubSecret} {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -148,13 +149,13 @@ func (w Work) Apply(ctx context.Context, s State, c Config) (waits string, err e
 
 // failures returns why the cluster has not applied objects, or empty.
 func failures(work *workv1.ManifestWork) string {
-	text := ""
+	var text strings.Builder
 	for _, m := range work.Status.ResourceStatus.Manifests {
 		if c := meta.FindStatusCondition(m.Conditions, workv1.ManifestApplied); c != nil && c.Status == metav1.ConditionFalse {
-			text += fmt.Sprintf(": %s %s: %s", m.ResourceMeta.Kind, m.ResourceMeta.Name, c.Message)
+			fmt.Fprintf(&text, ": %s %s: %s", m.ResourceMeta.Kind, m.ResourceMeta.Name, c.Message)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // write creates the ManifestWork or updates it to a stage, unless it has this stage with this content already.
@@ -227,10 +228,11 @@ func ReleaseWorks(ctx context.Context, c client.Client, name string) error {
 		if at < 0 {
 			continue
 		}
-		if err := cluster.Patch(ctx, c, w, func() error {
+		err := client.IgnoreNotFound(cluster.Patch(ctx, c, w, func() error {
 			w.Finalizers = slices.Delete(slices.Clone(w.Finalizers), at, at+1)
 			return nil
-		}); client.IgnoreNotFound(err) != nil {
+		}))
+		if err != nil {
 			return fmt.Errorf("remove finalizer %s of ManifestWork %s/%s: %w", workv1.ManifestWorkFinalizer, name, w.Name, err)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/klusterlet"
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 	"github.com/godwit-dev/godwit/cmd/hub/source"
+	"github.com/godwit-dev/godwit/cmd/hub/target"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
@@ -34,7 +35,10 @@ var (
 
 // sourceHub returns the hub for the checks of package source.
 func (v *View) sourceHub(q Request) source.Hub {
-	h := source.Hub{Hub: v.hub(), AgentNamespace: v.AgentNamespace, To: q.To, OnEvictedWorks: q.OnEvictedWorks, OnUserObjects: q.OnUserObjects}
+	h := source.Hub{
+		Hub: v.hub(), Returns: target.Returning(v.hub(), q.To), AgentNamespace: v.AgentNamespace, To: q.To,
+		OnEvictedWorks: q.OnEvictedWorks, OnUserObjects: q.OnUserObjects,
+	}
 	if q.OnUserObjects == api.UserObjectsMove {
 		h.Rules = resource.WithUserObjects(h.MigrationRules())
 	}

@@ -43,20 +43,26 @@ func (h Hub) deleteMoved(ctx context.Context, w way, name string) (waits string,
 		return "", cluster.Fail(cluster.ReasonNotPrepared, "the source hub accepts %s again: set spec.hubAcceptsClient of its ManagedCluster there to false", name)
 	}
 	if !h.Emptied.Has(name) {
-		if waits, err := h.deleteObjects(ctx, name); err != nil || waits != "" {
+		if waits, err := h.empty(ctx, w, name); err != nil || waits != "" {
 			return waits, err
-		}
-		if err := h.keepNamespace(ctx, name); err != nil {
-			return "", err
-		}
-		if p, ok := w.(plain); ok {
-			if err := p.release(ctx, name); err != nil {
-				return "", err
-			}
 		}
 		h.Emptied.Add(name)
 	}
 	return cluster.DeleteCluster(ctx, h.Client, mc)
+}
+
+// empty deletes what the hub has of a cluster, except its ManagedCluster.
+func (h Hub) empty(ctx context.Context, w way, name string) (waits string, err error) {
+	if waits, err := h.deleteObjects(ctx, name); err != nil || waits != "" {
+		return waits, err
+	}
+	if err := h.keepNamespace(ctx, name); err != nil {
+		return "", err
+	}
+	if p, ok := w.(plain); ok {
+		return "", p.release(ctx, name)
+	}
+	return "", nil
 }
 
 // deleteObjects deletes from the last object to the first: a referrer is needed to find the object that it refers to,

@@ -20,6 +20,8 @@ type Hub struct {
 	To string
 	// Reconnect is how long an agent tries to reach a hub before it tries the other one.
 	Reconnect time.Duration
+	// Returns lets clusters that return register. Only a hub without the import controller needs it.
+	Returns Registration
 	// OnEvictedWorks and OnUserObjects are the choices of the user for what the move would destroy. If they are empty, nothing is
 	// checked.
 	OnEvictedWorks api.EvictedWorksPolicy

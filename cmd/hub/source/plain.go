@@ -2,17 +2,27 @@ package source
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/klusterlet"
-	"github.com/godwit-dev/godwit/cmd/hub/target"
 )
+
+// Registration lets clusters register at this hub again.
+type Registration interface {
+	// CheckRegistration fails if the hub can't let clusters register.
+	CheckRegistration(ctx context.Context) error
+	// GrantRegistration grants an account the permission. It returns what it waits for, or empty.
+	GrantRegistration(ctx context.Context) (waits string, err error)
+	// IssueToken issues a token of the account.
+	IssueToken(ctx context.Context, lifetime time.Duration) (token string, err error)
+	// DecideReturns decides about the requests of the account, for clusters that are awaited.
+	DecideReturns(ctx context.Context, awaits []string) error
+	// RevokeRegistration removes what the others have added, unless another migration needs it.
+	RevokeRegistration(ctx context.Context) error
+}
 
 // plain is a hub of Open Cluster Management without the import controller. A ManifestWork of the migration configures each klusterlet.
 //
@@ -20,19 +30,12 @@ import (
 // starts. So the migration gives the klusterlet one for this hub as well, of an account of its own.
 type plain struct{ Hub }
 
-// registration is this hub as that at which clusters register when they return.
-func (h plain) registration() target.Hub {
-	sum := sha256.Sum256([]byte(h.To))
-	account := types.NamespacedName{Namespace: cluster.AccountNamespace, Name: "godwit-return-" + hex.EncodeToString(sum[:8])}
-	return target.Hub{Hub: h.Hub.Hub, Account: account, Returns: true}
-}
-
 func (h plain) work(name string) klusterlet.Work {
 	return klusterlet.Work{Client: h.Client, UID: h.UID, Cluster: name}
 }
 
 func (h plain) share(ctx context.Context, _ []string, kubeconfig []byte) (installed []byte, waits string, err error) {
-	waits, err = h.registration().GrantRegistration(ctx)
+	waits, err = h.Returns.GrantRegistration(ctx)
 	return kubeconfig, waits, err
 }
 
@@ -77,7 +80,7 @@ func (h plain) issue(ctx context.Context, s klusterlet.State, other []byte) ([]b
 	if expires, ok := cluster.Expires(other); ok {
 		lifetime = time.Until(expires)
 	}
-	token, err := h.registration().IssueToken(ctx, lifetime)
+	token, err := h.Returns.IssueToken(ctx, lifetime)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +132,7 @@ func (h plain) unshare(ctx context.Context) error {
 	if needed, err := h.needed(ctx); err != nil || needed {
 		return err
 	}
-	return h.registration().RevokeRegistration(ctx)
+	return h.Returns.RevokeRegistration(ctx)
 }
 
 // release removes the ManifestWork of a cluster that has left, and lets the hub delete those of users.

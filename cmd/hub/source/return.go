@@ -15,7 +15,7 @@ func (h Hub) AwaitReturn(ctx context.Context, clusters []string, leases *cluster
 		return cluster.Result{}, err
 	}
 	if p, ok := w.(plain); ok {
-		if err := p.registration().DecideReturns(ctx, clusters); err != nil {
+		if err := p.Returns.DecideReturns(ctx, clusters); err != nil {
 			return cluster.Result{}, err
 		}
 	}

@@ -31,7 +31,7 @@ func (h Hub) ValidateSource(ctx context.Context, clusters []string) (cluster.Res
 		return cluster.Result{}, err
 	}
 	if !imports {
-		if err := (plain{h}).registration().CheckRegistration(ctx); err != nil {
+		if err := h.Returns.CheckRegistration(ctx); err != nil {
 			return cluster.Result{}, err
 		}
 		h.OnUserObjects = "" // Open Cluster Management keeps the namespaces of clusters that have left

@@ -2,14 +2,24 @@ package target
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/klusterlet"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
+
+// Returning returns the source hub of a migration as the hub at which its clusters register when they return.
+func Returning(source cluster.Hub, to string) Hub {
+	sum := sha256.Sum256([]byte(to))
+	account := types.NamespacedName{Namespace: cluster.AccountNamespace, Name: "godwit-return-" + hex.EncodeToString(sum[:8])}
+	return Hub{Hub: source, Account: account, Returns: true}
+}
 
 // CheckRegistration fails if the hub has no ClusterRole by which clusters register.
 func (h Hub) CheckRegistration(ctx context.Context) error {

@@ -184,7 +184,7 @@ func (d *directMove) leaseKey() client.ObjectKey {
 func (d *directMove) removeLease() {
 	d.t.Helper()
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: d.leaseKey().Namespace, Name: d.leaseKey().Name}}
-	if err := d.source.c.Delete(d.t.Context(), lease); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(d.source.c.Delete(d.t.Context(), lease)); err != nil {
 		d.t.Fatal(err)
 	}
 }

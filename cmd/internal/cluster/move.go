@@ -17,7 +17,7 @@ type moveOptions struct {
 	*frame.App
 	selection
 	creation
-	stageTimeout, reconnectTimeout frame.DurationFlag
+	timeouts
 }
 
 func moveCommand(a *frame.App) *cobra.Command {
@@ -29,7 +29,8 @@ func moveCommand(a *frame.App) *cobra.Command {
 			"be installed on the hubs. The clusters that the target hub does not register return to the source hub.\n\n" +
 			"The command checks first, refuses what is blocked, and asks. Then it carries the move out until its end.\n" +
 			"The state is in namespace " + direct.Namespace + " of the source hub: after Ctrl-C or a crash the same command line\n" +
-			"continues, also on another machine. The time between does not count. A Lease keeps two of them apart.\n\n" +
+			"continues, also on another machine. The time between does not count. A Lease keeps two of them apart.\n" +
+			"A Placement is in that namespace, too.\n\n" +
 			"status, rollback, retry and forget have the same flags, and plan has them for the check alone.\n\n" +
 			"Clusters reach the target hub at the server of --to-context, and verify it by the CA there. If they need\n" +
 			"another address, give --to-server and --to-ca-file.\n\n" +
@@ -51,14 +52,11 @@ func moveCommand(a *frame.App) *cobra.Command {
 			return o.Change(c.Context(), &o.change, o.plan)
 		},
 	}
-	flags := c.Flags()
-	flags.StringVar(&o.placement, "placement", "", "`Placement` in the state's namespace of the source hub that selects the clusters, instead of their names")
-	_ = c.RegisterFlagCompletionFunc("placement", cobra.NoFileCompletions)
-	o.addDirectTo(a, c)
+	o.addPlacementTo(c)
+	o.addContextsTo(a, c)
 	o.addAddressTo(c)
 	o.addChoicesTo(c)
-	flags.Var(&o.stageTimeout, "stage-timeout", "timeout of every phase (default: 12m for Registering and Rollbacking, 5m for the others)")
-	flags.Var(&o.reconnectTimeout, "reconnect-timeout", "how long a cluster tries to reach a hub before it tries the other one (default: 3m)")
+	o.timeouts.addTo(c)
 	o.change.AddYesTo(c)
 	o.change.AddDryRunTo(c, frame.DryRunClient)
 	o.change.AddTimeoutTo(c)
@@ -89,7 +87,7 @@ func (o *moveOptions) plan(ctx context.Context) (frame.Change, error) {
 	}
 	from, to := c.pair.names()
 	m := &api.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: c.scope.Namespace, Name: nextName(name, "move", all)}}
-	m.Spec = o.spec(from, to, o.stageTimeout, o.reconnectTimeout)
+	m.Spec = o.spec(from, to, o.timeouts)
 	if err := c.pair.to.keepAddress(m); err != nil {
 		return nil, err
 	}

@@ -26,9 +26,11 @@ func planCommand(a *frame.App) *cobra.Command {
 		Long: "Show which clusters a migration would move, which would be at risk, and what blocks. This command\n" +
 			"only reads.\n\n" +
 			"On the global hub it checks the two hubs, the keys and heartbeats of their agents, and other migrations.\n" +
-			"With --from-context and --to-context it also runs the checks of the migration on both hubs, and\n" +
-			"lists what does not move: ManifestWorks, add-ons, cluster sets, and kinds that the target hub\n" +
-			"does not serve. What it can't read is NotChecked, with the flag that changes that.\n\n" +
+			"With --from-context and --to-context it also runs the checks of the migration on both hubs (one that\n" +
+			"is the global hub needs no context), and lists what does not move: ManifestWorks, add-ons, cluster\n" +
+			"sets, and kinds that the target hub does not serve. What it can't read is NotChecked, with the flag\n" +
+			"that changes that. With both contexts and without --from and --to, it checks a move without a global\n" +
+			"hub, as `" + a.Program + " cluster move` makes it.\n\n" +
 			"The work agent of a cluster deletes what a ManifestWork has applied 60 minutes after the move,\n" +
 			"unless the delete option of the ManifestWork is Orphan. The source hub deletes the namespace of the\n" +
 			"cluster, with Secrets and ConfigMaps that no rule moves. Both block the cluster until you choose what\n" +
@@ -37,7 +39,9 @@ func planCommand(a *frame.App) *cobra.Command {
 			"60 s blocks. Without a manager that runs, the agents are NotChecked.\n\n" +
 			"Exit codes: 0 ready; 1 nothing blocks, and clusters are at risk or something is not checked; 3\n" +
 			"blocked; 2 error.",
-		Example: "  # What the global hub knows\n" +
+		Example: "  # A move between two contexts\n" +
+			"  " + a.Program + " cluster plan cluster1 cluster2 --from-context=hub1 --to-context=hub2\n\n" +
+			"  # What the global hub knows\n" +
 			"  " + a.Program + " cluster plan --from=hub1 --to=hub2 cluster1 cluster2\n\n" +
 			"  # With the checks on both hubs, by contexts of the kubeconfig\n" +
 			"  " + a.Program + " cluster plan --from=hub1 --to=hub2 --placement=east --from-context=hub1 --to-context=hub2",

@@ -25,7 +25,7 @@ func (o *requestOptions) addTo(c *cobra.Command) {
 	frame.AddWatch(c, &o.watch)
 	o.change.AddTimeoutTo(c)
 	addManagerNamespace(c, &o.managerNamespace)
-	o.addDirectTo(o.App, c)
+	o.addContextsTo(o.App, c)
 	o.output.AddTo(c, clusterreport.NoMigration("", ""))
 }
 

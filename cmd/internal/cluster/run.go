@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +15,7 @@ type runOptions struct {
 	*frame.App
 	selection
 	creation
-	stageTimeout, reconnectTimeout frame.DurationFlag
+	timeouts
 }
 
 func runCommand(a *frame.App) *cobra.Command {
@@ -44,10 +43,8 @@ func runCommand(a *frame.App) *cobra.Command {
 			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, args[0]) })
 		},
 	}
-	flags := c.Flags()
 	o.selection.addTo(a, c)
-	flags.Var(&o.stageTimeout, "stage-timeout", "timeout of every phase (default: 12m for Registering and Rollbacking, 5m for the others)")
-	flags.Var(&o.reconnectTimeout, "reconnect-timeout", "how long a cluster tries to reach a hub before it tries the other one (default: 3m)")
+	o.timeouts.addTo(c)
 	o.creation.addTo(a, c)
 	return c
 }
@@ -68,25 +65,6 @@ func (o *runOptions) plan(ctx context.Context, name string) (frame.Change, error
 		return nil, err
 	}
 	m := &api.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: c.scope.Namespace, Name: name}}
-	m.Spec = o.spec(o.from, o.to, o.stageTimeout, o.reconnectTimeout)
+	m.Spec = o.spec(o.from, o.to, o.timeouts)
 	return o.creation.plan(ctx, o.App, c, m)
-}
-
-// spec returns the spec of a migration of the selected clusters.
-func (o *selection) spec(from, to string, stage, reconnect frame.DurationFlag) api.ManagedClusterMigrationSpec {
-	spec := api.ManagedClusterMigrationSpec{From: api.HubName(from), To: api.HubName(to), IncludedManagedClustersPlacementRef: o.placement}
-	for _, one := range o.clusters {
-		spec.IncludedManagedClusters = append(spec.IncludedManagedClusters, api.ClusterName(one))
-	}
-	if stage != 0 || reconnect != 0 {
-		spec.SupportedConfigs = &api.MigrationConfig{StageTimeout: durationOf(stage), ReconnectTimeout: durationOf(reconnect)}
-	}
-	return spec
-}
-
-func durationOf(d frame.DurationFlag) *metav1.Duration {
-	if d == 0 {
-		return nil
-	}
-	return &metav1.Duration{Duration: time.Duration(d)}
 }

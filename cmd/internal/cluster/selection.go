@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
@@ -24,8 +26,7 @@ type hubFlags struct {
 }
 
 func (h *hubFlags) addTo(a *frame.App, c *cobra.Command) {
-	addContext(a, c, &h.fromContext, "from-context", "`context` of the kubeconfig for the source hub, to check the clusters there (default: only a source hub that is the global hub)")
-	addContext(a, c, &h.toContext, "to-context", "`context` of the kubeconfig for the target hub (default: only a target hub that is the global hub)")
+	h.addContextsTo(a, c)
 	addManagerNamespace(c, &h.managerNamespace)
 	addAgentNamespace(c, &h.agentNamespace)
 	h.addChoicesTo(c)
@@ -43,10 +44,14 @@ func (h *hubFlags) addChoicesTo(c *cobra.Command) {
 		"deletes them; Move: move them with the cluster; Keep: keep the namespace on the source hub (default Refuse, or that of the migration to retry)")
 }
 
-// addDirectTo adds the flags of a command that can work without a global hub.
-func (h *hubFlags) addDirectTo(a *frame.App, c *cobra.Command) {
-	addContext(a, c, &h.fromContext, "from-context", "`context` of the kubeconfig for the source hub of a migration that `cluster move` carries out")
+// addContextsTo adds the flags that name the contexts of both hubs.
+func (h *hubFlags) addContextsTo(a *frame.App, c *cobra.Command) {
+	addFromContext(a, c, &h.fromContext)
 	addContext(a, c, &h.toContext, "to-context", "`context` of the kubeconfig for the target hub")
+}
+
+func addFromContext(a *frame.App, c *cobra.Command, to *string) {
+	addContext(a, c, to, "from-context", "`context` of the kubeconfig for the source hub")
 }
 
 // addAddressTo adds the flags that say how clusters reach the target hub.
@@ -106,9 +111,13 @@ func (o *selection) addTo(a *frame.App, c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&o.from, "from", "", "`hub` that the clusters leave: the name of its ManagedCluster on the global hub")
 	flags.StringVar(&o.to, "to", "", "`hub` that the clusters move to")
-	flags.StringVar(&o.placement, "placement", "", "`Placement` on the source hub that selects the clusters, instead of their names")
 	_ = c.RegisterFlagCompletionFunc("from", completeHubs(a))
 	_ = c.RegisterFlagCompletionFunc("to", completeHubs(a))
+	o.addPlacementTo(c)
+}
+
+func (o *selection) addPlacementTo(c *cobra.Command) {
+	c.Flags().StringVar(&o.placement, "placement", "", "`Placement` on the source hub that selects the clusters, instead of their names")
 	_ = c.RegisterFlagCompletionFunc("placement", cobra.NoFileCompletions)
 }
 
@@ -171,4 +180,31 @@ func completeHubs(a *frame.App) cobra.CompletionFunc {
 		}
 		return connected.managedClusters(ctx)
 	})
+}
+
+// timeouts are the flags with the timeouts of a migration.
+type timeouts struct{ stage, reconnect frame.DurationFlag }
+
+func (t *timeouts) addTo(c *cobra.Command) {
+	c.Flags().Var(&t.stage, "stage-timeout", "timeout of every phase (default: 12m for Registering and Rollbacking, 5m for the others)")
+	c.Flags().Var(&t.reconnect, "reconnect-timeout", "how long a cluster tries to reach a hub before it tries the other one (default: 3m)")
+}
+
+// spec returns the spec of a migration of the selected clusters.
+func (o *selection) spec(from, to string, t timeouts) api.ManagedClusterMigrationSpec {
+	spec := api.ManagedClusterMigrationSpec{From: api.HubName(from), To: api.HubName(to), IncludedManagedClustersPlacementRef: o.placement}
+	for _, one := range o.clusters {
+		spec.IncludedManagedClusters = append(spec.IncludedManagedClusters, api.ClusterName(one))
+	}
+	if t.stage != 0 || t.reconnect != 0 {
+		spec.SupportedConfigs = &api.MigrationConfig{StageTimeout: durationOf(t.stage), ReconnectTimeout: durationOf(t.reconnect)}
+	}
+	return spec
+}
+
+func durationOf(d frame.DurationFlag) *metav1.Duration {
+	if d == 0 {
+		return nil
+	}
+	return &metav1.Duration{Duration: time.Duration(d)}
 }

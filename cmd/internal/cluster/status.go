@@ -56,7 +56,7 @@ func statusCommand(a *frame.App) *cobra.Command {
 	frame.AddWatch(c, &o.watch)
 	frame.AddTimeout(c, &o.timeout)
 	addManagerNamespace(c, &o.managerNamespace)
-	addContext(a, c, &o.fromContext, "from-context", "`context` of the kubeconfig for the source hub, to show migrations that `cluster move` carries out")
+	addFromContext(a, c, &o.fromContext)
 	o.output.AddTo(c, clusterreport.MigrationList(nil))
 	return c
 }

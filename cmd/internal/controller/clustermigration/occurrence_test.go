@@ -54,7 +54,7 @@ func TestEventsAreDocumented(t *testing.T) {
 }
 
 // run takes a migration through states in which it has not failed: one that moves a cluster, one that
-// waits for another, and one that ends while a hub does not answer.
+// waits for another, and one that ends while a hub does not answer. The target hub has denied a request, and has issued a certificate.
 func run(add func(before, after hub.State) hub.State) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	spec := hubapi.ManagedClusterMigrationSpec{From: "hub1", To: "hub2", IncludedManagedClusters: []hubapi.ClusterName{"c1"}}
@@ -72,6 +72,9 @@ func run(add func(before, after hub.State) hub.State) {
 		report := hub.Report{At: now, Party: e.Party, Stage: e.Stage, Attempt: e.Attempt, Finished: true}
 		for _, o := range e.Orders {
 			report.Done = append(report.Done, o.Clusters...)
+		}
+		if s.Phase == hubapi.PhaseRegistering && e.Party == hub.Target {
+			report.DeniedRequests, report.Certificates = []string{"csr-1"}, map[string]time.Time{"c1": now}
 		}
 		s = step(s, report)
 	}

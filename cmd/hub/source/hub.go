@@ -11,6 +11,20 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
+// Registration lets clusters register at this hub again.
+type Registration interface {
+	// CheckRegistration fails if the hub can't let clusters register.
+	CheckRegistration(ctx context.Context) error
+	// GrantRegistration grants an account the permission. It returns what it waits for, or empty.
+	GrantRegistration(ctx context.Context) (waits string, err error)
+	// IssueToken issues a token of the account.
+	IssueToken(ctx context.Context, lifetime time.Duration) (token string, err error)
+	// DecideReturns decides about the requests of the account, for clusters that are awaited.
+	DecideReturns(ctx context.Context, awaits []string) error
+	// RevokeRegistration removes what the others have added, unless another migration needs it.
+	RevokeRegistration(ctx context.Context) error
+}
+
 // Hub is the source hub in one migration.
 type Hub struct {
 	cluster.Hub

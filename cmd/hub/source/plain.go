@@ -10,20 +10,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/klusterlet"
 )
 
-// Registration lets clusters register at this hub again.
-type Registration interface {
-	// CheckRegistration fails if the hub can't let clusters register.
-	CheckRegistration(ctx context.Context) error
-	// GrantRegistration grants an account the permission. It returns what it waits for, or empty.
-	GrantRegistration(ctx context.Context) (waits string, err error)
-	// IssueToken issues a token of the account.
-	IssueToken(ctx context.Context, lifetime time.Duration) (token string, err error)
-	// DecideReturns decides about the requests of the account, for clusters that are awaited.
-	DecideReturns(ctx context.Context, awaits []string) error
-	// RevokeRegistration removes what the others have added, unless another migration needs it.
-	RevokeRegistration(ctx context.Context) error
-}
-
 // plain is a hub of Open Cluster Management without the import controller. A ManifestWork of the migration configures each klusterlet.
 //
 // The bootstrap kubeconfig that such a cluster has from its user is mostly expired, and an agent that knows two hubs checks it whenever it

@@ -30,10 +30,10 @@ const (
 
 // Reasons of the conditions with which the agent of a target hub decides about a request.
 const (
-	// ReasonApproved means that the request is that of a cluster which moves.
-	ReasonApproved = "MovesByMigration"
-	// ReasonDenied means that the account has requested another identity than that of a cluster which moves.
-	ReasonDenied = "NotOfMigration"
+	// ApprovedByMigration means that the request is that of a cluster which moves.
+	ApprovedByMigration = "MovesByMigration"
+	// DeniedByMigration means that the account has requested another identity than that of a cluster which moves.
+	DeniedByMigration = "NotOfMigration"
 )
 
 // Action is what the agent of the target hub does about a request.
@@ -118,11 +118,11 @@ func Decide(r *certificatesv1.CertificateSigningRequest, f Facts) Decision {
 // Condition returns the condition that carries a decision out. Its message names the migration.
 func Condition(d Decision, migration string) certificatesv1.CertificateSigningRequestCondition {
 	c := certificatesv1.CertificateSigningRequestCondition{
-		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: ReasonApproved,
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: ApprovedByMigration,
 		Message: d.Why + ofMigration + migration,
 	}
 	if d.Action == Deny {
-		c.Type, c.Reason = certificatesv1.CertificateDenied, ReasonDenied
+		c.Type, c.Reason = certificatesv1.CertificateDenied, DeniedByMigration
 	}
 	return c
 }
@@ -133,7 +133,7 @@ const ofMigration = "; migration "
 // DeniedBy returns why a migration has denied a request, or false if it has not.
 func DeniedBy(r *certificatesv1.CertificateSigningRequest, migration string) (why string, denied bool) {
 	for _, c := range r.Status.Conditions {
-		if c.Type == certificatesv1.CertificateDenied && c.Reason == ReasonDenied {
+		if c.Type == certificatesv1.CertificateDenied && c.Reason == DeniedByMigration {
 			return strings.CutSuffix(c.Message, ofMigration+migration)
 		}
 	}

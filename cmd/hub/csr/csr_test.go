@@ -190,7 +190,7 @@ func TestConditions(t *testing.T) {
 	if _, denied := csr.DeniedBy(r, "one"); denied {
 		t.Error("a user has denied it")
 	}
-	if c := csr.Condition(csr.Decision{Action: csr.Approve, Why: "w"}, "one"); c.Type != certificatesv1.CertificateApproved || c.Reason != csr.ReasonApproved {
+	if c := csr.Condition(csr.Decision{Action: csr.Approve, Why: "w"}, "one"); c.Type != certificatesv1.CertificateApproved || c.Reason != csr.ApprovedByMigration {
 		t.Errorf("an approval has condition %+v", c)
 	}
 }

@@ -7,6 +7,6 @@
 //
 // # Reading order
 //
-// hub.go names hubs, transport.go passes messages, store.go reads and writes migrations as ConfigMaps, lease.go keeps processes apart, and
+// hub.go names hubs, address.go keeps how clusters reach the target, transport.go passes messages, store.go reads and writes migrations as ConfigMaps, lease.go keeps processes apart, and
 // run.go puts them together with packages agent and manager. A file uses only files before it.
 package direct

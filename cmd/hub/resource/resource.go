@@ -187,7 +187,7 @@ const (
 	// what they may change: with annotation godwit.dev/state-format, an object that a source has sent could never be deleted.
 	ownDomain = "godwit.dev"
 	// OriginalAnnotation is the annotation of Godwit that a source sends. The target checks its content.
-	OriginalAnnotation = ownDomain + "/migration-original"
+	OriginalAnnotation = "godwit.dev/migration-original"
 	// A ManagedCluster with one of these annotations names another cluster of the hub, on which the import controller
 	// runs the klusterlet.
 	deployMode     = "import.open-cluster-management.io/klusterlet-deploy-mode"

@@ -118,7 +118,7 @@ func (c *connection) printHolder(ctx context.Context, a *frame.App, m migration)
 
 // runDirect carries a migration out in this process.
 func (c *connection) runDirect(ctx context.Context, a *frame.App, m migration) error {
-	address, err := addressIn(m.ManagedClusterMigration)
+	address, err := direct.AddressIn(m.ManagedClusterMigration)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (o *moveOptions) plan(ctx context.Context) (frame.Change, error) {
 	from, to := c.pair.names()
 	m := &api.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: c.scope.Namespace, Name: nextName(name, "move", all)}}
 	m.Spec = o.spec(from, to, o.timeouts)
-	if err := c.pair.to.keepAddress(m); err != nil {
+	if err := direct.KeepAddress(m, c.pair.to.address); err != nil {
 		return nil, err
 	}
 	return o.creation.plan(ctx, o.App, c, m)

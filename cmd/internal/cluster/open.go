@@ -3,9 +3,7 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 
@@ -18,10 +16,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 )
-
-// annotationAddress of a migration has how clusters reach the target hub, so that every process which continues it uses
-// the same address.
-const annotationAddress = "godwit.dev/target-address"
 
 // stateNamespace returns the namespace of the state, on both hubs.
 func stateNamespace(a *frame.App) string { return cmp.Or(*a.Cluster.Namespace, direct.Namespace) }
@@ -107,20 +101,6 @@ func (c *connection) unfinished(ctx context.Context, o selection) (*api.ManagedC
 		}
 	}
 	return nil, nil
-}
-
-// keepAddress writes how clusters reach the target hub into a new migration.
-func (t *target) keepAddress(m *api.ManagedClusterMigration) error {
-	text, err := json.Marshal(t.address)
-	m.Annotations = map[string]string{annotationAddress: string(text)}
-	return err
-}
-
-func addressIn(m *api.ManagedClusterMigration) (address clusterv1.ClientConfig, err error) {
-	if err := json.Unmarshal([]byte(m.Annotations[annotationAddress]), &address); err != nil {
-		return address, fmt.Errorf("read the address of the target hub in annotation %s of migration %s: %w", annotationAddress, m.Name, err)
-	}
-	return address, nil
 }
 
 // open connects to the global hub, for a command on the migrations of one namespace: that of the flag, or of

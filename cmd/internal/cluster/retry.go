@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/direct"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
@@ -68,7 +69,13 @@ func (o *retryOptions) plan(ctx context.Context, name string) (frame.Change, err
 		return nil, frame.Refuse(fmt.Errorf("%s %s has moved all of its clusters: nothing is left to retry", c.kind(), name))
 	}
 	if c.pair != nil {
-		next.Annotations = map[string]string{annotationAddress: m.Annotations[annotationAddress]}
+		address, err := direct.AddressIn(m.ManagedClusterMigration)
+		if err != nil {
+			return nil, err
+		}
+		if err := direct.KeepAddress(next, address); err != nil {
+			return nil, err
+		}
 	}
 	return o.creation.plan(ctx, o.App, c, next)
 }

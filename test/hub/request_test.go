@@ -92,8 +92,8 @@ func (s site) decision(name string) string {
 }
 
 const (
-	approved = string(certificatesv1.CertificateApproved) + " " + csr.ReasonApproved
-	denied   = string(certificatesv1.CertificateDenied) + " " + csr.ReasonDenied
+	approved = string(certificatesv1.CertificateApproved) + " " + csr.ApprovedByMigration
+	denied   = string(certificatesv1.CertificateDenied) + " " + csr.DeniedByMigration
 )
 
 // TestRequests: with the bootstrap token, only the clusters that move get a certificate, and only until they have joined. Requests for

@@ -81,7 +81,7 @@ func TestTheft(t *testing.T) {
 	if err := in.hub2.Client.Get(t.Context(), client.ObjectKeyFromObject(theft), theft); err != nil {
 		t.Fatal(err)
 	}
-	if len(theft.Status.Certificate) > 0 || len(theft.Status.Conditions) != 1 || theft.Status.Conditions[0].Type != certificatesv1.CertificateDenied || theft.Status.Conditions[0].Reason != csr.ReasonDenied {
+	if len(theft.Status.Certificate) > 0 || len(theft.Status.Conditions) != 1 || theft.Status.Conditions[0].Type != certificatesv1.CertificateDenied || theft.Status.Conditions[0].Reason != csr.DeniedByMigration {
 		t.Errorf("the request for %s has a certificate: %v, and conditions %+v", prod, len(theft.Status.Certificate) > 0, theft.Status.Conditions)
 	}
 	m.mustHave(api.ConditionRequestDenied, metav1.ConditionTrue, api.ReasonRequestDenied)
@@ -94,7 +94,7 @@ func TestTheft(t *testing.T) {
 	}
 	own := 0
 	for _, r := range requests.Items {
-		if len(r.Status.Conditions) > 0 && r.Status.Conditions[0].Reason == csr.ReasonApproved && strings.Contains(r.Spec.Username, "godwit-migration-") {
+		if len(r.Status.Conditions) > 0 && r.Status.Conditions[0].Reason == csr.ApprovedByMigration && strings.Contains(r.Spec.Username, "godwit-migration-") {
 			own++
 		}
 	}

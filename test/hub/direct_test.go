@@ -65,7 +65,8 @@ func newDirectMove(t *testing.T, clusters int, change func(*klusterlet.Klusterle
 	for _, s := range m.sites {
 		d.migration.Spec.IncludedManagedClusters = append(d.migration.Spec.IncludedManagedClusters, api.ClusterName(s.name))
 	}
-	if err := d.store.Create(t.Context(), d.migration); err != nil {
+	address := clusterv1.ClientConfig{URL: m.target.config.Host, CABundle: m.target.config.CAData}
+	if err := errors.Join(direct.KeepAddress(d.migration, address), d.store.Create(t.Context(), d.migration)); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -75,7 +76,7 @@ func newDirectMove(t *testing.T, clusters int, change func(*klusterlet.Klusterle
 func (d *directMove) run(ctx context.Context, process string, through *fault.Transport) error {
 	hubOf := func(s *hubSide) direct.Hub {
 		config := through.Config(s.config)
-		return direct.Hub{Client: hubClient(d.t, config), Config: config, Address: clusterv1.ClientConfig{URL: s.config.Host, CABundle: s.config.CAData}}
+		return direct.Hub{Client: hubClient(d.t, config), Config: config}
 	}
 	return direct.Run(logr.NewContext(ctx, d.log(d.source)), d.migration, direct.Options{
 		Source: hubOf(d.source), Target: hubOf(d.target), Process: process, Recorder: events.NewFakeRecorder(1000), Clock: d.clock,

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub/agent"
@@ -33,8 +32,6 @@ type Hub struct {
 	Client client.Client
 	// Config connects to the hub.
 	Config *rest.Config
-	// Address is how managed clusters reach the hub. That of the source is not used.
-	Address clusterv1.ClientConfig
 }
 
 // Options of a run.
@@ -80,6 +77,10 @@ func Run(ctx context.Context, m *api.ManagedClusterMigration, o Options) error {
 
 // carryOut runs the manager and both agents in this process.
 func (o Options) carryOut(ctx context.Context, m *api.ManagedClusterMigration, paused time.Duration) error {
+	address, err := AddressIn(m)
+	if err != nil {
+		return err
+	}
 	// One process has one identity: it signs what all three parties send. It is stored, since a resumed agent checks
 	// what it has stored.
 	own, err := identity.Ensure(ctx, o.Source.Client, o.Source.Client, identity.Owner{Namespace: m.Namespace, Name: message.ManagerName})
@@ -90,9 +91,7 @@ func (o Options) carryOut(ctx context.Context, m *api.ManagedClusterMigration, p
 	r := &manager.Reconciler{
 		Client: store, Reader: store, Recorder: o.Recorder, Clock: o.Clock, Transport: through, Metrics: manager.NewMetrics(store),
 		Namespace: m.Namespace, Identity: own,
-		Direct: &manager.Direct{Paused: paused, Hubs: map[string]manager.DirectHub{
-			string(m.Spec.From): {Key: own.Key(), Address: o.Source.Address}, string(m.Spec.To): {Key: own.Key(), Address: o.Target.Address},
-		}},
+		Direct: &manager.Direct{Target: address, Paused: paused},
 	}
 	working, stop := context.WithCancel(ctx)
 	defer stop()

@@ -34,7 +34,7 @@ func notEnrolled(hub string) string {
 // hubKey returns the key of an enrolled hub. If the key is missing or malformed, it returns a problem.
 func (r *Reconciler) hubKey(ctx context.Context, hub string) (key message.IdentityKey, problem string, err error) {
 	if r.Direct != nil {
-		return r.Direct.Hubs[hub].Key, "", nil
+		return r.Identity.Key(), "", nil
 	}
 	hubs, err := r.enrolled(ctx)
 	if err != nil {

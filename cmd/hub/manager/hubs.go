@@ -46,7 +46,7 @@ func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, 
 // address returns the URL and the CA with which managed clusters reach a hub.
 func (r *Reconciler) address(ctx context.Context, name string) (clusterv1.ClientConfig, *problem, error) {
 	if r.Direct != nil {
-		return r.Direct.Hubs[name].Address, nil, nil
+		return r.Direct.Target, nil, nil
 	}
 	mc := &clusterv1.ManagedCluster{}
 	if err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {

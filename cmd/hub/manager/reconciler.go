@@ -27,18 +27,11 @@ type Transport interface {
 // changedMigrations is the number of changed migrations that are buffered while all workers are busy.
 const changedMigrations = 64
 
-// DirectHub is a hub whose agent runs in the process of the manager. There is no global hub that knows it.
-type DirectHub struct {
-	// Key verifies what the agent sends.
-	Key message.IdentityKey
-	// Address is how managed clusters reach the hub.
-	Address clusterv1.ClientConfig
-}
-
-// Direct is what a process knows that carries out one migration by itself, without a global hub and without brokers.
+// Direct is what a process knows that carries out one migration by itself, without a global hub and without brokers. Both agents run in
+// it, and have its identity.
 type Direct struct {
-	// Hubs are both hubs by their names.
-	Hubs map[string]DirectHub
+	// Target is how managed clusters reach the target hub.
+	Target clusterv1.ClientConfig
 	// Paused is how long no process has carried out the migration.
 	Paused time.Duration
 }

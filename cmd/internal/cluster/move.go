@@ -70,16 +70,12 @@ func (o *moveOptions) plan(ctx context.Context) (frame.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := c.unfinished(ctx, o.selection)
-	if err != nil {
-		return nil, err
-	}
-	if known != nil {
-		return o.planRest(ctx, c, known)
-	}
 	all, err := c.list(ctx, c.scope.Namespace)
 	if err != nil {
 		return nil, c.explain(ctx, err)
+	}
+	if known := c.pair.unfinished(all, o.selection); known != nil {
+		return o.planRest(ctx, c, known)
 	}
 	name := o.placement
 	if name == "" {

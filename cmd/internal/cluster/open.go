@@ -84,11 +84,7 @@ func (c *connection) prepareDirect(ctx context.Context, namespace string) error 
 }
 
 // unfinished returns the migration of the same clusters between the same hubs that has not ended, or nil.
-func (c *connection) unfinished(ctx context.Context, o selection) (*api.ManagedClusterMigration, error) {
-	all, err := c.list(ctx, c.scope.Namespace)
-	if err != nil {
-		return nil, c.explain(ctx, err)
-	}
+func (p *pair) unfinished(all []api.ManagedClusterMigration, o selection) *api.ManagedClusterMigration {
 	for i := range all {
 		m := &all[i]
 		var names []string
@@ -96,11 +92,11 @@ func (c *connection) unfinished(ctx context.Context, o selection) (*api.ManagedC
 			names = append(names, string(name))
 		}
 		same := slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(o.clusters))) && m.Spec.IncludedManagedClustersPlacementRef == o.placement
-		if same && m.Status.CompletionTime == nil && c.pair.to.id.Is(string(m.Spec.To)) {
-			return m, nil
+		if same && m.Status.CompletionTime == nil && p.to.id.Is(string(m.Spec.To)) {
+			return m
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // open connects to the global hub, for a command on the migrations of one namespace: that of the flag, or of

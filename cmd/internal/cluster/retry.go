@@ -49,10 +49,7 @@ func retryCommand(a *frame.App) *cobra.Command {
 }
 
 func (o *retryOptions) plan(ctx context.Context, name string) (frame.Change, error) {
-	if err := o.findStore(ctx, name); err != nil {
-		return nil, err
-	}
-	c, m, err := o.openMigration(ctx, o.App, clusterpermission.Run, name)
+	c, m, err := o.openRetried(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -80,21 +77,25 @@ func (o *retryOptions) plan(ctx context.Context, name string) (frame.Change, err
 	return o.creation.plan(ctx, o.App, c, next)
 }
 
-// findStore decides whether the migration is one that `cluster move` has carried out. With both contexts, either is possible.
-func (o *retryOptions) findStore(ctx context.Context, name string) error {
+// openRetried connects, and reads the migration. With both contexts it may be one that `cluster move` has carried out, or one on a global
+// hub.
+func (o *retryOptions) openRetried(ctx context.Context, name string) (*connection, migration, error) {
 	if o.fromContext == "" || o.toContext == "" {
-		return nil
+		return o.openMigration(ctx, o.App, clusterpermission.Run, name)
 	}
 	c, err := o.openDirect(ctx, o.App)
 	if err != nil {
-		return err
+		return nil, migration{}, err
 	}
 	err = c.client.Get(ctx, client.ObjectKey{Namespace: c.scope.Namespace, Name: name}, &api.ManagedClusterMigration{})
-	if client.IgnoreNotFound(err) != nil && !apierrors.IsForbidden(err) {
-		return c.explain(ctx, err)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return o.openMigration(ctx, o.App, clusterpermission.Run, name)
+	case err != nil:
+		return nil, migration{}, c.explain(ctx, err)
 	}
-	o.direct = err == nil
-	return nil
+	m, err := c.find(ctx, name)
+	return c, m, err
 }
 
 // retryOf returns a new migration of the clusters that m has not moved, or nil if m has moved all.

@@ -99,13 +99,8 @@ func TestSwappedKey(t *testing.T) {
 // Matrix: H100.
 func TestChangedState(t *testing.T) {
 	t.Parallel()
-	g := newGlobalHub(t)
-	held, release := g.from.hold(hub.InstallBootstrap)
+	g, key, release := killedInInstall(t)
 	defer release()
-	key := g.migrate("move", "c1")
-	p := g.start(nil, key)
-	<-held
-	p.stop() // a manager that has read the state before would write it again
 	state := g.configMap(key, "-state-0")
 	clusters := state.Data["clusters"]
 	state.Data["clusters"] = strings.Replace(clusters, `"name":"c1"`, `"name":"c0","state":"Selected"},{"name":"c1"`, 1)
@@ -113,7 +108,7 @@ func TestChangedState(t *testing.T) {
 		t.Fatalf("the clusters are %s", clusters)
 	}
 	g.update(state)
-	p = g.start(nil, key)
+	p := g.start(nil, key)
 	defer p.stop()
 	release()
 	m := g.await(key, "the manager says so", func(m *api.ManagedClusterMigration) bool {

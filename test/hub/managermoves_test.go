@@ -182,15 +182,10 @@ func TestManagerMigratesInParallel(t *testing.T) {
 // TestManagerSaysThatItsStateIsLost: it does nothing more until a user restores it.
 func TestManagerSaysThatItsStateIsLost(t *testing.T) {
 	t.Parallel()
-	g := newGlobalHub(t)
-	held, release := g.from.hold(hub.InstallBootstrap)
+	g, key, release := killedInInstall(t)
 	defer release()
-	key := g.migrate("move", "c1")
-	p := g.start(nil, key)
-	<-held
-	p.stop() // a manager that runs would write what it has just read
 	state := g.loseState(key)
-	p = g.start(nil, key)
+	p := g.start(nil, key)
 	defer p.stop()
 	g.await(key, "the manager says so", func(m *api.ManagedClusterMigration) bool {
 		c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
@@ -202,6 +197,19 @@ func TestManagerSaysThatItsStateIsLost(t *testing.T) {
 	}
 	release()
 	g.mustBeMoved(g.await(key, "the clusters have moved", settled))
+}
+
+// killedInInstall is a migration whose manager was killed while the source hub executes InstallBootstrap, which release ends. A manager that
+// runs would write what it has just read.
+func killedInInstall(t *testing.T) (g *globalHub, key objectKey, release func()) {
+	t.Helper()
+	g = newGlobalHub(t)
+	held, release := g.from.hold(hub.InstallBootstrap)
+	key = g.migrate("move", "c1")
+	p := g.start(nil, key)
+	<-held
+	p.stop()
+	return g, key, release
 }
 
 // loseState deletes the ConfigMap with the state of a migration of one cluster, and returns it.
@@ -223,18 +231,13 @@ func (g *globalHub) loseState(key objectKey) *corev1.ConfigMap {
 // Matrix: H86.
 func TestDeletionEndsWithoutState(t *testing.T) {
 	t.Parallel()
-	g := newGlobalHub(t)
-	held, release := g.from.hold(hub.InstallBootstrap)
+	g, key, release := killedInInstall(t)
 	defer release()
-	key := g.migrate("move", "c1")
-	p := g.start(nil, key)
-	<-held
-	p.stop()
 	g.loseState(key)
 	if err := g.c.Delete(t.Context(), g.read(key)); err != nil {
 		t.Fatal(err)
 	}
-	p = g.start(nil, key)
+	p := g.start(nil, key)
 	defer p.stop()
 	g.awaitGone(key)
 	g.mustAnnounce(corev1.EventTypeWarning, api.ReasonLeftBehind)

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/internal/format"
 )
@@ -44,13 +43,8 @@ func frozen(t *testing.T, release string) frozenMigration {
 // migration of which nothing is left to do has no finalizer, so that nothing blocks its deletion without a manager.
 func TestManagerAndOtherReleases(t *testing.T) {
 	t.Parallel()
-	g := newGlobalHub(t)
-	held, release := g.from.hold(hub.InstallBootstrap)
+	g, key, release := killedInInstall(t)
 	defer release()
-	key := g.migrate("move", "c1")
-	p := g.start(nil, key)
-	<-held
-	p.stop()
 	oldest, newer := frozen(t, "v0.1.0"), frozen(t, "newer")
 	m, state := g.read(key), &corev1.ConfigMap{}
 	if err := g.c.Get(t.Context(), objectKey{Namespace: key.Namespace, Name: "move-state-0"}, state); err != nil {
@@ -78,7 +72,7 @@ func TestManagerAndOtherReleases(t *testing.T) {
 		}
 	}
 	store(newer.Progress, newer.Shards[0])
-	p = g.start(nil, key)
+	p := g.start(nil, key)
 	m = g.await(key, "the manager says so", func(m *api.ManagedClusterMigration) bool {
 		c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
 		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == api.ReasonNewerFormat.Name

@@ -135,6 +135,21 @@ func TestActions(t *testing.T) {
 	}
 }
 
+// returned executes the actions of a rollback.
+func (m playedMigration) returned(t *testing.T) {
+	t.Helper()
+	repeat(t, "RestoreAcceptance", func(ctx context.Context) (cluster.Result, error) { return m.src.RestoreAcceptance(ctx, m.names) })
+	repeat(t, "StopAccepting", func(ctx context.Context) (cluster.Result, error) { return m.dst.StopAccepting(ctx, m.names) })
+	repeat(t, "RemovePauses", func(ctx context.Context) (cluster.Result, error) { return m.src.RemovePauses(ctx, m.names) })
+	repeat(t, "RevertBootstrap", func(ctx context.Context) (cluster.Result, error) { return m.src.RevertBootstrap(ctx, m.names) })
+	leases := &cluster.Leases{}
+	repeat(t, "AwaitReturn", func(ctx context.Context) (cluster.Result, error) { return m.src.AwaitReturn(ctx, m.names, leases) })
+	repeat(t, "DeleteCreated", func(ctx context.Context) (cluster.Result, error) { return m.dst.DeleteCreated(ctx, m.names) })
+	if err := m.dst.RevokeRegistration(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestActionsReturn: clusters that can't reach the target return by the actions of a rollback. What the user had is as
 // before, and the target has nothing of them.
 func TestActionsReturn(t *testing.T) {
@@ -146,16 +161,7 @@ func TestActionsReturn(t *testing.T) {
 	m := f.release(t, "actions-back", name)
 	awaitRestarts(t, c)
 
-	repeat(t, "RestoreAcceptance", func(ctx context.Context) (cluster.Result, error) { return m.src.RestoreAcceptance(ctx, m.names) })
-	repeat(t, "StopAccepting", func(ctx context.Context) (cluster.Result, error) { return m.dst.StopAccepting(ctx, m.names) })
-	repeat(t, "RemovePauses", func(ctx context.Context) (cluster.Result, error) { return m.src.RemovePauses(ctx, m.names) })
-	repeat(t, "RevertBootstrap", func(ctx context.Context) (cluster.Result, error) { return m.src.RevertBootstrap(ctx, m.names) })
-	leases := &cluster.Leases{}
-	repeat(t, "AwaitReturn", func(ctx context.Context) (cluster.Result, error) { return m.src.AwaitReturn(ctx, m.names, leases) })
-	repeat(t, "DeleteCreated", func(ctx context.Context) (cluster.Result, error) { return m.dst.DeleteCreated(ctx, m.names) })
-	if err := m.dst.RevokeRegistration(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	m.returned(t)
 	awaitRegistered(t, f.hub1, name)
 	after := managedCluster(t, f.hub1, name)
 	if diff := cmp.Diff(before.Spec, after.Spec); diff != "" {

@@ -82,20 +82,26 @@ func importOwn(t *testing.T, f fleet, name string) *ocm.OwnCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stopAtEnd(t, c)
+	awaitRegistered(t, f.hub1, name)
+	awaitAppliedWorks(t, f.hub1, name)
+	return c
+}
+
+// stopAtEnd stops a cluster with the test, and shows the ends of its logs if the test fails.
+func stopAtEnd(t *testing.T, c *ocm.OwnCluster) {
+	t.Helper()
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, log := range []string{"kubelet.log", "agents.log", "operator.log"} {
 				text, _ := os.ReadFile(c.Dir() + "/" + log)
-				t.Logf("%s:\n%s", log, text[max(0, len(text)-4000):])
+				t.Logf("%s:\n%s", log, text[max(0, len(text)-6000):])
 			}
 		}
 		if err := c.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	awaitRegistered(t, f.hub1, name)
-	awaitAppliedWorks(t, f.hub1, name)
-	return c
 }
 
 // awaitAppliedWorks waits until the cluster has applied both works of its klusterlet.

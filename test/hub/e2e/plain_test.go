@@ -82,17 +82,7 @@ func joinPlain(t *testing.T, f fleet, name string, gates ...operatorv1.FeatureGa
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			for _, log := range []string{"kubelet.log", "agents.log", "operator.log"} {
-				text, _ := os.ReadFile(c.Dir() + "/" + log)
-				t.Logf("%s:\n%s", log, text[max(0, len(text)-6000):])
-			}
-		}
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	stopAtEnd(t, c)
 	awaitRegistered(t, f.hub1, name)
 	return c
 }
@@ -225,21 +215,6 @@ func mustHaveNoGrants(t *testing.T, h *ocm.Hub) {
 	}
 	if n := len(bindings.Items) + len(accounts.Items); n > 0 {
 		t.Errorf("hub %s has %d bindings and accounts of migrations", h.Name, n)
-	}
-}
-
-// returned executes the actions of a rollback.
-func (m playedMigration) returned(t *testing.T) {
-	t.Helper()
-	repeat(t, "RestoreAcceptance", func(ctx context.Context) (cluster.Result, error) { return m.src.RestoreAcceptance(ctx, m.names) })
-	repeat(t, "StopAccepting", func(ctx context.Context) (cluster.Result, error) { return m.dst.StopAccepting(ctx, m.names) })
-	repeat(t, "RemovePauses", func(ctx context.Context) (cluster.Result, error) { return m.src.RemovePauses(ctx, m.names) })
-	repeat(t, "RevertBootstrap", func(ctx context.Context) (cluster.Result, error) { return m.src.RevertBootstrap(ctx, m.names) })
-	leases := &cluster.Leases{}
-	repeat(t, "AwaitReturn", func(ctx context.Context) (cluster.Result, error) { return m.src.AwaitReturn(ctx, m.names, leases) })
-	repeat(t, "DeleteCreated", func(ctx context.Context) (cluster.Result, error) { return m.dst.DeleteCreated(ctx, m.names) })
-	if err := m.dst.RevokeRegistration(t.Context()); err != nil {
-		t.Fatal(err)
 	}
 }
 

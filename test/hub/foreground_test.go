@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
@@ -66,6 +69,45 @@ func TestForegroundDeletion(t *testing.T) {
 		if e := <-g.events.Events; strings.Contains(e, api.ReasonLeftBehind.Name) {
 			t.Errorf("event %s, want none: nothing is left", e)
 		}
+	}
+}
+
+// TestDeletedStateStaysDeleted: the garbage collector deletes a migration and its state while the manager, which has read both, has not
+// written yet. Nothing makes the state again, which nobody would delete then.
+//
+// Matrix: H86.
+func TestDeletedStateStaysDeleted(t *testing.T) {
+	t.Parallel()
+	g := newGlobalHub(t)
+	key := g.migrate("ended", "c1")
+	p := g.start(nil, key)
+	m := g.await(key, "the cluster has moved, and the migration may go", func(m *api.ManagedClusterMigration) bool { return settled(m) && len(m.Finalizers) == 0 })
+	p.stop()
+	m.Finalizers = []string{metav1.FinalizerDeleteDependents}
+	g.update(m)
+	if err := g.c.Delete(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+
+	collected := false
+	g.own = interceptor.NewClient(g.c, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, at objectKey, o client.Object, opts ...client.GetOption) error {
+		err := c.Get(ctx, at, o, opts...)
+		if at.Name == "ended-state-0" && !collected {
+			collected = true
+			g.loseState(key)
+			m := g.read(key)
+			m.Finalizers = nil
+			g.update(m)
+		}
+		return err
+	}})
+	p = g.start(nil)
+	defer p.stop()
+	if _, err := p.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
+		t.Error(err)
+	}
+	if names := g.stateOf(key); !collected || len(names) > 0 {
+		t.Errorf("collected: %t; left: %v", collected, names)
 	}
 }
 

@@ -195,7 +195,7 @@ func (r *Reconciler) save(ctx context.Context, m *migration, next hub.State) err
 	digests := make([]string, len(shards))
 	for n, s := range shards {
 		digests[n] = sealed(m.object, s.Name, s.Data).Digest()
-		if err := r.saveShard(ctx, m.object, s, next.Settled()); err != nil {
+		if err := r.saveShard(ctx, m.object, n, s, next.Settled()); err != nil {
 			return err
 		}
 	}
@@ -214,7 +214,9 @@ func (r *Reconciler) save(ctx context.Context, m *migration, next hub.State) err
 	return nil
 }
 
-func (r *Reconciler) saveShard(ctx context.Context, m *api.ManagedClusterMigration, s hub.Shard, settled bool) error {
+// saveShard writes a part of the state. It does not create one again that was committed: with the migration, the garbage collector deletes it,
+// maybe since the migration was read.
+func (r *Reconciler) saveShard(ctx context.Context, m *api.ManagedClusterMigration, n int, s hub.Shard, settled bool) error {
 	known, err := readShard(ctx, r.Reader, m, s.Name)
 	if err != nil {
 		return err
@@ -224,6 +226,9 @@ func (r *Reconciler) saveShard(ctx context.Context, m *api.ManagedClusterMigrati
 		content.Before = m.Status.Progress.ShardDigests
 	}
 	signature := content.Sign(r.Identity)
+	if known == nil && m.Status.Progress != nil && n < int(m.Status.Progress.Shards) {
+		return fmt.Errorf("%w: ConfigMap %s/%s is deleted", errStateLost, m.Namespace, s.Name)
+	}
 	if known == nil {
 		created := &corev1.ConfigMap{ObjectMeta: metadataOf(m, s.Name), Data: s.Data}
 		created.Annotations = map[string]string{seal.Annotation: signature}

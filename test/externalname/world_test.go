@@ -199,14 +199,14 @@ func addController(m manager.Manager, gvk schema.GroupVersionKind, list ...manag
 // start starts a manager until the test ends.
 func (w *world) start(o options, setup func(manager.Manager) error) *process {
 	w.t.Helper()
-	skip := true
+	skip, priority := true, false // With many objects and short polls, a queue with priorities never reaches those of the first list.
 	stopAtOnce := time.Duration(0)
 	p := &process{done: make(chan struct{})}
 	m, err := ctrl.NewManager(p.config(), manager.Options{
 		Scheme:                  newScheme(),
 		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}},
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
-		Controller:              config.Controller{SkipNameValidation: &skip},
+		Controller:              config.Controller{SkipNameValidation: &skip, UsePriorityQueue: &priority},
 		GracefulShutdownTimeout: &stopAtOnce,
 		NewClient:               o.newClient,
 	})

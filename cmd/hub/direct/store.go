@@ -17,8 +17,10 @@ import (
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
+// Selector selects the ConfigMaps that have a migration each, by their label.
+const Selector = labelMigration
+
 const (
-	// labelMigration marks the ConfigMaps that have a migration each.
 	labelMigration = "godwit.dev/direct-migration"
 	// dataMigration is the key of such a ConfigMap with the migration as JSON.
 	dataMigration = "migration"
@@ -110,13 +112,20 @@ func (s *Store) List(ctx context.Context, list client.ObjectList, opts ...client
 	if err := s.Client.List(ctx, from, append(slices.Clone(opts), client.InNamespace(s.namespace), client.HasLabels{labelMigration})...); err != nil {
 		return err
 	}
-	to.Items = make([]api.ManagedClusterMigration, len(from.Items))
+	var err error
+	to.Items, err = Migrations(from)
+	return err
+}
+
+// Migrations returns the migrations in ConfigMaps that have the [Selector].
+func Migrations(from *corev1.ConfigMapList) ([]api.ManagedClusterMigration, error) {
+	all := make([]api.ManagedClusterMigration, len(from.Items))
 	for i := range from.Items {
-		if err := read(&from.Items[i], &to.Items[i]); err != nil {
-			return err
+		if err := read(&from.Items[i], &all[i]); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // Create implements client.Writer.

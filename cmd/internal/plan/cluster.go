@@ -52,7 +52,7 @@ func (s *scanner) domains(ctx context.Context) []planreport.Row {
 	if s.hasRevisions() {
 		scans.Go(func() { revisions = append(revisions, s.planRevisions(ctx)) })
 	}
-	if s.isHub() {
+	if s.servesMigrations() || s.hasManagedClusters() {
 		scans.Go(func() { hub = append(hub, s.planHub(ctx)) })
 	}
 	scans.Wait()

@@ -3,49 +3,104 @@ package plan
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/direct"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 	"github.com/godwit-dev/godwit/cmd/internal/plan/planreport"
 	"github.com/godwit-dev/godwit/internal/quicklist"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
-// isHub reports whether the cluster is a global hub. A CRD of the same name without our annotation
+// servesMigrations reports whether the cluster is a global hub. A CRD of the same name without our annotation
 // belongs to another project, and Godwit does not act on its objects.
-func (s *scanner) isHub() bool {
-	for i := range s.crds {
-		if crd := &s.crds[i]; crd.Name == api.CRDName {
-			return crd.Annotations[api.OwnerAnnotation] == api.Owner
-		}
-	}
-	return false
+func (s *scanner) servesMigrations() bool {
+	crd := s.crd(api.CRDName)
+	return crd != nil && crd.Annotations[api.OwnerAnnotation] == api.Owner
 }
 
-// planHub reads the status of the migrations of managed clusters.
+// hasManagedClusters reports whether the cluster is a hub, from which `godwit cluster move` may have moved clusters.
+func (s *scanner) hasManagedClusters() bool {
+	return s.crd("managedclusters."+clusterv1.GroupName) != nil
+}
+
+func (s *scanner) crd(name string) *apiextensionsv1.CustomResourceDefinition {
+	for i := range s.crds {
+		if s.crds[i].Name == name {
+			return &s.crds[i]
+		}
+	}
+	return nil
+}
+
+// planHub reads the status of the migrations of managed clusters: those of a global hub, and those that a command carries out.
 func (s *scanner) planHub(ctx context.Context) planreport.Row {
-	list := &api.ManagedClusterMigrationList{}
-	err := quicklist.Retry(ctx, func(ctx context.Context) error {
-		text, err := s.Client.Get().AbsPath("/apis", api.GroupVersion.Group, api.GroupVersion.Version, "managedclustermigrations").MaxRetries(0).Do(ctx).Raw()
+	var migrations []planreport.Migration
+	if s.servesMigrations() {
+		list := &api.ManagedClusterMigrationList{}
+		if err := s.list(ctx, list, "", "/apis", api.GroupVersion.Group, api.GroupVersion.Version, "managedclustermigrations"); err != nil {
+			return s.failed(ctx, planreport.Hubs, err, []permission.Permission{clusterpermission.ListMigrations()})
+		}
+		for i := range list.Items {
+			m := &list.Items[i]
+			words := m.Name + " -n " + m.Namespace
+			migrations = append(migrations, s.migration(m, s.app.Hint("cluster status "+words), s.app.Hint("cluster retry "+words+" --failed")))
+		}
+	}
+	if s.hasManagedClusters() {
+		list := &corev1.ConfigMapList{}
+		if err := s.list(ctx, list, direct.Selector, "/api", "v1", "namespaces", direct.Namespace, "configmaps"); err != nil {
+			return s.withNamespace(direct.Namespace).failed(ctx, planreport.Hubs, err, []permission.Permission{clusterpermission.ListStored(direct.Namespace)})
+		}
+		stored, err := direct.Migrations(list)
+		if err != nil {
+			return s.failed(ctx, planreport.Hubs, err, nil)
+		}
+		for i := range stored {
+			name := nameOf(s.app)
+			words := "cluster status " + stored[i].Name + " --from-context=" + quote.Shell(name)
+			migrations = append(migrations, s.migration(&stored[i], s.app.InContext("").Hint(words), ""))
+		}
+	}
+	return planreport.HubRow(migrations)
+}
+
+// list reads a list of objects that have labels.
+func (s *scanner) list(ctx context.Context, list any, labels string, path ...string) error {
+	return quicklist.Retry(ctx, func(ctx context.Context) error {
+		request := s.Client.Get().AbsPath(path...).MaxRetries(0)
+		if labels != "" {
+			request.Param("labelSelector", labels)
+		}
+		text, err := request.Do(ctx).Raw()
 		if err != nil {
 			return err
 		}
 		return json.Unmarshal(text, list)
 	})
-	if err != nil {
-		return s.failed(ctx, planreport.Hubs, err, []permission.Permission{clusterpermission.ListMigrations()})
+}
+
+// withNamespace returns a scanner whose remedies grant permissions in a namespace that most clusters do not have.
+func (s *scanner) withNamespace(name string) *scanner {
+	connection, other := *s.Connection, *s
+	connection.Purpose.Scope = append(slices.Clone(connection.Purpose.Scope), "--godwit-namespace="+name)
+	other.Connection = &connection
+	return &other
+}
+
+func (s *scanner) migration(m *api.ManagedClusterMigration, status, retry string) planreport.Migration {
+	stalled := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
+	return planreport.Migration{
+		Migration: clusterreport.SummaryOf(m, s.app.Clock.Now()), Stalled: stalled != nil && stalled.Status == metav1.ConditionTrue,
+		Status: status, Retry: retry,
 	}
-	migrations := make([]planreport.Migration, len(list.Items))
-	for i := range list.Items {
-		m := &list.Items[i]
-		stalled := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
-		migrations[i] = planreport.Migration{
-			Migration: clusterreport.SummaryOf(m, s.app.Clock.Now()), Stalled: stalled != nil && stalled.Status == metav1.ConditionTrue,
-		}
-	}
-	return planreport.HubRow(migrations, s.app.Hint)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwit-dev/godwit/cmd/hub/direct"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
@@ -19,7 +20,8 @@ func Command(a *frame.App) *cobra.Command {
 			"  References     references to versions that a CRD does not serve, as `" + a.Program + " crd doctor` shows\n" +
 			"  Revisions      objects that KubeVirt stores in ControllerRevisions\n" +
 			"  ExternalNames  external names of managed resources, as `" + a.Program + " externalname audit` shows\n" +
-			"  Hubs           migrations of managed clusters between hubs\n" +
+			"  Hubs           migrations of managed clusters between hubs: those of a global hub, and on a source hub\n" +
+			"                 those of `" + a.Program + " cluster move` in namespace " + direct.Namespace + "\n" +
 			"  Resources      an interrupted run over built-in resources; what else is left of them no API shows\n" +
 			"A domain has a row if the cluster serves its kinds. The command changes and installs nothing. For\n" +
 			"CRDs with work it sends the write of a run as a dry run, as `" + a.Program + " crd plan` does, unless\n" +

@@ -111,7 +111,7 @@ func (o *rbacOptions) addFlags(c *cobra.Command) {
 	flags.StringArrayVar(&o.apiGroups, "api-group", nil, "all CRDs of an API group; repeat the flag for several")
 	flags.BoolVar(&o.allGroups, "all-groups", false, "all API groups; only for the manager")
 	frame.AddAllNamespaces(c, &o.everywhere)
-	flags.StringVar(&o.installation, "godwit-namespace", "", "namespace of the manager; with cluster-hub, of the agent of a hub; with resource-run, of the journal (default: "+permission.ManagerNamespace+", "+permission.AgentNamespace+", kube-system)")
+	flags.StringVar(&o.installation, "godwit-namespace", "", "namespace of the manager; with cluster-hub, of the agent of a hub; with resource-run, of the journal; with plan, of the migrations that cluster-move carries out (default: "+permission.ManagerNamespace+", "+permission.AgentNamespace+", kube-system, none)")
 	o.controller = frame.Choice{Value: operator.StorageVersionMigrator, Allowed: operator.Controllers, Kind: "string"}
 	o.controller.AddTo(c, "controller", "", "controller of the manager that needs the permissions")
 	revision.AddFamilyFlag(c, &o.family)

@@ -93,3 +93,8 @@ func ofPreflight(list []preflight.Permission) []permission.Permission {
 func ListMigrations() permission.Permission {
 	return permission.Permission{Verbs: []string{"list"}, Resource: migrations}
 }
+
+// ListStored is the permission to read the migrations that a command carries out itself.
+func ListStored(namespace string) permission.Permission {
+	return permission.Permission{Verbs: []string{"list"}, Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: namespace}
+}

@@ -50,7 +50,7 @@ func addMigration(all builders, f File) (int, error) {
 
 // migration adds a migration of managed clusters. Only the document of a single migration has its clusters.
 func (b *builder) migration(m clusterreport.Migration) {
-	row := planreport.HubRow([]planreport.Migration{{Migration: m}}, noCommands)
+	row := planreport.HubRow([]planreport.Migration{{Migration: m}})
 	o := b.object(planreport.Hubs, m.Namespace+"/"+m.Name)
 	before := objectKey{planreport.Hubs, betweenHubs(m.From, m.To)}
 	if p := b.objects[before]; p != nil && o.Before == "" {

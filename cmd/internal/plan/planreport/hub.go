@@ -1,6 +1,7 @@
 package planreport
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -14,13 +15,17 @@ type Migration struct {
 	clusterreport.Migration
 	// Stalled means that it does not continue without the user.
 	Stalled bool
+	// Status is the command that shows it.
+	Status string
+	// Retry is the command that moves the rest of its clusters. It is empty if it needs more than the cluster of the row.
+	Retry string
 }
 
 // HubRow is the row of all migrations of managed clusters.
-func HubRow(migrations []Migration, hint Hint) Row {
+func HubRow(migrations []Migration) Row {
 	objects := make([]Object, len(migrations))
 	for i, m := range migrations {
-		objects[i] = migrationObject(m, retried(m, migrations), hint)
+		objects[i] = migrationObject(m, retried(m, migrations))
 	}
 	r := rowOf(Hubs, objects)
 	if len(r.Objects) > 0 {
@@ -39,23 +44,21 @@ func retried(m Migration, all []Migration) bool {
 	return false
 }
 
-func migrationObject(m Migration, retried bool, hint Hint) Object {
+func migrationObject(m Migration, retried bool) Object {
 	o := Object{
 		Name: m.Namespace + "/" + m.Name, State: migrationState(m, retried),
 		Detail: fmt.Sprintf("from %s to %s; %s", m.From, m.To, clusterreport.Progress(m.Migration)),
 	}
-	name := m.Name + " -n " + m.Namespace
-	status := hint("cluster status " + name)
 	switch {
-	case o.State == InProgress:
-		o.Next = hint("cluster status " + name + " --watch")
+	case o.State == InProgress && m.Status != "":
+		o.Next = m.Status + " --watch"
 	case o.State == Blocked && m.Settled:
-		o.Next = hint("cluster retry " + name + " --failed")
+		o.Next = cmp.Or(m.Retry, m.Status)
 	case o.State == Blocked:
-		o.Next = status
+		o.Next = m.Status
 	}
 	if o.State == Blocked {
-		o.Blockers = render.Of("", render.Problem{Reason: m.Reason, Message: m.Message, Remedy: "see which clusters were not moved, and why: " + status})
+		o.Blockers = render.Of("", render.Problem{Reason: m.Reason, Message: m.Message, Remedy: "see which clusters were not moved, and why: " + m.Status})
 	}
 	return o
 }

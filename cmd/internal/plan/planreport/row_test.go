@@ -159,26 +159,29 @@ func TestHubRow(t *testing.T) {
 	migration := func(name string, phase api.Phase, settled bool, moved int32) planreport.Migration {
 		return planreport.Migration{Migration: clusterreport.Migration{
 			Namespace: "ns", Name: name, Phase: phase, Settled: settled, Counts: clusterreport.Counts{Total: 2, Moved: moved},
-		}}
+		}, Status: "status " + name, Retry: "retry " + name}
 	}
 	stalled := migration("east", api.PhaseRegistering, false, 0)
 	stalled.Stalled = true
+	elsewhere := migration("east", api.PhaseFailed, true, 0)
+	elsewhere.Retry = ""
 	for reason, c := range map[string]struct {
 		migrations []planreport.Migration
 		state      planreport.State
 		next       string
 	}{
 		"no migration":                   {nil, planreport.Clean, ""},
-		"no manager has observed it":     {[]planreport.Migration{migration("east", "", false, 0)}, planreport.Blocked, hint("cluster status east -n ns")},
-		"it moves clusters":              {[]planreport.Migration{migration("east", api.PhaseRegistering, false, 1)}, planreport.InProgress, hint("cluster status east -n ns --watch")},
-		"it does not continue by itself": {[]planreport.Migration{stalled}, planreport.Blocked, hint("cluster status east -n ns")},
+		"no manager has observed it":     {[]planreport.Migration{migration("east", "", false, 0)}, planreport.Blocked, "status east"},
+		"it moves clusters":              {[]planreport.Migration{migration("east", api.PhaseRegistering, false, 1)}, planreport.InProgress, "status east --watch"},
+		"it does not continue by itself": {[]planreport.Migration{stalled}, planreport.Blocked, "status east"},
 		"it moved all":                   {[]planreport.Migration{migration("east", api.PhaseCompleted, true, 2)}, planreport.Clean, ""},
-		"it moved some":                  {[]planreport.Migration{migration("east", api.PhaseCompleted, true, 1)}, planreport.Blocked, hint("cluster retry east -n ns --failed")},
-		"it failed":                      {[]planreport.Migration{migration("east", api.PhaseFailed, true, 0)}, planreport.Blocked, hint("cluster retry east -n ns --failed")},
+		"it moved some":                  {[]planreport.Migration{migration("east", api.PhaseCompleted, true, 1)}, planreport.Blocked, "retry east"},
+		"it failed":                      {[]planreport.Migration{migration("east", api.PhaseFailed, true, 0)}, planreport.Blocked, "retry east"},
+		"a retry needs another context":  {[]planreport.Migration{elsewhere}, planreport.Blocked, "status east"},
 		"it failed, and was retried": {[]planreport.Migration{migration("east", api.PhaseFailed, true, 0), migration("east-retry-1", api.PhaseCompleted, true, 2)},
 			planreport.Clean, ""},
 	} {
-		if r := planreport.HubRow(c.migrations, hint); r.State != c.state || r.Next != c.next {
+		if r := planreport.HubRow(c.migrations); r.State != c.state || r.Next != c.next {
 			t.Errorf("%s: the row is %s, next %q, want %s, next %q", reason, r.State, r.Next, c.state, c.next)
 		}
 	}

@@ -45,7 +45,7 @@ var ordered = []string{
 	"examples/provider-ldap/provider",
 	"externalname", "externalname/crossplane", "externalname/crossplane/conformance", "externalname/crossplane/export",
 	"externalname/fieldmigration", "externalname/fleet", "externalname/handover",
-	"cmd/hub", "cmd/hub/agent", "cmd/hub/cluster", "cmd/hub/manager", "cmd/hub/message", "cmd/hub/direct", "cmd/hub/preflight", "cmd/hub/source", "cmd/hub/target",
+	"cmd/hub", "cmd/hub/agent", "cmd/hub/cluster", "cmd/hub/manager", "cmd/hub/message", "cmd/hub/direct", "cmd/hub/preflight", "cmd/hub/rejoin", "cmd/hub/source", "cmd/hub/target",
 	"internal/kube",
 	"internal/storageversion", "internal/storageversion/decision", "internal/storageversion/values", "internal/storageversion/ownerreference", "internal/storageversion/preflight", "internal/storageversion/resource",
 	"revision", "revision/decision", "revision/kubevirt",

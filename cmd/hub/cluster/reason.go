@@ -79,8 +79,13 @@ var (
 	})
 	ReasonKlusterlet = Reasons.Declare(godwit.Reason{
 		Name: "KlusterletNotConfigurable", UserAction: true,
-		Meaning: "The source hub has no KlusterletConfig, so that a ManifestWork of the migration configures the klusterlet. The Klusterlet of the cluster has another name than klusterlet, runs on a hosting cluster, knows several hubs already, or does not register by CertificateSigningRequests.",
+		Meaning: "The source hub has no KlusterletConfig, so that a ManifestWork of the migration configures the klusterlet, or the hub is lost and the command does it. The Klusterlet of the cluster has another name than klusterlet, runs on a hosting cluster, knows several hubs already, or does not register by CertificateSigningRequests.",
 		Fix:     godwit.Do("correct what the message names on the cluster, with `kubectl get klusterlet -o yaml` there. Or remove the cluster from the migration"),
+	})
+	ReasonHubAnswers = Reasons.Declare(godwit.Reason{
+		Name: "SourceHubAnswers", UserAction: true,
+		Meaning: "A cluster is to be brought to another hub as if its hub were lost, and its hub answers. Nothing was changed.",
+		Fix:     godwit.Do("move the cluster with both hubs: `godwit cluster move <cluster> --from-context=<context> --to-context=<context>`"),
 	})
 	ReasonHubsDiffer = Reasons.Declare(godwit.Reason{
 		Name: "HubsConfigureDifferently", UserAction: true,

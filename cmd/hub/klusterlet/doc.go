@@ -7,5 +7,6 @@
 //
 // What is applied is proven by what the cluster reports: the fields of the Klusterlet, and that its operator has observed them.
 //
-// facts.go reads the report, spec.go has the stages of the ManifestWork, and work.go writes them.
+// facts.go reads the report, spec.go has the stages of the ManifestWork, and work.go writes them. own.go is for a client of the cluster itself,
+// which needs no ManifestWork.
 package klusterlet

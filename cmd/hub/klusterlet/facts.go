@@ -27,7 +27,8 @@ type Facts struct {
 }
 
 const (
-	defaultNamespace = "open-cluster-management-agent"
+	// DefaultNamespace has the agents, unless the Klusterlet names another one.
+	DefaultNamespace = "open-cluster-management-agent"
 	// maxGates is the most feature gates that are read. Open Cluster Management has 5 of them.
 	maxGates = 16
 	// maxHub bounds the kubeconfig that a cluster reports, in bytes: it may contain a certificate bundle.
@@ -95,7 +96,7 @@ func (r report) namespace() string {
 	if n := r.texts[valueNamespace]; n != "" {
 		return n
 	}
-	return defaultNamespace
+	return DefaultNamespace
 }
 
 // gates returns the feature gates of registration.
@@ -117,17 +118,26 @@ func (r report) check(name string) error {
 	gates := r.gates()
 	switch {
 	case !r.found:
-		return refuse("it has no Klusterlet " + klusterletName + "; remove it from the migration, and join it to the other hub by hand")
-	case r.texts[valueMode] == string(operatorv1.InstallModeHosted), r.texts[valueMode] == string(operatorv1.InstallModeSingletonHosted):
-		return refuse("its Klusterlet runs on a hosting cluster; remove it from the migration")
-	case r.texts[valueDriver] != "" && r.texts[valueDriver] != operatorv1.CSRAuthType:
-		return refuse("its Klusterlet registers by " + r.texts[valueDriver] + ", and a migration by CertificateSigningRequests; remove it from the migration")
+		return refuse("it has no Klusterlet " + Name + "; remove it from the migration, and join it to the other hub by hand")
+	case unsuitable(operatorv1.InstallMode(r.texts[valueMode]), r.texts[valueDriver]) != "":
+		return refuse(unsuitable(operatorv1.InstallMode(r.texts[valueMode]), r.texts[valueDriver]) + "; remove it from the migration")
 	case r.texts[valueType] == string(operatorv1.LocalSecrets), modeOf(gates, multipleHubs) == operatorv1.FeatureGateModeTypeEnable:
 		return refuse("its Klusterlet has bootstrap kubeconfigs of several hubs already; disable the feature gate " + multipleHubs + " there, and remove spec.registrationConfiguration.bootstrapKubeConfigs")
 	case len(gates) == maxGates:
 		return refuse(fmt.Sprintf("its Klusterlet sets %d feature gates of registration or more; remove those that it does not need", maxGates))
 	}
 	return nil
+}
+
+// unsuitable returns why no bootstrap kubeconfig brings a klusterlet to another hub, or empty.
+func unsuitable(mode operatorv1.InstallMode, driver string) string {
+	switch {
+	case mode == operatorv1.InstallModeHosted, mode == operatorv1.InstallModeSingletonHosted:
+		return "its Klusterlet runs on a hosting cluster"
+	case driver != "" && driver != operatorv1.CSRAuthType:
+		return "its Klusterlet registers by " + driver + ", and a migration by CertificateSigningRequests"
+	}
+	return ""
 }
 
 func modeOf(gates []operatorv1.FeatureGate, feature string) operatorv1.FeatureGateModeType {
@@ -146,7 +156,7 @@ func (r report) hub(name string) ([]byte, error) {
 		_, err = clusterOf(text)
 	}
 	if err != nil || len(text) > maxHub {
-		return nil, cluster.Fail(cluster.ReasonKlusterlet, "%s has reported no kubeconfig in Secret %s by which its agent is registered: see whether the agent runs", name, hubSecret)
+		return nil, cluster.Fail(cluster.ReasonKlusterlet, "%s has reported no kubeconfig in Secret %s by which its agent is registered: see whether the agent runs", name, HubSecret)
 	}
 	return text, nil
 }

@@ -56,7 +56,7 @@ func TestCheck(t *testing.T) {
 		"Not read":    {"the permission is not aggregated yet", metav1.ConditionUnknown, nil, ""},
 		"Other value": {"an unknown mode is one of later releases", metav1.ConditionTrue, map[string]string{valueMode: "New"}, ""},
 	} {
-		r := reportOf(reported(klusterlets, klusterletName, test.available, test.values), klusterlets, klusterletName)
+		r := reportOf(reported(klusterlets, Name, test.available, test.values), klusterlets, Name)
 		err := r.check("c1")
 		var failure *cluster.Error
 		switch {
@@ -70,11 +70,11 @@ func TestCheck(t *testing.T) {
 
 func TestReportSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	r := reportOf(reported(klusterlets, klusterletName, metav1.ConditionUnknown, nil), klusterlets, klusterletName)
+	r := reportOf(reported(klusterlets, Name, metav1.ConditionUnknown, nil), klusterlets, Name)
 	if !r.found || r.problem != "the reason of the agent" {
 		t.Errorf("an object that the agent may not read: found %v, problem %q", r.found, r.problem)
 	}
-	if r := reportOf(&workv1.ManifestWork{}, klusterlets, klusterletName); !r.found || r.problem == "" {
+	if r := reportOf(&workv1.ManifestWork{}, klusterlets, Name); !r.found || r.problem == "" {
 		t.Errorf("no report: found %v, problem %q", r.found, r.problem)
 	}
 }
@@ -129,12 +129,12 @@ func TestHubIsRefused(t *testing.T) {
 		"absent": "", "not base64": "%", "no kubeconfig": encode("a: b"), "no cluster": encode("current-context: x"),
 		"too large": encode(agentKubeconfig + strings.Repeat("#", maxHub)),
 	} {
-		r := reportOf(reported(secrets, hubSecret, metav1.ConditionTrue, map[string]string{valueHub: value}), secrets, hubSecret)
+		r := reportOf(reported(secrets, HubSecret, metav1.ConditionTrue, map[string]string{valueHub: value}), secrets, HubSecret)
 		if _, err := r.hub("c1"); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	r := reportOf(reported(secrets, hubSecret, metav1.ConditionTrue, map[string]string{valueHub: encode(agentKubeconfig)}), secrets, hubSecret)
+	r := reportOf(reported(secrets, HubSecret, metav1.ConditionTrue, map[string]string{valueHub: encode(agentKubeconfig)}), secrets, HubSecret)
 	if text, err := r.hub("c1"); err != nil || string(text) != agentKubeconfig {
 		t.Errorf("%q, %v", text, err)
 	}

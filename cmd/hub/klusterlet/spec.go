@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// klusterletName is the name of the Klusterlet that `clusteradm join` and the chart of Open Cluster Management create.
-	klusterletName = "klusterlet"
-	// ownSecret has the only bootstrap kubeconfig of a klusterlet without MultipleHubs. The klusterlet operator has the name.
-	ownSecret = "bootstrap-hub-kubeconfig" //nolint:gosec // a name
-	// hubSecret has the kubeconfig and the certificate by which the agent is registered.
-	hubSecret = "hub-kubeconfig-secret" //nolint:gosec // a name
+	// Name is the name of the Klusterlet that `clusteradm join` and the chart of Open Cluster Management create.
+	Name = "klusterlet"
+	// OwnSecret has the only bootstrap kubeconfig of a klusterlet without MultipleHubs. The klusterlet operator has the name.
+	OwnSecret = "bootstrap-hub-kubeconfig" //nolint:gosec // a name
+	// HubSecret has the kubeconfig and the certificate by which the agent is registered.
+	HubSecret = "hub-kubeconfig-secret" //nolint:gosec // a name
 	// SourceSecret has the bootstrap kubeconfig of the source hub during a migration.
 	SourceSecret = "godwit-bootstrap-source"
 	// TargetSecret has that of the target hub.
 	TargetSecret = "godwit-bootstrap-target"
-	// roleName is the ClusterRole with the permissions of the work agent for Klusterlets.
-	roleName = "godwit:klusterlet"
+	// RoleName is the ClusterRole with the permissions of the work agent for Klusterlets.
+	RoleName = "godwit:klusterlet"
 	// aggregateLabel adds a ClusterRole to those of the work agent.
 	aggregateLabel = "open-cluster-management.io/aggregate-to-work"
 	// fieldManager of both hubs is the same, so that the target may remove what the source has set. The API requires the prefix.
@@ -75,14 +75,14 @@ func specOf(f Facts, c Config) (workv1.ManifestWorkSpec, error) {
 	for _, s := range []struct {
 		name       string
 		kubeconfig []byte
-	}{{ownSecret, c.Own}, {SourceSecret, c.Source}, {TargetSecret, c.Target}} {
+	}{{OwnSecret, c.Own}, {SourceSecret, c.Source}, {TargetSecret, c.Target}} {
 		if s.kubeconfig != nil {
 			data := map[string]any{cluster.KubeconfigKey: base64.StdEncoding.EncodeToString(s.kubeconfig)}
 			objects = append(objects, secretOf(f.Namespace, s.name, data))
 		}
 	}
 	if c.Stage == Reading && f.Namespace != "" {
-		objects = append(objects, secretOf(f.Namespace, hubSecret, nil))
+		objects = append(objects, secretOf(f.Namespace, HubSecret, nil))
 	}
 	objects = append(objects, klusterletOf(f, c))
 
@@ -111,8 +111,8 @@ func role() map[string]any {
 	}
 	return map[string]any{
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-		"metadata": map[string]any{"name": roleName, "labels": map[string]any{aggregateLabel: "true"}},
-		"rules":    []any{rule(nil, "get", "list", "watch"), rule([]any{klusterletName}, "patch")},
+		"metadata": map[string]any{"name": RoleName, "labels": map[string]any{aggregateLabel: "true"}},
+		"rules":    []any{rule(nil, "get", "list", "watch"), rule([]any{Name}, "patch")},
 	}
 }
 
@@ -127,7 +127,7 @@ func secretOf(namespace, name string, data map[string]any) map[string]any {
 // klusterletOf returns the fields of the Klusterlet that a stage sets. Those that a former stage has set and this one does not, server-side
 // apply removes.
 func klusterletOf(f Facts, c Config) map[string]any {
-	k := map[string]any{"apiVersion": operatorv1.GroupVersion.String(), "kind": "Klusterlet", "metadata": map[string]any{"name": klusterletName}}
+	k := map[string]any{"apiVersion": operatorv1.GroupVersion.String(), "kind": "Klusterlet", "metadata": map[string]any{"name": Name}}
 	two, known := c.Stage.two()
 	if !known {
 		return k
@@ -170,9 +170,9 @@ func gatesIn(users []operatorv1.FeatureGate, s Stage) []operatorv1.FeatureGate {
 
 // staying are the objects that stay when the ManifestWork goes.
 func staying(namespace string) []workv1.OrphaningRule {
-	rules := []workv1.OrphaningRule{{Group: operatorv1.GroupName, Resource: klusterlets, Name: klusterletName}}
+	rules := []workv1.OrphaningRule{{Group: operatorv1.GroupName, Resource: klusterlets, Name: Name}}
 	if namespace != "" {
-		for _, name := range []string{ownSecret, hubSecret} {
+		for _, name := range []string{OwnSecret, HubSecret} {
 			rules = append(rules, workv1.OrphaningRule{Resource: secrets, Namespace: namespace, Name: name})
 		}
 	}
@@ -190,19 +190,19 @@ func options(f Facts, c Config) []workv1.ManifestConfigOption {
 		strategy = apply
 	}
 	all := []workv1.ManifestConfigOption{{
-		ResourceIdentifier: workv1.ResourceIdentifier{Group: operatorv1.GroupName, Resource: klusterlets, Name: klusterletName},
+		ResourceIdentifier: workv1.ResourceIdentifier{Group: operatorv1.GroupName, Resource: klusterlets, Name: Name},
 		UpdateStrategy:     strategy, FeedbackScrapeType: workv1.FeedbackWatchType,
 		FeedbackRules: []workv1.FeedbackRule{{Type: workv1.JSONPathsType, JsonPaths: paths(c.Stage)}},
 	}}
 	if c.Stage == Reading && f.Namespace != "" {
 		all = append(all, workv1.ManifestConfigOption{
-			ResourceIdentifier: workv1.ResourceIdentifier{Resource: secrets, Namespace: f.Namespace, Name: hubSecret}, UpdateStrategy: readOnly,
+			ResourceIdentifier: workv1.ResourceIdentifier{Resource: secrets, Namespace: f.Namespace, Name: HubSecret}, UpdateStrategy: readOnly,
 			FeedbackRules: []workv1.FeedbackRule{{Type: workv1.JSONPathsType, JsonPaths: []workv1.JsonPath{{Name: valueHub, Path: ".data." + cluster.KubeconfigKey}}}},
 		})
 	}
 	if c.Own != nil {
 		all = append(all, workv1.ManifestConfigOption{
-			ResourceIdentifier: workv1.ResourceIdentifier{Resource: secrets, Namespace: f.Namespace, Name: ownSecret}, UpdateStrategy: apply,
+			ResourceIdentifier: workv1.ResourceIdentifier{Resource: secrets, Namespace: f.Namespace, Name: OwnSecret}, UpdateStrategy: apply,
 		})
 	}
 	return all

@@ -104,7 +104,7 @@ func (w Work) Read(ctx context.Context) (s State, waits string, err error) {
 	if s.Stage == "" {
 		return s, w.waits(), w.write(ctx, &s, Config{Stage: Reading})
 	}
-	r := reportOf(s.work, klusterlets, klusterletName)
+	r := reportOf(s.work, klusterlets, Name)
 	if _, read := r.numbers[valueGeneration]; !read && r.found {
 		return s, w.waits() + ": " + r.problem, nil
 	}
@@ -115,7 +115,7 @@ func (w Work) Read(ctx context.Context) (s State, waits string, err error) {
 	if err := w.write(ctx, &s, Config{Stage: Reading}); err != nil {
 		return s, "", err
 	}
-	agent := reportOf(s.work, secrets, hubSecret)
+	agent := reportOf(s.work, secrets, HubSecret)
 	if agent.found && agent.texts[valueHub] == "" {
 		return s, w.waits() + ": " + agent.problem, nil
 	}
@@ -139,10 +139,10 @@ func (w Work) Apply(ctx context.Context, s State, c Config) (waits string, err e
 	if !known {
 		return "", nil
 	}
-	r := reportOf(s.work, klusterlets, klusterletName)
+	r := reportOf(s.work, klusterlets, Name)
 	isTwo := r.texts[valueType] == string(operatorv1.LocalSecrets) && r.texts[valueFirst] == SourceSecret
 	if generation := r.numbers[valueGeneration]; isTwo != two || generation == 0 || r.numbers[valueObserved] < generation {
-		return fmt.Sprintf("the klusterlet operator of the cluster has not observed what ManifestWork %s has changed in Klusterlet %s", w.name(), klusterletName), nil
+		return fmt.Sprintf("the klusterlet operator of the cluster has not observed what ManifestWork %s has changed in Klusterlet %s", w.name(), Name), nil
 	}
 	return "", nil
 }

@@ -57,15 +57,17 @@ func (h Hub) validate(ctx context.Context, name string) (waits string, err error
 			return "", err
 		}
 	}
+	return "", h.CheckRequests(ctx, name)
+}
+
+// CheckRequests refuses a cluster with so many CertificateSigningRequests on the hub that its agent makes no other.
+func (h Hub) CheckRequests(ctx context.Context, name string) error {
 	requests, err := h.SigningRequests(ctx, name)
-	if err != nil {
-		return "", err
-	}
-	if len(requests) >= maxSigningRequests {
-		return "", cluster.Fail(cluster.ReasonTooManyRequests, "the target hub has %d CertificateSigningRequests of %s, and with %d its agent makes no other: kubectl delete csr -l %s=%s",
+	if err == nil && len(requests) >= maxSigningRequests {
+		return cluster.Fail(cluster.ReasonTooManyRequests, "the target hub has %d CertificateSigningRequests of %s, and with %d its agent makes no other: kubectl delete csr -l %s=%s",
 			len(requests), name, maxSigningRequests, clusterv1.ClusterNameLabelKey, name)
 	}
-	return "", nil
+	return err
 }
 
 // checkEmpty refuses a namespace with Secrets or ConfigMaps: those of a former life of the cluster have the names of objects that are to

@@ -2,6 +2,7 @@
 //
 // They use the global hub, which has the migrations. With access to the hubs, a preflight also checks
 // the clusters; what it can't read is NotChecked. `godwit cluster move` needs no global hub, and carries a migration out by itself.
+// For a cluster whose hub is lost, package clusterrejoin does it by the context of the cluster.
 //
 // # Reading order
 //

@@ -9,8 +9,12 @@ import (
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/direct"
+	"github.com/godwit-dev/godwit/cmd/hub/rejoin"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterrejoin"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/cmd/internal/permission"
 )
 
 type moveOptions struct {
@@ -18,34 +22,53 @@ type moveOptions struct {
 	selection
 	creation
 	timeouts
+	// clusterContext is the context of a cluster whose hub is lost.
+	clusterContext string
 }
+
+// moveHelp describes a move with both hubs.
+const moveHelp = "Move managed clusters from the hub of one context of the kubeconfig to that of another one. Nothing has to\n" +
+	"be installed on the hubs. The clusters that the target hub does not register return to the source hub.\n\n" +
+	"The command checks first, refuses what is blocked, and asks. Then it carries the move out until its end.\n" +
+	"The state is in namespace " + direct.Namespace + " of the source hub: after Ctrl-C or a crash the same command line\n" +
+	"continues, also on another machine. The time between does not count. A Lease keeps two of them apart.\n" +
+	"A Placement is in that namespace, too.\n\n" +
+	"status, rollback, retry and forget have the same flags, and plan has them for the check alone.\n\n" +
+	"Clusters reach the target hub at the server of --to-context, and verify it by the CA there. If they need\n" +
+	"another address, give --to-server and --to-ca-file."
+
+// lostHelp describes a move without the source hub.
+const lostHelp = "If the source hub is lost for good, give the context of the cluster itself instead of --from-context. The\n" +
+	"command gives this one cluster a bootstrap kubeconfig of the target hub, approves its request alone, and\n" +
+	"waits until it has registered there. It stores nothing: the same command line continues. What ManifestWorks\n" +
+	"of the lost hub have applied stays with --on-evicted-works=Orphan; with Accept the cluster deletes it later.\n\n"
 
 func moveCommand(a *frame.App) *cobra.Command {
 	o := &moveOptions{App: a}
 	c := &cobra.Command{
-		Use:   "move {CLUSTER... | --placement=NAME} --from-context=CONTEXT --to-context=CONTEXT",
+		Use:   "move {CLUSTER... | --placement=NAME} --from-context=CONTEXT --to-context=CONTEXT | CLUSTER --to-context=CONTEXT --cluster-context=CONTEXT",
 		Short: "Move managed clusters between the hubs of two contexts; nothing is installed",
-		Long: "Move managed clusters from the hub of one context of the kubeconfig to that of another one. Nothing has to\n" +
-			"be installed on the hubs. The clusters that the target hub does not register return to the source hub.\n\n" +
-			"The command checks first, refuses what is blocked, and asks. Then it carries the move out until its end.\n" +
-			"The state is in namespace " + direct.Namespace + " of the source hub: after Ctrl-C or a crash the same command line\n" +
-			"continues, also on another machine. The time between does not count. A Lease keeps two of them apart.\n" +
-			"A Placement is in that namespace, too.\n\n" +
-			"status, rollback, retry and forget have the same flags, and plan has them for the check alone.\n\n" +
-			"Clusters reach the target hub at the server of --to-context, and verify it by the CA there. If they need\n" +
-			"another address, give --to-server and --to-ca-file.\n\n" +
+		Long: moveHelp + "\n\n" + lostHelp +
 			"Exit codes: 0 every cluster has moved, or could in a dry run; 3 refused, or every cluster is back; 4 some\n" +
 			"clusters are back; 2 error; 124 --timeout; 130 interrupted.",
 		Example: "  # Checks, asks and moves\n" +
 			"  " + a.Program + " cluster move cluster1 cluster2 --from-context=hub1 --to-context=hub2\n\n" +
 			"  # Only checks\n" +
-			"  " + a.Program + " cluster plan cluster1 cluster2 --from-context=hub1 --to-context=hub2",
+			"  " + a.Program + " cluster plan cluster1 cluster2 --from-context=hub1 --to-context=hub2\n\n" +
+			"  # The source hub never returns\n" +
+			"  " + a.Program + " cluster move cluster1 --to-context=hub2 --cluster-context=cluster1",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
-			if o.fromContext == "" || o.toContext == "" {
-				return frame.Usagef("specify --from-context=CONTEXT and --to-context=CONTEXT")
-			}
 			o.direct = true
+			if o.clusterContext != "" {
+				if err := o.parseLost(c, args); err != nil {
+					return err
+				}
+				return o.Change(c.Context(), &o.change, o.planLost)
+			}
+			if o.fromContext == "" || o.toContext == "" {
+				return frame.Usagef("specify --from-context=CONTEXT and --to-context=CONTEXT; for a cluster whose hub is lost, --to-context=CONTEXT and --cluster-context=CONTEXT")
+			}
 			if err := o.parseClusters(args); err != nil {
 				return err
 			}
@@ -54,6 +77,7 @@ func moveCommand(a *frame.App) *cobra.Command {
 	}
 	o.addPlacementTo(c)
 	o.addContextsTo(a, c)
+	addContext(a, c, &o.clusterContext, "cluster-context", "`context` of the kubeconfig for the cluster itself, whose hub is lost, instead of --from-context")
 	o.addAddressTo(c)
 	o.addChoicesTo(c)
 	o.timeouts.addTo(c)
@@ -62,6 +86,49 @@ func moveCommand(a *frame.App) *cobra.Command {
 	o.change.AddTimeoutTo(c)
 	o.output.AddTo(c, clusterreport.NoMigration("", ""))
 	return c
+}
+
+// parseLost checks the flags of a move by the context of the cluster.
+func (o *moveOptions) parseLost(c *cobra.Command, args []string) error {
+	switch {
+	case o.fromContext != "":
+		return frame.Usagef("--from-context and --cluster-context are mutually exclusive: a cluster whose hub answers moves with --from-context")
+	case o.toContext == "":
+		return frame.Usagef("specify --to-context=CONTEXT")
+	case o.placement != "":
+		return frame.Usagef("--placement and --cluster-context are mutually exclusive: the lost hub has the Placement")
+	case len(args) != 1:
+		return frame.Usagef("specify one cluster: --cluster-context is the context of this one")
+	}
+	for _, flag := range []string{"on-user-objects", "stage-timeout", "reconnect-timeout"} {
+		if c.Flags().Changed(flag) {
+			return frame.Usagef("--%s and --cluster-context are mutually exclusive: the flag is for a move with both hubs", flag)
+		}
+	}
+	return o.parseClusters(args)
+}
+
+// planLost plans to bring a cluster whose hub is lost to the target hub.
+func (o *moveOptions) planLost(ctx context.Context) (frame.Change, error) {
+	scope := permission.Scope{Installation: clusterpermission.Rejoin.Installation}
+	own, err := dial(ctx, o.InContext(o.clusterContext), clusterpermission.Rejoin, scope)
+	if err != nil {
+		return nil, err
+	}
+	namespace := stateNamespace(o.App)
+	to, _, err := dialHub(ctx, o.InContext(o.toContext), permission.Scope{Namespace: namespace, Installation: namespace})
+	if err != nil {
+		return nil, err
+	}
+	address, err := o.addressOf(to.Config)
+	if err != nil {
+		return nil, err
+	}
+	m := &clusterrejoin.Move{App: o.App, Output: o.output, Writes: o.change.Writes(), Own: own.Connection, Target: to.Connection, Rejoin: &rejoin.Rejoin{
+		Cluster: o.clusters[0], Own: own.client, Target: to.client, Namespace: namespace, Address: address,
+		OnEvictedWorks: api.EvictedWorksPolicy(o.onEvictedWorks.Value), Clock: o.Clock,
+	}}
+	return m.Plan(ctx)
 }
 
 // plan continues the migration of the same clusters that has not ended, or checks a new one.

@@ -20,7 +20,7 @@ var commands = []permission.Command{
 	resourcepermission.Plan, resourcepermission.Run, resourcepermission.Verify,
 	revisionpermission.Plan, revisionpermission.Status, revisionpermission.Run, revisionpermission.Rollback, revisionpermission.Fix,
 	externalnamepermission.Plan, externalnamepermission.Apply, externalnamepermission.Audit,
-	clusterpermission.Preflight, clusterpermission.Hub, clusterpermission.Move, clusterpermission.Run, clusterpermission.Enroll, clusterpermission.Agent,
+	clusterpermission.Preflight, clusterpermission.Hub, clusterpermission.Move, clusterpermission.Rejoin, clusterpermission.Run, clusterpermission.Enroll, clusterpermission.Agent,
 	version.Permissions,
 }
 

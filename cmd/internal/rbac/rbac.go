@@ -65,6 +65,8 @@ func Command(a *frame.App) *cobra.Command {
 			"write every object of the cluster: give API groups instead where you can.\n\n" +
 			"cluster-plan, cluster-run and cluster-enroll are for the global hub. cluster-hub lets a user read\n" +
 			"a hub for a preflight: apply it on both hubs. A user with cluster-enroll can act as any hub.\n\n" +
+			"cluster-rejoin is for a cluster whose hub is lost. It can patch every object there, to remove that hub as\n" +
+			"the owner. --godwit-namespace is the namespace of the cluster's agents.\n\n" +
 			"--for=hub-agent prints the roles of `" + a.Program + " agent`. The namespace of its\n" +
 			"ServiceAccount is the namespace of the agent.\n\n" +
 			"crd-run can patch the CRDs that it migrates, to trim status.storedVersions. crd-check can\n" +

@@ -5,11 +5,14 @@ package clusterpermission
 //go:generate sh -c "go run ../../../godwit rbac --for=hub-agent --serviceaccount=OWN:hub-agent > ../../../../charts/godwit/files/roles/hub-agent.yaml"
 
 import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/godwit-dev/godwit/cmd/hub/agent"
 	hubv1alpha1 "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/direct"
+	"github.com/godwit-dev/godwit/cmd/hub/klusterlet"
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
@@ -25,6 +28,8 @@ var (
 	Run = permission.Command{Name: "cluster-run", Of: permission.Migrations, Installation: permission.ManagerNamespace, List: forRun}
 	// Move is `godwit cluster move` on each of the two hubs: what an agent does there, and what a preflight reads.
 	Move = permission.Command{Name: "cluster-move", Of: permission.Hub, Installation: direct.Namespace, List: forMove}
+	// Rejoin is `godwit cluster move` with the context of a cluster whose hub is lost, on this cluster. On the target hub it is [Move].
+	Rejoin = permission.Command{Name: "cluster-rejoin", Of: permission.Hub, Installation: klusterlet.DefaultNamespace, List: forRejoin}
 	// Enroll is `godwit cluster enroll`.
 	Enroll = permission.Command{Name: "cluster-enroll", Of: permission.Hub, Installation: permission.ManagerNamespace, List: forEnroll}
 	// Agent is `godwit agent`, which runs as a ServiceAccount.
@@ -54,6 +59,28 @@ func forMove(s permission.Scope) []permission.Permission {
 		}
 	}
 	return append(all, forHub(s)...)
+}
+
+// forRejoin is enough for every work that a lost hub may have applied.
+func forRejoin(s permission.Scope) []permission.Permission {
+	return OnCluster(s.Installation, []schema.GroupResource{{Group: "*", Resource: "*"}})
+}
+
+// OnCluster returns the permissions on a cluster whose hub is lost, and whose agents are in a namespace. Works of the lost hub have applied
+// objects of the resources.
+func OnCluster(namespace string, applied []schema.GroupResource) []permission.Permission {
+	const operators, works = "operator.open-cluster-management.io", "work.open-cluster-management.io"
+	all := []permission.Permission{
+		{Verbs: []string{"get", "patch"}, Resource: schema.GroupResource{Group: operators, Resource: "klusterlets"}, Names: []string{klusterlet.Name}},
+		{Verbs: []string{"get"}, Resource: schema.GroupResource{Resource: "namespaces"}, Names: []string{metav1.NamespaceSystem}},
+		{Verbs: []string{"get", "create", "patch", "delete"}, Resource: schema.GroupResource{Resource: "secrets"}, Namespace: namespace},
+		{Verbs: []string{"list", "delete"}, Resource: schema.GroupResource{Group: works, Resource: "appliedmanifestworks"}},
+		{Verbs: []string{"get", "delete"}, Resource: schema.GroupResource{Group: rbacv1.GroupName, Resource: "clusterroles"}, Names: []string{klusterlet.RoleName}},
+	}
+	for _, r := range applied {
+		all = append(all, permission.Permission{Verbs: []string{"get", "patch"}, Resource: r})
+	}
+	return all
 }
 
 // forPreflight reads the global hub.

@@ -1,7 +1,7 @@
 // Package clusterreport is the output of `godwit cluster`: its JSON contract, and its tables and sums for users. It is
 // pure: values in, text out.
 //
-// Read contract.go, then preflight.go and migration.go.
+// Read contract.go, then preflight.go, migration.go and rejoin.go.
 package clusterreport
 
 import (

@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 
@@ -19,7 +20,14 @@ var shared, second *controlplane.ControlPlane
 // onSecond runs the tests beside a second control plane.
 type onSecond struct{ *testing.M }
 
-func (m onSecond) Run() int { return controlplane.Main(m.M, &second, install) }
+func (m onSecond) Run() int {
+	code := controlplane.Main(m.M, &second, install)
+	if err := startedPlanes.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
+}
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())

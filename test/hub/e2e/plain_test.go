@@ -35,13 +35,10 @@ var plains fleet
 
 var startPlains = sync.OnceValue(func() error {
 	ctx := context.Background()
-	crds, err := controlplane.ReadCRDs("../testdata/crds/*.yaml")
+	crds, err := readPlainCRDs()
 	if err != nil {
 		return err
 	}
-	crds = slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
-		return isAccounts(crd) || crd.Spec.Group == cluster.KlusterletConfigKind.Group
-	})
 	for name, h := range map[string]**ocm.Hub{"plain1": &plains.hub1, "plain2": &plains.hub2} {
 		if *h, err = ocm.StartHub(ctx, name, ocm.HubOptions{CRDs: crds, Plain: true}); err != nil {
 			return err
@@ -59,6 +56,14 @@ var startPlains = sync.OnceValue(func() error {
 	plains.spoke, err = ocm.StartSpoke(ctx)
 	return err
 })
+
+// readPlainCRDs reads the CRDs of a hub without the import controller.
+func readPlainCRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	crds, err := controlplane.ReadCRDs("../testdata/crds/*.yaml")
+	return slices.DeleteFunc(crds, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+		return isAccounts(crd) || crd.Spec.Group == cluster.KlusterletConfigKind.Group
+	}), err
+}
 
 func startPlainFleet(t *testing.T) fleet {
 	t.Helper()

@@ -37,7 +37,7 @@ func (l *lostCluster) run(through *fault.Transport, works api.EvictedWorksPolicy
 // TestRejoin: a cluster whose hub is lost comes to another hub. What the lost hub has applied stays, and so does what its klusterlet
 // lives on. Once it is there, nothing is written any more.
 //
-// Matrix: H110.
+// Matrix: H104.
 func TestRejoin(t *testing.T) {
 	l := newLostCluster(t)
 	defer l.play()()
@@ -57,7 +57,7 @@ func TestRejoin(t *testing.T) {
 // TestRejoinIsContinued kills the process at each of its writes, before and after it. The next process continues, and the cluster has
 // arrived in the end.
 //
-// Matrix: H111.
+// Matrix: H105.
 func TestRejoinIsContinued(t *testing.T) {
 	for _, kill := range []string{"killed before the write", "killed after the write"} {
 		t.Run(kill, func(t *testing.T) {
@@ -119,7 +119,7 @@ func (l *lostCluster) halfMove() {
 
 // TestRejoinAcceptsLosses: with Accept, the work agent may delete what the lost hub has applied, but never what the klusterlet lives on.
 //
-// Matrix: H112.
+// Matrix: H106.
 func TestRejoinAcceptsLosses(t *testing.T) {
 	l := newLostCluster(t)
 	workload := l.kept[0]
@@ -141,7 +141,7 @@ func TestRejoinAcceptsLosses(t *testing.T) {
 
 // TestRejoinRefuses: each refusal names what is wrong, and nothing was written.
 //
-// Matrix: H113.
+// Matrix: H107.
 func TestRejoinRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*testing.T, *lostCluster)
@@ -215,7 +215,7 @@ func TestRejoinRefuses(t *testing.T) {
 // TestRejoinOnHubWithImports: the import controller of the target makes the bootstrap kubeconfig, and approves the cluster. A process that was
 // killed at any write is continued.
 //
-// Matrix: H116.
+// Matrix: H110.
 func TestRejoinOnHubWithImports(t *testing.T) {
 	for at, more := 0, true; more; at++ {
 		l := newLostCluster(t)

@@ -72,7 +72,7 @@ func managed(mark string, accepts, joined bool) *clusterv1.ManagedCluster {
 
 // TestNext follows one move: each case changes the facts of the one before as its step does.
 //
-// Matrix: H110.
+// Matrix: H104.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	f := lostFacts(t)
@@ -120,7 +120,7 @@ func TestNext(t *testing.T) {
 
 // TestCheckRefuses has a case for each refusal.
 //
-// Matrix: H113.
+// Matrix: H107.
 func TestCheckRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -161,7 +161,7 @@ func TestCheckRefuses(t *testing.T) {
 
 // TestNextWithImportController: the import controller makes the bootstrap kubeconfig, which stays.
 //
-// Matrix: H116.
+// Matrix: H110.
 func TestNextWithImportController(t *testing.T) {
 	t.Parallel()
 	f := lostFacts(t)
@@ -250,7 +250,7 @@ func TestCheckAccepts(t *testing.T) {
 
 // TestReleased: what the klusterlet lives on stays whatever the user chooses, and what the add-on of another hub applies again goes.
 //
-// Matrix: H112.
+// Matrix: H106.
 func TestReleased(t *testing.T) {
 	t.Parallel()
 	f := lostFacts(t)
@@ -285,7 +285,7 @@ func TestReleased(t *testing.T) {
 
 // TestRecord: a Klusterlet has its former settings in the end, and what a user has set since stays.
 //
-// Matrix: H112.
+// Matrix: H106.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	hour := &metav1.Duration{Duration: time.Hour}

@@ -188,7 +188,7 @@ func moveBy(t *testing.T, f fleet, c *ocm.OwnCluster, user string) {
 // TestPlainLostHub: the hub of a cluster never returns. The guide brings the cluster to another hub, whose user has created its ManagedCluster with
 // labels, and its workload stays.
 //
-// Matrix: H114.
+// Matrix: H108.
 func TestPlainLostHub(t *testing.T) {
 	f := lostFleet(t)
 	c := joinPlain(t, f, "lost", noClaims)
@@ -209,7 +209,7 @@ func TestPlainLostHub(t *testing.T) {
 // TestPlainLostInRegistering: a migration loses its source hub after that has released the cluster. No process approves the request of the
 // cluster at the target, and a user with the printed roles brings it there.
 //
-// Matrix: H115.
+// Matrix: H109.
 func TestPlainLostInRegistering(t *testing.T) {
 	f := lostFleet(t)
 	c := joinPlain(t, f, "lost-registering", noClaims)
@@ -235,7 +235,7 @@ func TestPlainLostInRegistering(t *testing.T) {
 // TestOriginalLostHub: the same on hubs with the original import controller. The work agent would evict what the lost hub has applied 15 s after
 // the cluster has registered: the workload, and the CRD of the klusterlet. Both stay.
 //
-// Matrix: H116.
+// Matrix: H110.
 func TestOriginalLostHub(t *testing.T) {
 	f := lostOriginalFleet(t)
 	c := importOwn(t, f, "lost-original")
@@ -251,7 +251,7 @@ func TestOriginalLostHub(t *testing.T) {
 // TestOriginalLostInRegistering: the same, after a migration has released the cluster. The import controller of the target has not been told to
 // import the cluster, until the guide does so.
 //
-// Matrix: H116.
+// Matrix: H110.
 func TestOriginalLostInRegistering(t *testing.T) {
 	f := lostOriginalFleet(t)
 	c := importOwn(t, f, "lost-original-registering")

@@ -241,7 +241,7 @@ e2e-hub-plain: controlplane ocm kafka ## Test moves between hubs of Open Cluster
 # alone takes a quarter of an hour.
 .PHONY: e2e-hub-short
 e2e-hub-short: kafka ## Test the part of make e2e-hub that needs no hub: with Apache Kafka.
-	@GODWIT_E2E_HUB=1 go test $(SERVERS) -v -run '^Test(Broker|BrokerRefuses|Tripwire|Leaks|Differences)$$' ./test/hub/e2e
+	@GODWIT_E2E_HUB=1 go test $(SERVERS) -v -run '^Test(Broker|BrokerRefuses|SecuredBroker|Tripwire|Leaks|Differences)$$' ./test/hub/e2e
 
 # One package after the other, since each prepares images in bin.
 .PHONY: e2e-node

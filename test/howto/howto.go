@@ -18,9 +18,11 @@ type Guide struct {
 	// Dir is the working directory of the shell, and Env its environment.
 	Dir string
 	Env []string
+	// Written, if set, is called with each file that the guide has written, as its reader restarts a server with a new configuration.
+	Written func(name string) error
 }
 
-var block = regexp.MustCompile("(?ms)^( *)```(yaml|console)\n(.*?)\n *```$")
+var block = regexp.MustCompile("(?ms)^( *)```(yaml|properties|console)\n(.*?)\n *```$")
 
 // Run runs the guide to its end, and returns the number of commands. A line of output that is "..." stands for any lines, and
 // "..." within a line for any text; spaces between columns don't count. A command may fail, if it prints what the guide says.
@@ -40,10 +42,15 @@ func Run(ctx context.Context, g Guide) (commands int, err error) {
 	defer s.stop()
 	for _, found := range block.FindAllStringSubmatch(guide, -1) {
 		body := regexp.MustCompile(`(?m)^`+found[1]).ReplaceAllString(found[3], "")
-		if found[2] == "yaml" {
+		if found[2] != "console" {
 			name, _, _ := strings.Cut(strings.TrimPrefix(body, "# "), "\n")
 			if err := os.WriteFile(filepath.Join(g.Dir, name), []byte(body+"\n"), 0o600); err != nil {
 				return commands, err
+			}
+			if g.Written != nil {
+				if err := g.Written(name); err != nil {
+					return commands, fmt.Errorf("%s: after %s: %w", filepath.Base(g.File), name, err)
+				}
 			}
 			continue
 		}

@@ -1,6 +1,7 @@
 package howto_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,7 +62,19 @@ func TestFiles(t *testing.T) {
 	if err := os.WriteFile(g.File, append([]byte("```yaml\n# a.yaml\nname: NAME\n```\n"), text...), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	var written []string
+	g.Written = func(name string) error {
+		written = append(written, name)
+		return nil
+	}
 	if _, err := howto.Run(t.Context(), g); err != nil {
 		t.Error(err)
+	}
+	if len(written) != 1 || written[0] != "a.yaml" {
+		t.Errorf("%v is written, want a.yaml", written)
+	}
+	g.Written = func(string) error { return errors.New("the server does not start") }
+	if _, err := howto.Run(t.Context(), g); err == nil || !strings.Contains(err.Error(), "after a.yaml: the server does not start") {
+		t.Errorf("error %v, want that of the server", err)
 	}
 }

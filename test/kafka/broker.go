@@ -23,7 +23,8 @@ const (
 
 // Options of a broker. The zero value works.
 type Options struct {
-	// Properties are further lines of server.properties, as name=value. They replace a default of that name.
+	// Properties are further lines of server.properties, as name=value. They replace a default of that name. Listeners
+	// of clients may be replaced; that of the controller is added.
 	Properties []string
 }
 
@@ -139,12 +140,14 @@ func (b *Broker) configure(o Options) error {
 	if err != nil {
 		return err
 	}
+	controller = strings.Replace(controller, "127.0.0.1", "localhost", 1) // certificates have names
+	const controllers = "CONTROLLER://"
 	lines := append([]string{
 		"process.roles=broker,controller",
 		"node.id=1",
 		"controller.quorum.voters=1@" + controller,
 		"controller.listener.names=CONTROLLER",
-		"listeners=CLIENTS://" + b.address + ",CONTROLLER://" + controller,
+		"listeners=CLIENTS://" + b.address + "," + controllers + controller,
 		"inter.broker.listener.name=CLIENTS",
 		"listener.security.protocol.map=CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT",
 		"log.dirs=" + b.DataDir(),
@@ -158,6 +161,11 @@ func (b *Broker) configure(o Options) error {
 		// A topic exists only if the code under test has created it.
 		"auto.create.topics.enable=false",
 	}, o.Properties...)
+	for i, line := range lines {
+		if strings.HasPrefix(line, "listeners=") && !strings.Contains(line, controllers) {
+			lines[i] += "," + controllers + controller
+		}
+	}
 	if err := os.WriteFile(b.config(), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		return fmt.Errorf("configure the broker: %w", err)
 	}

@@ -42,6 +42,28 @@ func find() (installation, error) {
 	}
 }
 
+// classes are the programs of Kafka's bin folder that [WriteTools] knows.
+var classes = map[string]string{
+	"kafka-acls.sh":    "org.apache.kafka.tools.AclCommand",
+	"kafka-configs.sh": "kafka.admin.ConfigCommand",
+}
+
+// WriteTools writes Kafka's kafka-acls.sh and kafka-configs.sh into a folder, as a distribution has them. They log errors only.
+func WriteTools(folder string) error {
+	installed, err := find()
+	if err != nil {
+		return err
+	}
+	for name, class := range classes {
+		script := fmt.Sprintf("#!/bin/sh\nexec %q -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=error -cp %q %s \"$@\"\n",
+			installed.java, installed.classpath, class)
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(script), 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // command returns a command that runs a class of Kafka with 256 MB of heap, which are enough for a test. Kafka's own default is 1 GB.
 func (i installation) command(class string, args ...string) *exec.Cmd {
 	return exec.Command(i.java, append([]string{

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -20,19 +19,19 @@ func (t *Transport) AwaitCaughtUp(ctx context.Context, group, topic string) erro
 		err = starts.Error()
 	}
 	if err != nil {
-		return t.explain("read the offsets of", topic, err)
+		return t.explain(operationOffsets, topic, "", err)
 	}
 	ends, err := admin.ListEndOffsets(ctx, topic)
 	if err == nil {
 		err = ends.Error()
 	}
 	if err != nil {
-		return t.explain("read the offsets of", topic, err)
+		return t.explain(operationOffsets, topic, "", err)
 	}
 	for {
 		handled, err := admin.FetchOffsetsForTopics(ctx, group, topic)
 		if err != nil {
-			return t.explain(fmt.Sprintf("read the offsets of group %s in", group), topic, err)
+			return t.explain(operationOffsets, topic, group, err)
 		}
 		if hasHandledAll(starts, ends, handled) {
 			return nil

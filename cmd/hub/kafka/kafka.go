@@ -50,8 +50,9 @@ type Options struct {
 
 // Transport sends and receives envelopes.
 type Transport struct {
-	options  Options
-	producer *kgo.Client
+	options    Options
+	producer   *kgo.Client
+	handshakes *handshakes
 }
 
 // New returns a transport, which connects at its first use.
@@ -59,7 +60,7 @@ func New(o Options) (*Transport, error) {
 	if o.DeliveryTimeout == 0 {
 		o.DeliveryTimeout = deliveryTimeout
 	}
-	t := &Transport{options: o}
+	t := &Transport{options: o, handshakes: &handshakes{}}
 	producer, err := t.client(
 		kgo.RequiredAcks(kgo.AllISRAcks()), // idempotent unless it is disabled
 		kgo.ProducerBatchMaxBytes(maxMessageBytes),
@@ -75,7 +76,7 @@ func New(o Options) (*Transport, error) {
 }
 
 func (t *Transport) client(more ...kgo.Opt) (*kgo.Client, error) {
-	options := append([]kgo.Opt{kgo.SeedBrokers(t.options.Brokers...), kgo.ClientID(t.options.ClientID), kgo.MetadataMinAge(leaderAge)}, more...)
+	options := append([]kgo.Opt{kgo.SeedBrokers(t.options.Brokers...), kgo.ClientID(t.options.ClientID), kgo.MetadataMinAge(leaderAge), kgo.WithHooks(t.handshakes)}, more...)
 	if t.options.TLS != nil {
 		options = append(options, kgo.DialTLSConfig(t.options.TLS))
 	}
@@ -109,10 +110,13 @@ func (t *Transport) Send(ctx context.Context, topic, key string, e message.Envel
 	select {
 	case err := <-sent:
 		if err != nil {
-			return t.explain("write", topic, err)
+			return t.explain(operationWrite, topic, "", err)
 		}
 		return nil
 	case <-ctx.Done():
+		if failure := t.tlsFailure(); failure != nil {
+			return fmt.Errorf("write topic %s: %w", topic, failure)
+		}
 		return fmt.Errorf("write topic %s: the broker does not answer; the message may still arrive: %w", topic, ctx.Err())
 	}
 }
@@ -136,16 +140,20 @@ func (t *Transport) Receive(ctx context.Context, group string, topics []string, 
 		return err
 	}
 	defer client.CloseAllowingRebalance()
-	if err := t.authenticate(ctx, client); err != nil {
+	if err := t.authenticate(ctx, client, group); err != nil {
 		return err
 	}
+	all := strings.Join(topics, ", ")
 	for {
-		fetches := client.PollFetches(ctx)
+		fetches := t.poll(ctx, client)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := t.fetchError(fetches); err != nil {
-			return err
+		if err := fetchError(fetches); err != nil {
+			return t.explain(operationRead, all, group, err)
+		}
+		if failure := t.tlsFailure(); failure != nil && fetches.NumRecords() == 0 {
+			return fmt.Errorf("read topic %s: %w", all, failure)
 		}
 		if err := t.handle(ctx, client, fetches, handle); err != nil {
 			return err
@@ -154,13 +162,21 @@ func (t *Transport) Receive(ctx context.Context, group string, topics []string, 
 	}
 }
 
-// authenticate returns an error if the broker refuses the credentials: a consumer would wait forever. It returns nil if
-// the broker does not answer.
-func (t *Transport) authenticate(ctx context.Context, client *kgo.Client) error {
+// poll returns what has arrived, or nothing after the delivery timeout: the caller then looks whether a broker refuses TLS,
+// for which the client itself retries without end.
+func (t *Transport) poll(ctx context.Context, client *kgo.Client) kgo.Fetches {
 	ctx, cancel := context.WithTimeout(ctx, t.options.DeliveryTimeout)
 	defer cancel()
-	if err := client.Ping(ctx); errors.Is(err, kerr.SaslAuthenticationFailed) {
-		return &ForbiddenError{Client: t.options.ClientID, Operation: "read", Topic: strings.Join(client.GetConsumeTopics(), ", "), Err: err}
+	return client.PollFetches(ctx)
+}
+
+// authenticate returns an error if all brokers refuse TLS or the credentials: a consumer would wait forever. It returns nil
+// if no broker answers.
+func (t *Transport) authenticate(ctx context.Context, client *kgo.Client, group string) error {
+	ctx, cancel := context.WithTimeout(ctx, t.options.DeliveryTimeout)
+	defer cancel()
+	if err := client.Ping(ctx); errors.Is(err, kerr.SaslAuthenticationFailed) || tlsRemedy(err) != "" {
+		return t.explain(operationRead, strings.Join(client.GetConsumeTopics(), ", "), group, err)
 	}
 	return nil
 }
@@ -188,17 +204,17 @@ func (t *Transport) handle(ctx context.Context, client *kgo.Client, fetches kgo.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
 	if err := client.CommitRecords(ctx, handled...); err != nil {
-		return errors.Join(failed, t.explain("commit offsets of", handled[0].Topic, err))
+		return errors.Join(failed, t.explain(operationCommit, handled[0].Topic, "", err))
 	}
 	return failed
 }
 
 // fetchError returns the first error that a retry does not fix.
-func (t *Transport) fetchError(fetches kgo.Fetches) error {
+func fetchError(fetches kgo.Fetches) error {
 	for _, e := range fetches.Errors() {
 		var refused *kerr.Error
 		if errors.As(e.Err, &refused) && !refused.Retriable || errors.Is(e.Err, kgo.ErrClientClosed) {
-			return t.explain("read", e.Topic, e.Err)
+			return e.Err
 		}
 	}
 	return nil
@@ -212,26 +228,17 @@ func envelope(r *kgo.Record) message.Envelope {
 	return e
 }
 
-// ForbiddenError means that the broker refuses a request because of a missing ACL or wrong credentials.
-type ForbiddenError struct {
-	// Client, Operation and Topic are the client ID, the refused operation, and the topic or group.
-	Client, Operation, Topic string
-	Err                      error
-}
+// tlsFailure returns the error of a broker with which TLS fails at present; nil if there is none. A client dials again within a
+// delivery timeout.
+func (t *Transport) tlsFailure() error { return t.handshakes.failure(2 * t.options.DeliveryTimeout) }
 
-func (e *ForbiddenError) Error() string {
-	return fmt.Sprintf("the broker does not let %s %s topic %s: grant the ACL, or correct the credentials: %v", e.Client, e.Operation, e.Topic, e.Err)
-}
-
-func (e *ForbiddenError) Unwrap() error { return e.Err }
-
-var forbidden = []error{
-	kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.SaslAuthenticationFailed,
-}
-
-func (t *Transport) explain(operation, topic string, err error) error {
+// explain adds to an error of the broker what to do about it. The group is empty unless the operation is a read.
+func (t *Transport) explain(operation, topic, group string, err error) error {
 	if slices.ContainsFunc(forbidden, func(f error) bool { return errors.Is(err, f) }) {
-		return &ForbiddenError{Client: t.options.ClientID, Operation: operation, Topic: topic, Err: err}
+		return &ForbiddenError{Client: t.options.ClientID, Operation: operation, Topic: topic, Group: group, Err: err}
+	}
+	if failure := t.tlsFailure(); failure != nil && tlsRemedy(err) != "" {
+		err = failure
 	}
 	return fmt.Errorf("%s topic %s: %w", operation, topic, err)
 }
@@ -246,25 +253,25 @@ func (t *Transport) EnsureTopics(ctx context.Context, topics ...string) error {
 		policy: value(deletes), "max.message.bytes": value(fmt.Sprint(maxMessageBytes)), "retention.ms": value(fmt.Sprint(retention.Milliseconds())),
 	}, topics...)
 	if err != nil {
-		return t.explain("create", strings.Join(topics, ", "), err)
+		return t.explain(operationCreate, strings.Join(topics, ", "), "", err)
 	}
 	isNew := map[string]bool{}
 	for _, c := range created.Sorted() {
 		if c.Err != nil && !errors.Is(c.Err, kerr.TopicAlreadyExists) {
-			return t.explain("create", c.Topic, c.Err)
+			return t.explain(operationCreate, c.Topic, "", c.Err)
 		}
 		isNew[c.Topic] = c.Err == nil
 	}
 	configs, err := admin.DescribeTopicConfigs(ctx, topics...)
 	if err != nil {
-		return t.explain("read the configuration of", strings.Join(topics, ", "), err)
+		return t.explain(operationDescribe, strings.Join(topics, ", "), "", err)
 	}
 	for _, c := range configs {
 		if isNew[c.Name] && errors.Is(c.Err, kerr.UnknownTopicOrPartition) {
 			continue // a busy broker learns of it a moment later
 		}
 		if c.Err != nil {
-			return t.explain("read the configuration of", c.Name, c.Err)
+			return t.explain(operationDescribe, c.Name, "", c.Err)
 		}
 		for _, config := range c.Configs {
 			if config.Key == policy && config.Value != nil && *config.Value != deletes {

@@ -264,9 +264,9 @@ func TestMissingACL(t *testing.T) {
 		do             func(*Transport) error
 		want           string
 	}{
-		"ReaderWrites":  {"reader", password, write, "does not let reader write topic " + topic},
-		"WriterReads":   {"writer", password, read, "does not let writer read topic"},
-		"WithoutGroup":  {"groupless", password, read, "does not let groupless read topic"},
+		"ReaderWrites":  {"reader", password, write, "does not let reader write topic " + topic + ": add an ACL that allows its user Write on this topic"},
+		"WriterReads":   {"writer", password, read, "does not let writer read topic " + topic},
+		"WithoutGroup":  {"groupless", password, read, "does not let groupless read topic " + topic + ": add an ACL that allows its user Read on group " + group},
 		"Stranger":      {"stranger", password, write, "does not let stranger write topic " + topic},
 		"StrangerMakes": {"stranger", password, func(tr *Transport) error { return tr.EnsureTopics(bounded(t), "new") }, "does not let stranger create topic new"},
 	}

@@ -21,7 +21,7 @@ func (s step) isCommand() bool { return s.file == "" && s.source == "" }
 var (
 	fence    = regexp.MustCompile("^( *)```(.*)$") // a step of a numbered list indents it
 	goFile   = regexp.MustCompile(`^// ([a-z0-9_/-]+\.go)\n`)
-	fileName = regexp.MustCompile(`^# ([a-z0-9-]+\.yaml)\n`)
+	fileName = regexp.MustCompile(`^# ([a-z0-9-]+\.(?:yaml|properties))\n`)
 	// watchEnded is what kubectl wait may log when it has seen what it waits for, and ends its watch.
 	watchEnded = regexp.MustCompile(`^I\d{4} \S+ +\d+ reflector\.go:\d+\] "Warning: watch ended with error"`)
 	inline     = regexp.MustCompile("`((?:kubectl|godwit) [^`]+)`")
@@ -57,10 +57,10 @@ func parse(guide string) ([]step, error) {
 
 func parseBlock(language, block string, line int) ([]step, error) {
 	switch language {
-	case "yaml":
+	case "yaml", "properties":
 		name := fileName.FindStringSubmatch(block)
 		if name == nil {
-			return nil, fmt.Errorf("the first line of a yaml block is # and its file name, not %q", strings.SplitN(block, "\n", 2)[0])
+			return nil, fmt.Errorf("the first line of a %s block is # and its file name, not %q", language, strings.SplitN(block, "\n", 2)[0])
 		}
 		return []step{{line: line, file: name[1], text: block}}, nil
 	case "go":
@@ -72,7 +72,7 @@ func parseBlock(language, block string, line int) ([]step, error) {
 	case "console":
 		return parseConsole(block, line)
 	}
-	return nil, fmt.Errorf("a block is yaml, console or go, not %q", language)
+	return nil, fmt.Errorf("a block is yaml, properties, console or go, not %q", language)
 }
 
 // isPartOf compares line by line. A guide may indent less than the file.

@@ -52,6 +52,8 @@ type globalHub struct {
 	log logr.Logger
 	// forbidden is a topic that the broker does not let the manager write.
 	forbidden string
+	// allowed are the namespaces whose migrations the manager begins; all if empty.
+	allowed []string
 	// through wraps what carries the messages of the manager.
 	through func(manager.Transport) manager.Transport
 	// kubeconfig is in what the source hub is to open.

@@ -136,7 +136,7 @@ func TestManagerRefuses(t *testing.T) {
 // TestManagerSendsNothingToHubsThatAreNotReady: the migration fails with one reason, and
 // neither hub hears of it.
 //
-// Matrix: H6.
+// Matrix: H6, H112.
 func TestManagerSendsNothingToHubsThatAreNotReady(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -155,6 +155,7 @@ func TestManagerSendsNothingToHubsThatAreNotReady(t *testing.T) {
 			g.to = g.newSilentHub("silent-"+newName(), hub.Target)
 			g.enroll(g.from, g.to)
 		}, api.ReasonHubNotReady, "has sent no heartbeat for 1m0s"},
+		"NamespaceNotAllowed": {func(g *globalHub) { g.allowed = []string{"migrations", "team-a"} }, api.ReasonNamespaceNotAllowed, "create it in one of migrations, team-a, or add the namespace to --migration-namespaces"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -168,6 +169,13 @@ func TestManagerSendsNothingToHubsThatAreNotReady(t *testing.T) {
 			c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
 			if m.Status.Phase != api.PhaseFailed || c == nil || c.Status != metav1.ConditionTrue || c.Reason != test.reason.Name || !strings.Contains(c.Message, test.says) {
 				t.Errorf("phase %s, want %s because of %q:\n%s", m.Status.Phase, test.reason, test.says, describe(m))
+			}
+			announced := false
+			for len(g.events.Events) > 0 {
+				announced = strings.Contains(<-g.events.Events, test.reason.Name) || announced
+			}
+			if !announced {
+				t.Errorf("no event has the reason %s", test.reason.Name)
 			}
 			if told := append(g.from.executed(), g.to.executed()...); len(told) > 0 {
 				t.Errorf("the hubs were told %v", told)

@@ -51,7 +51,7 @@ func (g *globalHub) start(v *valve, keys ...objectKey) *process {
 	}
 	p.r = &manager.Reconciler{
 		Client: c, Reader: own, Recorder: g.events, Clock: g.clock, Transport: carries,
-		Metrics: g.metrics, Namespace: g.namespace, Identity: g.manager,
+		Metrics: g.metrics, Namespace: g.namespace, Allowed: g.allowed, Identity: g.manager,
 	}
 	p.group.Go(func() {
 		if err := p.r.Receive(ctx); err != nil {

@@ -119,7 +119,7 @@ a comment: with other permissions it is another configuration, and with that ano
 {{ end -}}
 apiVersion: config.godwit.dev/v1alpha1
 kind: ManagerConfiguration
-{{ dict .feature.key (omit (index .root.Values .feature.key) "rbac" "kafkaSecret") "limits" .root.Values.limits | toYaml }}
+{{ dict .feature.key (omit (index .root.Values .feature.key) "rbac" "kafkaSecret" "creatorPolicy") "limits" .root.Values.limits | toYaml }}
 {{- end -}}
 {{- end -}}
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,6 +25,9 @@ func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, 
 		p, err = r.checkAddress(ctx, m.to())
 		return "", p, err
 	}
+	if p := checkNamespace(m.object.Namespace, r.Allowed); p != nil {
+		return "", p, nil
+	}
 	for _, name := range []string{m.from(), m.to()} {
 		if why, err := CheckAvailable(ctx, r.Reader, name); why != "" || err != nil {
 			return "", notReady(why, err), err
@@ -41,6 +46,16 @@ func (r *Reconciler) checkHubs(ctx context.Context, m migration) (waits string, 
 	}
 	p, err = r.checkAddress(ctx, m.to()) // last: what waits is repeated, and a dial takes seconds where nothing answers
 	return "", p, err
+}
+
+// checkNamespace returns a problem if the manager begins no migrations of a namespace. If none is allowed by name, all are.
+func checkNamespace(namespace string, allowed []string) *problem {
+	if len(allowed) == 0 || slices.Contains(allowed, namespace) {
+		return nil
+	}
+	return &problem{api.ReasonNamespaceNotAllowed.Name, fmt.Sprintf(
+		"the manager begins no migrations of namespace %s: create it in one of %s, or add the namespace to --migration-namespaces of the manager (clusterMigration.namespaces of the chart)",
+		namespace, strings.Join(allowed, ", "))}
 }
 
 // address returns the URL and the CA with which managed clusters reach a hub.

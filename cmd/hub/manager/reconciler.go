@@ -48,6 +48,8 @@ type Reconciler struct {
 	Metrics   *Metrics
 	// Namespace of the manager.
 	Namespace string
+	// Allowed are the namespaces whose migrations the manager begins; empty means all.
+	Allowed []string
 	// Identity signs the commands.
 	Identity message.Identity
 	// Direct is nil for a manager on a global hub.

@@ -52,6 +52,7 @@ func Command(a *frame.App) *cobra.Command {
 	flags := c.Flags()
 	flags.StringSliceVar(&o.Controllers, "controllers", nil, "which controllers run; there are: "+strings.Join(operator.Controllers, ", ")+" (default: "+operator.StorageVersionMigrator+")")
 	flags.StringVar(&o.ConfigFile, "config", "", "a file of kind "+operator.ConfigurationKind+" (default: no file, all defaults)")
+	flags.StringSliceVar(&o.MigrationNamespaces, "migration-namespaces", nil, "begin ManagedClusterMigrations of these namespaces only (default: of all)")
 	brokers.AddTo(c)
 	server.AddTo(c)
 	flags.StringVar(&server.Namespace, "leader-elect-namespace", "", "namespace of the manager, where the lease of the leader is (default: the pod's own namespace)")

@@ -116,10 +116,12 @@ type UpgraderConfiguration struct {
 	ScanEvery *metav1.Duration `json:"scanEvery,omitempty"`
 }
 
-// ClusterMigrationConfiguration says how the manager reaches the agents of hubs.
+// ClusterMigrationConfiguration says how the manager reaches the agents of hubs, and which migrations it begins.
 type ClusterMigrationConfiguration struct {
 	// Kafka says how to reach the brokers. The flags --kafka-* replace all of it.
 	Kafka broker.Settings `json:"kafka"`
+	// Namespaces are those whose ManagedClusterMigrations begin; empty means all. The flag --migration-namespaces replaces it.
+	Namespaces []string `json:"namespaces,omitempty"`
 }
 
 // ScopeConfiguration is one set of CRDs.

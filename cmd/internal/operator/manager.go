@@ -48,8 +48,10 @@ type Options struct {
 	ConfigFile  string
 	// Kafka are the brokers of ClusterMigration, which its section of the file has unless they
 	// are given.
-	Kafka   *kafka.Options
-	Process serving.Options
+	Kafka *kafka.Options
+	// MigrationNamespaces are those whose ManagedClusterMigrations begin, which the file has unless they are given.
+	MigrationNamespaces []string
+	Process             serving.Options
 }
 
 // leaderElectionID returns the name of the lease of a feature. It does not depend on the other features of a process:
@@ -65,6 +67,9 @@ func Run(ctx context.Context, cfg *rest.Config, o Options) error {
 	configuration, err := ReadConfiguration(o.ConfigFile)
 	if err != nil {
 		return err
+	}
+	if len(o.MigrationNamespaces) > 0 {
+		configuration.ClusterMigration.Namespaces = o.MigrationNamespaces
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, hubapi.AddToScheme, clusterv1.Install} {
@@ -283,7 +288,7 @@ func addClusterMigration(ctx context.Context, mgr manager.Manager, s setting) er
 		return errors.New("specify the namespace of the manager, which has its keys: outside a cluster, --leader-elect-namespace=NAMESPACE")
 	}
 	if s.kafka != nil {
-		return clustermigration.Setup(ctx, mgr, s.namespace, *s.kafka)
+		return clustermigration.Setup(ctx, mgr, s.namespace, s.ClusterMigration.Namespaces, *s.kafka)
 	}
 	names := broker.Keys(clusterMigrationKafka)
 	if err := s.ClusterMigration.Kafka.Validate(names); err != nil {
@@ -293,7 +298,7 @@ func addClusterMigration(ctx context.Context, mgr manager.Manager, s setting) er
 	if err != nil {
 		return err
 	}
-	return clustermigration.Setup(ctx, mgr, s.namespace, brokers)
+	return clustermigration.Setup(ctx, mgr, s.namespace, s.ClusterMigration.Namespaces, brokers)
 }
 
 // synced returns a readiness check that passes when all caches are filled.

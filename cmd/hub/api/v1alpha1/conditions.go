@@ -72,6 +72,11 @@ var (
 		Meaning: "The broker does not answer, or does not let the manager use a topic. Nothing was sent to either hub.",
 		Fix:     godwit.Do("grant the ACL or correct the credentials that the message names. Then create the migration again under another name"),
 	})
+	ReasonNamespaceNotAllowed = Reasons.Declare(godwit.Reason{
+		Name: "NamespaceNotAllowed", UserAction: true,
+		Meaning: "The manager begins migrations of some namespaces only, and this is another one. Nothing was sent to either hub.",
+		Fix:     godwit.Do("create the migration in a namespace that the message names, or have the administrator of the manager add the namespace to `--migration-namespaces`"),
+	})
 	ReasonHubAddressUnknown = Reasons.Declare(godwit.Reason{
 		Name: "HubAddressUnknown", UserAction: true,
 		Meaning: "The ManagedCluster of the target hub has no spec.managedClusterClientConfigs, so that no bootstrap kubeconfig can be written.",

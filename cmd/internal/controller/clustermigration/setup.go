@@ -36,8 +36,8 @@ import (
 // The identity of the manager is a Secret beside it.
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create,namespace=OWN
 
-// Setup registers the controller. The namespace is the manager's own.
-func Setup(ctx context.Context, mgr manager.Manager, namespace string, brokers kafka.Options) error {
+// Setup registers the controller. The namespace is the manager's own, and allowed are those whose migrations it begins; none means all.
+func Setup(ctx context.Context, mgr manager.Manager, namespace string, allowed []string, brokers kafka.Options) error {
 	if err := hubmanager.CheckCRD(ctx, mgr.GetAPIReader()); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func Setup(ctx context.Context, mgr manager.Manager, namespace string, brokers k
 	}
 	r := &hubmanager.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("godwit"), Clock: clock.RealClock{},
-		Transport: transport, Metrics: counted, Namespace: namespace, Identity: own,
+		Transport: transport, Metrics: counted, Namespace: namespace, Allowed: allowed, Identity: own,
 	}
 	if err := r.SetupWithManager(mgr); err != nil {
 		transport.Close()

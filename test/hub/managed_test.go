@@ -89,11 +89,17 @@ func (m *managed) runManager(keys ...objectKey) {
 // begin creates the migration of all clusters, and starts the manager.
 func (m *managed) begin() {
 	m.t.Helper()
+	m.create()
+	m.runManager(m.key)
+}
+
+// create creates the migration of all clusters.
+func (m *managed) create() {
+	m.t.Helper()
 	m.before = m.objects()
 	play(m.t, m.klusterlets...)
 	m.key = m.g.migrate("move", names(m.klusterlets)...)
 	m.uid = string(m.g.read(m.key).UID)
-	m.runManager(m.key)
 }
 
 // end waits until nothing is left to do, in a phase.

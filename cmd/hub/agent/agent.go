@@ -172,6 +172,9 @@ func (a *Agent) receiveCommand(ctx context.Context, topic string, e message.Enve
 		a.refuse(ctx, topic, e, refusedReplay, fmt.Sprintf("the last command of this migration has stage %s, attempt %d, and this one is older", last.Stage, last.Attempt))
 	case hub.Repeat:
 		a.Metrics.commands.WithLabelValues(string(handling)).Inc()
+		if err := a.takeSourceKey(ctx, m, c.target); err != nil {
+			return err
+		}
 		a.repeat(ctx, m, c, start)
 	case hub.Execute:
 		if err := a.accept(ctx, m, c, inbox); err != nil {
@@ -213,6 +216,20 @@ func (a *Agent) accept(ctx context.Context, m *migration, c command, inbox hub.I
 	return a.update(ctx, m, func(s *stored) bool {
 		s.task = task{Role: c.role, Inbox: inbox, Source: c.source, Target: c.target, Until: commandDeadline(a.Clock.Now(), c.header.ValidFor)}
 		s.key = key
+		return true
+	})
+}
+
+// takeSourceKey stores the key of the source hub in a repeated command, if a user has replaced the key since. The command is the same otherwise.
+func (a *Agent) takeSourceKey(ctx context.Context, m *migration, repeated *message.TargetBundle) error {
+	return a.update(ctx, m, func(s *stored) bool {
+		known := s.task.Target
+		if known == nil || repeated == nil || repeated.SourceKeyNumber <= known.SourceKeyNumber {
+			return false
+		}
+		next := *known
+		next.SourceIdentity, next.SourceKeyNumber = repeated.SourceIdentity, repeated.SourceKeyNumber
+		s.task.Target = &next
 		return true
 	})
 }

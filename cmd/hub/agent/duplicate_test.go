@@ -95,3 +95,49 @@ func TestDuplicateCommand(t *testing.T) {
 		t.Errorf("the command was executed %d times", executions)
 	}
 }
+
+// TestSourceKeyReplaced: a target takes the new key of the source from a repeated command, and never goes back to the one before, though the
+// broker sends the command of before again.
+//
+// Matrix: H114.
+func TestSourceKeyReplaced(t *testing.T) {
+	manager, first, second := newIdentity(t), newIdentity(t), newIdentity(t)
+	c := fake.NewClientBuilder().Build()
+	a := New(Options{Client: c, Hub: "hub2", Namespace: "godwit", Manager: manager.Key(), Identity: newIdentity(t), Transport: make(reports, 100)})
+	ctx := logr.NewContext(t.Context(), logr.Discard())
+	command := hub.Command{Stage: api.PhaseDeploying, Attempt: 7, Orders: []hub.Order{{Action: hub.ReceiveResources, Clusters: []string{"c1"}}}}
+	for i, step := range []struct {
+		key    message.Identity
+		number int32
+		want   message.Identity
+		reason string
+	}{
+		{first, 1, first, "the first key"},
+		{first, 1, first, "the command again"},
+		{second, 2, second, "a new key"},
+		{first, 1, second, "the command of before, sent by the broker"},
+		{first, 2, second, "the same number with another key"},
+		{first, 0, second, "a command of an earlier release"},
+	} {
+		data, err := message.Encode(message.TargetBundle{Command: command, FromHub: "hub1", SourceIdentity: step.key.Key().Bytes(), SourceKeyNumber: step.number})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := message.Write(message.Header{
+			Type: message.TypeTarget, Migration: "uid", From: message.ManagerName, To: "hub2", Stage: command.Stage, Attempt: command.Attempt, ValidFor: time.Minute,
+		}, data, manager, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.receiveCommand(ctx, message.SpecTopic("hub2"), e, func(*migration, func(context.Context)) {}); err != nil {
+			t.Fatal(err)
+		}
+		stored, _, err := store{c, "godwit"}.list(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stored["uid"].task.Target.SourceIdentity; !slices.Equal(got, step.want.Key().Bytes()) {
+			t.Errorf("step %d, %s: the target has another key than it should", i, step.reason)
+		}
+	}
+}

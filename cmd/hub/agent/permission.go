@@ -3,6 +3,7 @@ package agent
 import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/csr"
+	"github.com/godwit-dev/godwit/cmd/hub/target"
 )
 
 // Permission is a permission that an agent needs.
@@ -56,7 +57,7 @@ func Permissions(namespace string) []Permission {
 		{Group: "observability.open-cluster-management.io", Resource: "observabilityaddons", Verbs: []string{"get", "list", "delete"}},
 		// Bootstrap kubeconfigs.
 		{Group: importer, Resource: "klusterletconfigs", Verbs: moves},
-		{Group: operators, Resource: "clustermanagers", Verbs: []string{"get", "patch"}},
+		{Group: operators, Resource: "clustermanagers", Names: []string{target.ClusterManager}, Verbs: []string{"get", "patch"}},
 		{Group: rbac, Resource: "clusterroles", Verbs: shares},
 		{Group: rbac, Resource: "clusterroles", Names: []string{"open-cluster-management:managedcluster:bootstrap:agent-registration", "open-cluster-management:bootstrap"}, Verbs: []string{"bind"}},
 		{Group: rbac, Resource: "clusterrolebindings", Verbs: shares},

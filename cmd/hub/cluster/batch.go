@@ -5,6 +5,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -84,13 +85,16 @@ type batch[T any] struct {
 	byCluster map[string][]T
 }
 
-// get returns the objects of a cluster, or false if the caller must read them for this cluster alone. It returns an
-// error of the list for each cluster.
+// get returns the objects of a cluster, or false if the caller must read them for this cluster alone: the hub has too many,
+// or denies the list of all. It returns any other error of the list for each cluster.
 func (b *batch[T]) get(cluster string, list func(limit int64) (items []T, more bool, err error), clusterOf func(*T) string) ([]T, bool, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if !b.read {
 		items, more, err := list(b.limit)
+		if apierrors.IsForbidden(err) { // a user may have granted it in namespaces alone
+			more, err = true, nil
+		}
 		b.read, b.err = true, err
 		if err == nil && !more {
 			b.byCluster = map[string][]T{}

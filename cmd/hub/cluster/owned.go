@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -82,9 +81,6 @@ func (h Hub) ownedMetadata(ctx context.Context, kind schema.GroupVersionKind, in
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		err := h.Client.List(ctx, list, client.MatchingLabels{LabelMigration: h.UID}, client.Limit(limit))
-		if apierrors.IsForbidden(err) { // a user may have granted it in namespaces alone
-			return nil, true, nil
-		}
 		return list.Items, list.Continue != "", err
 	}, func(o *metav1.PartialObjectMetadata) string {
 		if o.Namespace == "" {

@@ -93,12 +93,13 @@ func (r *Reconciler) execute(ctx context.Context, m migration, e hub.Effect) (hu
 }
 
 // command sends a command. Before a cluster has moved, a command that can't be built or that the broker refuses ends
-// the migration with a reason. After that, the status shows the reason, and the manager retries until the phase ends.
+// the migration with a reason. After that, the status shows the reason, and the manager retries until the phase ends. So it
+// does for a hub that was replaced: its user may be about to say that it is the same hub.
 func (r *Reconciler) command(ctx context.Context, m migration, e hub.Effect) (hub.Event, error) {
 	err := r.send(ctx, m, e, nil)
 	p := problemOf(err, err != nil && r.final(ctx, err))
 	switch {
-	case p != nil && hub.StageNumber(e.Stage) < hub.StageNumber(api.PhaseRegistering):
+	case p != nil && hub.StageNumber(e.Stage) < hub.StageNumber(api.PhaseRegistering) && p.reason != api.ReasonHubReplaced.Name:
 		return hub.Report{
 			At: r.Clock.Now(), Party: e.Party, Stage: e.Stage, Attempt: e.Attempt, Finished: true, Reason: p.reason, Error: hub.Failure{Message: p.message},
 		}, nil

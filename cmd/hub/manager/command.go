@@ -13,6 +13,9 @@ import (
 
 // send writes a command to the topic of a hub. missing are the objects that the target reported, if any.
 func (r *Reconciler) send(ctx context.Context, m migration, e hub.Effect, missing []message.Gap) error {
+	if _, p, err := r.partyKey(ctx, m.object, e.Party); err != nil || p != nil && p.reason == api.ReasonHubReplaced.Name {
+		return problemOrError(p, err)
+	}
 	x, err := r.exchangeOf(ctx, m)
 	if err != nil {
 		return err
@@ -89,15 +92,14 @@ func (r *Reconciler) targetBundle(ctx context.Context, m migration, e hub.Effect
 		ManagedServiceAccountName: accountName(m.from(), m.to()), SourceSealingKey: x.source,
 		ReconnectTimeoutSeconds: int64(m.state.Timeouts.Reconnect / time.Second), UserObjects: m.object.Spec.UserObjects(),
 	}
-	identity, wrong, err := r.hubKey(ctx, m.from())
-	if err != nil {
-		return b, err
-	}
+	source, p, err := r.partyKey(ctx, m.object, hub.Source)
 	switch {
-	case wrong == "":
-		b.SourceIdentity = identity.Bytes()
+	case err != nil:
+		return b, err
+	case p == nil:
+		b.SourceIdentity, b.SourceKeyNumber = source.Bytes(), source.number
 	case hasAction(e, hub.ReceiveResources):
-		return b, &problem{api.ReasonFailed.Name, wrong} // the target would refuse its resources
+		return b, p // the target would refuse its resources
 	}
 	// Every command has the account: a rollback revokes its permissions.
 	if b.InstallNamespace, err = r.installNamespace(ctx, m.to()); err != nil {

@@ -71,8 +71,8 @@ func (r *Reconciler) isOurs(m *api.ManagedClusterMigration, kept *corev1.ConfigM
 
 // reportChanged records an event about an exchange that another client has changed, and returns its text.
 func (r *Reconciler) reportChanged(m *api.ManagedClusterMigration, kept *corev1.ConfigMap) string {
-	text := fmt.Sprintf("another client has changed ConfigMap %s/%s with the keys of the hubs, and the manager uses nothing of it: `kubectl -n %s get configmap %s -o yaml --show-managed-fields` shows which",
-		kept.Namespace, kept.Name, kept.Namespace, kept.Name)
+	text := fmt.Sprintf("ConfigMap %s/%s with the keys of the hubs is not signed by the manager, which uses nothing of it: the key of the manager was replaced, or another client has changed the ConfigMap, "+
+		"which `kubectl -n %s get configmap %s -o yaml --show-managed-fields` shows", kept.Namespace, kept.Name, kept.Namespace, kept.Name)
 	r.event(m, corev1.EventTypeWarning, api.ReasonKeysChanged.Name, text)
 	return text
 }

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -43,12 +42,14 @@ const (
 	Outdated Refusal = "Outdated"
 	// NotSent means that the report answers a command that the manager has not sent.
 	NotSent Refusal = "NotSent"
+	// HubReplaced means that the hub was enrolled with another key than that of the migration.
+	HubReplaced Refusal = "HubReplaced"
 	// NotStored means that the state of the migration was lost, that a newer release wrote it, or that a user's
 	// ConfigMap has the name of the manager's, or the API server refuses the ConfigMap of this migration. The manager requests the report again with the next command.
 	NotStored Refusal = "NotStored"
 )
 
-var refusals = []Refusal{Malformed, UnknownVersion, NotEnrolled, Forged, NotForThisHub, WrongHub, UnknownMigration, Outdated, NotSent, NotStored}
+var refusals = []Refusal{Malformed, UnknownVersion, NotEnrolled, Forged, NotForThisHub, WrongHub, UnknownMigration, Outdated, NotSent, HubReplaced, NotStored}
 
 // beginCounters creates the counters of a hub with the value 0: Prometheus sees no increase in a counter that starts at
 // 1.
@@ -129,16 +130,20 @@ func (r *Reconciler) receiveStatus(ctx context.Context, name string, h message.H
 	if err != nil {
 		return Malformed, err
 	}
-	key, party, err := r.findMigration(ctx, name, h.Migration)
+	found, party, err := r.findMigration(ctx, name, h.Migration)
 	switch {
 	case err != nil:
 		return "", err
-	case key.Name == "":
+	case found == nil:
 		return UnknownMigration, fmt.Errorf("migration %s", h.Migration)
 	case party == "":
-		return WrongHub, fmt.Errorf("migration %s is between other hubs", key)
+		return WrongHub, fmt.Errorf("migration %s/%s is between other hubs", found.Namespace, found.Name)
 	}
-	var refusal Refusal
+	key := client.ObjectKeyFromObject(found)
+	own, refusal, err := r.checkParty(ctx, found, party)
+	if refusal != "" || err != nil {
+		return refusal, err
+	}
 	var why error
 	m, err := r.apply(ctx, key, func(m migration) (hub.Event, error) {
 		refusal, why = checkAttempt(m.state, party, h)
@@ -168,8 +173,26 @@ func (r *Reconciler) receiveStatus(ctx context.Context, name string, h message.H
 			return "", err
 		}
 	}
+	r.sendNewKey(ctx, m, party, KeyOf(found, party), own)
 	r.enqueue(ctx, m.object)
 	return "", nil
+}
+
+// checkParty returns the key of the hub that has sent a report. It returns a refusal if the hub does not take part in the migration with this key.
+func (r *Reconciler) checkParty(ctx context.Context, m *api.ManagedClusterMigration, party hub.Party) (partyKey, Refusal, error) {
+	own, p, err := r.partyKey(ctx, m, party)
+	switch {
+	case apierrors.IsNotFound(err):
+		return own, UnknownMigration, err
+	case err != nil:
+		return own, "", err
+	case p != nil && p.reason == api.ReasonHubReplaced.Name:
+		r.event(m, corev1.EventTypeWarning, p.reason, p.message)
+		return own, HubReplaced, p
+	case p != nil:
+		return own, NotEnrolled, p
+	}
+	return own, "", nil
 }
 
 // checkAttempt returns a refusal unless a report answers the present command of a party, or an earlier one that has orders
@@ -185,27 +208,41 @@ func checkAttempt(s hub.State, p hub.Party, h message.Header) (Refusal, error) {
 	return Outdated, fmt.Errorf("a report on %s, attempt %d, and the last command was %s, attempt %d", h.Stage, h.Attempt, last.Stage, last.Attempt)
 }
 
-// findMigration returns the migration of a message, and the party that the sender is in it.
-func (r *Reconciler) findMigration(ctx context.Context, name, uid string) (types.NamespacedName, hub.Party, error) {
+// findMigration returns the migration of a message, and the party that the sender is in it; nil if it does not exist.
+func (r *Reconciler) findMigration(ctx context.Context, name, uid string) (*api.ManagedClusterMigration, hub.Party, error) {
 	list := &api.ManagedClusterMigrationList{}
 	if err := r.Client.List(ctx, list); err != nil {
-		return types.NamespacedName{}, "", fmt.Errorf("list the migrations: %w", err)
+		return nil, "", fmt.Errorf("list the migrations: %w", err)
 	}
 	for i := range list.Items {
 		m := &list.Items[i]
 		if string(m.UID) != uid {
 			continue
 		}
-		key := client.ObjectKeyFromObject(m)
 		switch name {
 		case string(m.Spec.From):
-			return key, hub.Source, nil
+			return m, hub.Source, nil
 		case string(m.Spec.To):
-			return key, hub.Target, nil
+			return m, hub.Target, nil
 		}
-		return key, "", nil
+		return m, "", nil
 	}
-	return types.NamespacedName{}, "", nil
+	return nil, "", nil
+}
+
+// sendNewKey sends the target its present command again if the source has a new key. Without it, the target refuses the resources
+// until the command is due again.
+func (r *Reconciler) sendNewKey(ctx context.Context, m migration, party hub.Party, before *api.HubKey, own partyKey) {
+	if party != hub.Source || before == nil || before.Number == own.number {
+		return
+	}
+	e, ok := hub.CommandFor(m.state, hub.Target)
+	if !ok || !hasAction(e, hub.ReceiveResources) {
+		return
+	}
+	if err := r.send(ctx, m, e, nil); err != nil && ctx.Err() == nil {
+		log.FromContext(ctx).Error(err, "Cannot send the new key of the source hub to the target hub; it is sent with the next command", "hub", m.to())
+	}
 }
 
 // sendMissing sends the target's missing objects to the source. It does nothing before the source has sent everything:

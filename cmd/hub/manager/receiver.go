@@ -26,7 +26,7 @@ func (r *Reconciler) Receive(ctx context.Context) error {
 	defer group.Wait()
 	running := map[string]context.CancelFunc{}
 	for {
-		hubs, err := r.enrolled(ctx)
+		hubs, err := r.enrolledKeys(ctx)
 		if err != nil && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "Cannot read the enrolled hubs")
 		}

@@ -173,7 +173,7 @@ func (r *Reconciler) hasRead(ctx context.Context, m migration) (bool, error) {
 	if r.Direct != nil {
 		return true, nil
 	}
-	hubs, err := r.enrolled(ctx)
+	hubs, err := r.enrolledKeys(ctx)
 	if err != nil {
 		return false, err
 	}

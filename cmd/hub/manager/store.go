@@ -31,12 +31,7 @@ func (m migration) to() string   { return string(m.object.Spec.To) }
 func (m migration) uid() string  { return string(m.object.UID) }
 
 // hubOf returns the name of the hub of a party.
-func (m migration) hubOf(p hub.Party) string {
-	if p == hub.Source {
-		return m.from()
-	}
-	return m.to()
-}
+func (m migration) hubOf(p hub.Party) string { return hubOf(m.object, p) }
 
 // errStateLost means that ConfigMaps of a migration were deleted or changed.
 var errStateLost = errors.New("the state of the migration is lost")
@@ -189,8 +184,17 @@ func fixedEvent(e hub.Event) func(migration) (hub.Event, error) {
 	return func(migration) (hub.Event, error) { return e, nil }
 }
 
-// save writes the differences to the next state, and updates the migration in memory.
+// commitTimeout bounds the writes of a manager that is told to end.
+const commitTimeout = 10 * time.Second
+
+// save writes the differences to the next state, and updates the migration in memory. A manager that is told to end commits what it
+// has begun to write: if its key is replaced meanwhile, the next one can't prove it.
 func (r *Reconciler) save(ctx context.Context, m *migration, next hub.State) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
 	shards := next.Shards(m.object.Name)
 	digests := make([]string, len(shards))
 	for n, s := range shards {
@@ -203,6 +207,7 @@ func (r *Reconciler) save(ctx context.Context, m *migration, next hub.State) err
 	now := r.Clock.Now()
 	fill(m.object, next, len(shards), now)
 	m.object.Status.Progress.ShardDigests = digests
+	m.object.Status.Progress.SourceKey, m.object.Status.Progress.TargetKey = KeyOf(before, hub.Source), KeyOf(before, hub.Target)
 	if !equality.Semantic.DeepEqual(before.Status, m.object.Status) {
 		if err := r.Client.Status().Update(ctx, m.object); err != nil {
 			m.object = before

@@ -50,6 +50,9 @@ type TargetBundle struct {
 	UserObjects api.UserObjectsPolicy `json:"userObjects,omitempty"`
 	// SourceIdentity signs the resource bundles.
 	SourceIdentity []byte `json:"sourceIdentity,omitempty"`
+	// SourceKeyNumber counts the keys of the source hub. A target that has the command already takes another SourceIdentity
+	// only with a higher number: the broker may send a command of before again.
+	SourceKeyNumber int32 `json:"sourceKeyNumber,omitempty"`
 	// SourceSealingKey is the key to which the target seals the kubeconfig that it issues.
 	SourceSealingKey []byte `json:"sourceSealingKey,omitempty"`
 	// Bootstrap requests that the target issues the bootstrap kubeconfig with GrantRegistration. It is nil if the

@@ -20,7 +20,7 @@ func TestApprovalOfOtherReleases(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := &operatorv1.ClusterManager{}
-		m.Name, m.Annotations = clusterManager, map[string]string{annotationApproval: strings.TrimSuffix(string(text), "\n")}
+		m.Name, m.Annotations = ClusterManager, map[string]string{annotationApproval: strings.TrimSuffix(string(text), "\n")}
 		return m
 	}
 	m := annotated("v0.1.0")

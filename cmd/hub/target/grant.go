@@ -16,8 +16,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// clusterManager is the name of the ClusterManager of a hub.
-const clusterManager = "cluster-manager"
+// ClusterManager is the name of the ClusterManager of a hub.
+const ClusterManager = "cluster-manager"
 
 // GrantRegistration grants the bootstrap account the permission to register clusters. [Hub.AwaitRegistration] approves their requests: automatic
 // approval by the hub's controllers would approve the requests of the account for every cluster. It returns what it waits for, or empty.
@@ -77,7 +77,7 @@ func (h Hub) bindings() []*rbacv1.ClusterRoleBinding {
 // clusterManager reads the ClusterManager, or returns nil on a hub without one.
 func (h Hub) clusterManager(ctx context.Context) (*operatorv1.ClusterManager, error) {
 	m := &operatorv1.ClusterManager{}
-	err := h.Client.Get(ctx, client.ObjectKey{Name: clusterManager}, m)
+	err := h.Client.Get(ctx, client.ObjectKey{Name: ClusterManager}, m)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}

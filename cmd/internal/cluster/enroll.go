@@ -3,14 +3,18 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit/cmd/hub"
 	"github.com/godwit-dev/godwit/cmd/hub/identity"
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
@@ -24,6 +28,7 @@ type enrollOptions struct {
 	*frame.App
 	key, hubContext                  string
 	managerNamespace, agentNamespace string
+	sameHub                          bool
 	change                           frame.ChangeFlags
 }
 
@@ -39,11 +44,16 @@ func enrollCommand(a *frame.App) *cobra.Command {
 			"--hub-context reads the key from Secret " + identity.Secret + " of the hub. Without access to it, have an\n" +
 			"administrator of the hub print the key, and give it with --key:\n" +
 			"  " + printKey(permission.AgentNamespace) + "\n\n" +
+			"A migration under way takes part with the key that was enrolled when it began. With another key,\n" +
+			"the hub would get nothing of it, so the command refuses. --same-hub says that the hub has a new key,\n" +
+			"with which its migrations continue.\n\n" +
 			"Exit codes: 0 the hub is enrolled; 3 refused, and nothing written; 2 error; 130 interrupted.",
 		Example: "  # With access to the hub\n" +
 			"  " + a.Program + " cluster enroll hub1 --hub-context=hub1\n\n" +
 			"  # With a key that the administrator of the hub has sent\n" +
-			"  " + a.Program + " cluster enroll hub1 --key=\"$KEY\"",
+			"  " + a.Program + " cluster enroll hub1 --key=\"$KEY\"\n\n" +
+			"  # With a new key of the same hub, while it has migrations\n" +
+			"  " + a.Program + " cluster enroll hub1 --hub-context=hub1 --same-hub",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return frame.Usagef("specify one HUB: the name of its ManagedCluster on the global hub")
@@ -62,6 +72,7 @@ func enrollCommand(a *frame.App) *cobra.Command {
 	flags.StringVar(&o.key, "key", "", "public `key` of the agent, in base64")
 	_ = c.RegisterFlagCompletionFunc("key", cobra.NoFileCompletions)
 	addContext(a, c, &o.hubContext, "hub-context", "`context` of the kubeconfig for the hub, to read the key from its Secret")
+	flags.BoolVar(&o.sameHub, "same-hub", false, "the key is a new key of the hub that is enrolled: its migrations continue with it")
 	addManagerNamespace(c, &o.managerNamespace)
 	addAgentNamespace(c, &o.agentNamespace)
 	o.change.AddYesTo(c)
@@ -108,8 +119,15 @@ func (o *enrollOptions) plan(ctx context.Context, hub string) (frame.Change, err
 	if e.absent = apierrors.IsNotFound(err); err != nil && !e.absent {
 		return nil, c.explain(ctx, err)
 	}
+	migrations, replaces, err := e.withOtherKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(migrations) > 0 && !o.sameHub {
+		return nil, e.refuseOtherHub(migrations, replaces)
+	}
 	known, enrolled := e.hubs.Data[hub]
-	if known == identity.Format(e.key) {
+	if known == identity.Format(e.key) && len(migrations) == 0 {
 		o.Console.Printf("hub %s is enrolled with this key: %s; nothing was written\n", hub, identity.Fingerprint(e.key))
 		return nil, nil //nolint:nilnil // nothing is to be done
 	}
@@ -117,7 +135,58 @@ func (o *enrollOptions) plan(ctx context.Context, hub string) (frame.Change, err
 	if enrolled {
 		o.Console.Printf("replaces:    %s\n", fingerprintOf(known))
 	}
-	return e, nil
+	for _, m := range migrations {
+		o.Console.Printf("continues:   managedclustermigration %s\n", m)
+	}
+	return e, manager.SetReplacement(e.hubs, hub, e.key, replaces)
+}
+
+// withOtherKeys returns the migrations under way in which the hub takes part with another key, unless it is known that the key
+// replaces that one, and the keys of all migrations under way that it replaces.
+func (e *enrollment) withOtherKeys(ctx context.Context) (migrations []client.ObjectKey, replaces []string, err error) {
+	all, err := e.connection.list(ctx, "")
+	if meta.IsNoMatchError(err) {
+		return nil, nil, nil // no manager can run
+	}
+	if err != nil {
+		return nil, nil, e.connection.explain(ctx, err)
+	}
+	for i := range all {
+		m := &all[i]
+		party := hub.Source
+		switch e.hub {
+		case string(m.Spec.From):
+		case string(m.Spec.To):
+			party = hub.Target
+		default:
+			continue
+		}
+		known := manager.KeyOf(m, party)
+		if m.Status.CompletionTime != nil || known == nil || known.Fingerprint == identity.Fingerprint(e.key) {
+			continue
+		}
+		replaces = append(replaces, known.Fingerprint)
+		continues, err := manager.Replaces(e.hubs, e.hub, e.key, known.Fingerprint)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !continues {
+			migrations = append(migrations, client.ObjectKeyFromObject(m))
+		}
+	}
+	slices.Sort(replaces)
+	return migrations, slices.Compact(replaces), nil
+}
+
+// refuseOtherHub says which migrations would stop, and what to do.
+func (e *enrollment) refuseOtherHub(migrations []client.ObjectKey, keys []string) error {
+	names := make([]string, len(migrations))
+	for i, m := range migrations {
+		names[i] = m.String()
+	}
+	return frame.Refuse(fmt.Errorf("hub %s takes part in managedclustermigration %s with key %s, and with key %s would get nothing more of it: nothing was written; "+
+		"if the hub has a new key, give --same-hub; if this is another hub, end the migration first: %s cluster rollback %s -n %s, or delete it if the former hub never answers again",
+		e.hub, strings.Join(names, ", "), strings.Join(keys, ", "), identity.Fingerprint(e.key), e.Program, migrations[0].Name, migrations[0].Namespace))
 }
 
 // configMap names the ConfigMap of the manager that has the keys.

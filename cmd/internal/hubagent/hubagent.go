@@ -134,6 +134,7 @@ type elected struct {
 
 // Start implements manager.Runnable, which runs while the process is elected.
 func (p *elected) Start(ctx context.Context) error {
+	ctx = log.IntoContext(ctx, log.FromContext(ctx)) // the context of a runnable has no log, and package agent logs by its context alone
 	own := p.options.Identity
 	// A user enrolls the hub with the manager with this key.
 	log.FromContext(ctx).Info("The agent starts", "hub", p.options.Hub, "publicKey", identity.Format(own.Key()), "fingerprint", identity.Fingerprint(own.Key()))

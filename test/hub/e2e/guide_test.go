@@ -24,20 +24,13 @@ func TestGuide(t *testing.T) {
 	aborted.mustReach(api.PhaseInitializing) // the manager has heartbeats of both agents, which the plan of the guide needs
 
 	dir := t.TempDir()
-	kubectl := os.Getenv("KUBEBUILDER_ASSETS")
-	if kubectl == "" {
-		var err error
-		if kubectl, err = filepath.Abs(filepath.Join("..", "..", "..", "bin", "controlplane")); err != nil {
-			t.Fatal(err)
-		}
-	}
 	contexts, err := in.writeContexts(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	commands, err := howto.Run(t.Context(), howto.Guide{
 		File: filepath.Join("..", "..", "..", "docs", "guides", "move-clusters.md"), Dir: dir,
-		Env: append(os.Environ(), "KUBECONFIG="+contexts, "HOME="+t.TempDir(), "PATH="+in.folder+":"+kubectl+":"+os.Getenv("PATH")),
+		Env: append(os.Environ(), "KUBECONFIG="+contexts, "HOME="+t.TempDir(), "PATH="+in.folder+":"+kubectlFolder(t)+":"+os.Getenv("PATH")),
 		Placeholders: map[string]string{
 			"GLOBAL": "global", "FROM": "hub1", "TO": "hub2", "CLUSTER": moves.Name, "MIGRATION": "guide", "ABORTED": "guide-aborted", "FIRST": first.Name,
 		},
@@ -49,6 +42,20 @@ func TestGuide(t *testing.T) {
 	mustBeBack(t, in.fleet, stayed, waits.Name)
 	mustHaveMoved(t, in.fleet, before, moves)
 	mustHaveMoved(t, in.fleet, beforeFirst, first)
+}
+
+// kubectlFolder is the folder with kubectl.
+func kubectlFolder(t *testing.T) string {
+	t.Helper()
+	folder := os.Getenv("KUBEBUILDER_ASSETS")
+	if folder != "" {
+		return folder
+	}
+	folder, err := filepath.Abs(filepath.Join("..", "..", "..", "bin", "controlplane"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 // writeContexts writes a kubeconfig with a context for each hub, and one for the global hub.

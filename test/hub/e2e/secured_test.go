@@ -47,6 +47,7 @@ type secured struct {
 
 const (
 	passwordOfManager = "manager-secret"
+	replacedOfManager = "manager-secret-2"
 	passwordOfHub2    = "hub2-secret"
 )
 
@@ -73,7 +74,7 @@ func secure(t *testing.T) *secured {
 		Env: append(os.Environ(), "PATH="+s.dir+":"+os.Getenv("PATH")),
 		Placeholders: map[string]string{
 			"FROM": "hub1", "TO": "hub2", "BROKER": "localhost", "FOLDER": s.dir, "KAFKA": "kafka", "9093": s.certificates, "9094": s.passwords,
-			"MANAGER_PASSWORD": passwordOfManager, "TO_PASSWORD": passwordOfHub2,
+			"MANAGER_PASSWORD": passwordOfManager, "NEW_PASSWORD": replacedOfManager, "TO_PASSWORD": passwordOfHub2,
 		},
 		Written: func(name string) error {
 			if name != "server.properties" {
@@ -82,7 +83,7 @@ func secure(t *testing.T) *secured {
 			return s.start(t)
 		},
 	})
-	if err != nil || commands < 18 {
+	if err != nil || commands < 19 {
 		t.Fatalf("%d commands ran: %v", commands, err)
 	}
 	return s
@@ -209,10 +210,10 @@ func write(t *testing.T, tr *hubkafka.Transport, topic string) error {
 //
 // The KafkaUsers of Strimzi can't be applied here, since they need its operator. They are compared with the ACLs of the broker.
 //
-// Matrix: H111.
+// Matrix: H111, H117.
 func TestSecuredBroker(t *testing.T) {
 	s := secure(t)
-	mgr, hub1, hub2 := s.withPassword(t, "manager", passwordOfManager), s.hub1(t), s.withPassword(t, "hub2", passwordOfHub2)
+	mgr, hub1, hub2 := s.withPassword(t, "manager", replacedOfManager), s.hub1(t), s.withPassword(t, "hub2", passwordOfHub2)
 	spec1, status1, toHub2 := message.SpecTopic("hub1"), message.StatusTopic("hub1"), message.MigrationTopic("hub2")
 	if err := mgr.EnsureTopics(t.Context(), spec1, status1, message.SpecTopic("hub2"), message.StatusTopic("hub2"), message.MigrationTopic("hub1"), toHub2); err != nil {
 		t.Fatal(err)
@@ -260,6 +261,9 @@ func (s *secured) mustForbid(t *testing.T, hub1, hub2 *hubkafka.Transport) {
 		"AnotherHubsCommands": {func() error { return readOne(t, hub2, "godwit-agent-hub2-commands", "godwit.hub.hub1.spec") }, "hub2 read topic godwit.hub.hub1.spec: add an ACL that allows its user Read on this topic"},
 		"AnotherHubsGroup":    {func() error { return readOne(t, hub1, "godwit-agent-hub2-commands", "godwit.hub.hub1.spec") }, "hub1 read topic godwit.hub.hub1.spec: add an ACL that allows its user Read on group godwit-agent-hub2-commands"},
 		"NewTopic":            {func() error { return hub1.EnsureTopics(t.Context(), "godwit.hub.hub3.spec") }, "hub1 create topic godwit.hub.hub3.spec: add an ACL that allows its user Create on this topic"},
+		"ReplacedPassword": {func() error {
+			return write(t, s.withPassword(t, "manager", passwordOfManager), "godwit.hub.hub1.spec")
+		}, "manager write topic godwit.hub.hub1.spec: correct its user or password"},
 		"WrongPassword": {func() error {
 			return readOne(t, s.withPassword(t, "hub2", "wrong"), "godwit-agent-hub2-commands", "godwit.hub.hub2.spec")
 		}, "hub2 read topic godwit.hub.hub2.spec: correct its user or password"},

@@ -77,6 +77,12 @@ var (
 		Meaning: "The manager begins migrations of some namespaces only, and this is another one. Nothing was sent to either hub.",
 		Fix:     godwit.Do("create the migration in a namespace that the message names, or have the administrator of the manager add the namespace to `--migration-namespaces`"),
 	})
+	ReasonHubReplaced = Reasons.Declare(godwit.Reason{
+		Name: "HubReplaced", UserAction: true,
+		Meaning: "A hub was enrolled with another key than the one with which it takes part in the migration. Nothing is sent to it, and nothing that it says is used.",
+		Fix: godwit.Do("If the hub has a new key, run `godwit cluster enroll <hub> --same-hub`. If another hub has got its name, enroll the former hub again, or delete the migration: " +
+			"the other hub gets nothing of it"),
+	})
 	ReasonHubAddressUnknown = Reasons.Declare(godwit.Reason{
 		Name: "HubAddressUnknown", UserAction: true,
 		Meaning: "The ManagedCluster of the target hub has no spec.managedClusterClientConfigs, so that no bootstrap kubeconfig can be written.",
@@ -151,7 +157,7 @@ var (
 	})
 	ReasonKeysChanged = Reasons.Declare(godwit.Reason{
 		Name: "KeysChanged", UserAction: true,
-		Meaning: "Another client than the manager has changed ConfigMap <migration>-keys, by whose keys secrets of clusters are sealed. The manager uses nothing of it.",
-		Fix:     godwit.Do("find out who may write ConfigMaps in the namespace of the migration: `kubectl auth can-i update configmaps -n <namespace> --as=<user>`. Then create the migration again under another name"),
+		Meaning: "Another client than the manager has changed ConfigMap <migration>-keys, by whose keys secrets of clusters are sealed, or the key of the manager was replaced. The manager uses nothing of it.",
+		Fix:     godwit.Do("unless you have replaced the key of the manager, find out who may write ConfigMaps in the namespace of the migration: `kubectl auth can-i update configmaps -n <namespace> --as=<user>`. Then create the migration again under another name"),
 	})
 )

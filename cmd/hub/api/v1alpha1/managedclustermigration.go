@@ -224,6 +224,12 @@ type MigrationProgress struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	DeniedRequests []string `json:"deniedRequests,omitempty"`
+	// SourceKey is the key of the source hub's agent in this migration: what another key has signed is not used.
+	// +optional
+	SourceKey *HubKey `json:"sourceKey,omitempty"`
+	// TargetKey is that of the target hub's agent.
+	// +optional
+	TargetKey *HubKey `json:"targetKey,omitempty"`
 	// Shards is the number of ConfigMaps.
 	// +optional
 	Shards int32 `json:"shards,omitempty"`
@@ -232,6 +238,14 @@ type MigrationProgress struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	ShardDigests []string `json:"shardDigests,omitempty"`
+}
+
+// HubKey is the key with which the agent of a hub takes part in a migration.
+type HubKey struct {
+	// Fingerprint of the public key, as `godwit cluster enroll` shows it.
+	Fingerprint string `json:"fingerprint"`
+	// Number counts the keys of the hub in this migration. It rises when a user enrolls a new key of the same hub.
+	Number int32 `json:"number"`
 }
 
 // ClusterCounts counts clusters by what became of them.

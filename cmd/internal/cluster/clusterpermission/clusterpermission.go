@@ -105,6 +105,8 @@ func forEnroll(s permission.Scope) []permission.Permission {
 		{Verbs: []string{"get"}, Resource: schema.GroupResource{Group: "cluster.open-cluster-management.io", Resource: "managedclusters"}},
 		{Verbs: []string{"get", "update"}, Resource: configMaps, Names: []string{manager.EnrolledHubs}, Namespace: s.Installation},
 		{Verbs: []string{"create"}, Resource: configMaps, Namespace: s.Installation},
+		// The migrations in which a hub takes part with another key.
+		{Verbs: []string{"list"}, Resource: migrations},
 	}
 }
 

@@ -73,7 +73,7 @@ func TestForegroundDeletion(t *testing.T) {
 }
 
 // TestDeletedStateStaysDeleted: the garbage collector deletes a migration and its state while the manager, which has read both, has not
-// written yet. Nothing makes the state again, which nobody would delete then.
+// written yet. Nothing makes the state again, which nothing would delete then.
 //
 // Matrix: H86.
 func TestDeletedStateStaysDeleted(t *testing.T) {

@@ -52,6 +52,7 @@ func newProduct(s *stage, name string) *product {
 	p.g.fill(200)
 	p.serve("1.1.0", servedVersion("v1", false), servedVersion("v2", true))
 	s.mustRun(s.helmProgram, p.upgrade()...)
+	p.g.noteFlip()
 	s.t.Cleanup(func() {
 		if out, err := s.command(context.Background(), s.helmProgram, "uninstall", "product", "-n", name, "--wait"); err != nil {
 			s.t.Errorf("%v: %s", err, out)

@@ -115,6 +115,12 @@ func (g *geese) flip() {
 	if err != nil {
 		g.s.t.Fatal(err)
 	}
+	g.noteFlip()
+}
+
+// noteFlip keeps the revision of the CRD, which has v2 as its storage version since its last change.
+func (g *geese) noteFlip() {
+	g.s.t.Helper()
 	there, err := g.s.Etcd().Get(g.s.t.Context(), g.key())
 	if err != nil || len(there.Kvs) != 1 {
 		g.s.t.Fatalf("etcd has %d values of %s: %v", there.Count, g.crd(), err)

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 
-	"github.com/vishvananda/netlink"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -20,19 +18,13 @@ import (
 	"github.com/godwit-dev/godwit/test/process"
 )
 
-const (
-	// serverAddress is that of the API server, in a network that no node has.
-	serverAddress = "10.243.0.1"
-	// podNetwork has the pods of all nodes. Each has one of its networks.
-	podNetwork = "10.244.0.0/16"
-	// proxyHealth can be a fixed address, because the machine has one cluster.
-	proxyHealth = "127.0.0.1:10256"
-)
-
 // Options of a cluster. The zero value works.
 type Options struct {
 	// APIServerArgs are further flags of the API server, as --name=value.
 	APIServerArgs []string
+	// Name is that of a cluster which shares its machine with clusters of other names. Its nodes have a network of their own, from which
+	// pods reach the API servers of all. It has at most 12 bytes. Empty: the cluster is the only one of its machine.
+	Name string
 }
 
 // Cluster is a control plane with nodes.
@@ -42,18 +34,20 @@ type Cluster struct {
 	Clients *kubernetes.Clientset
 
 	programs programs
+	place    place
+	network  *network
 	dir      string
 	started  []*process.Process
 	nodes    []*Node
 }
 
-// Start starts a cluster with a first node, which is ready, and an image for the first process of each pod. A machine has one cluster,
-// which ends with the machine at the latest.
+// Start starts a cluster with a first node, which is ready, and an image for the first process of each pod. The cluster ends with the
+// machine at the latest.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if machine.Folder() == "" {
 		return nil, errors.New("start a cluster: it needs a machine of its own: call machine.Main in TestMain")
 	}
-	c := &Cluster{dir: machine.Folder()}
+	c := &Cluster{}
 	if err := c.start(ctx, o); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
@@ -65,11 +59,22 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 	if c.programs, err = findPrograms(ctx); err != nil {
 		return err
 	}
-	if err := addBridge("godwit", serverAddress+"/24", true); err != nil {
+	if c.place, err = choosePlace(o.Name); err != nil {
 		return err
 	}
+	if c.dir, err = c.place.makeFolder(); err != nil {
+		return err
+	}
+	if c.network, err = openNetwork(c.place); err != nil {
+		return err
+	}
+	args := o.APIServerArgs
+	if o.Name != "" {
+		// The API server is not in the network where kube-proxy changes addresses of Services, so it calls webhooks at their pods.
+		args = append([]string{"--enable-aggregator-routing=true"}, args...)
+	}
 	c.ControlPlane, err = controlplane.Start(ctx, controlplane.Options{
-		Dir: filepath.Join(c.dir, "controlplane"), Address: serverAddress, APIServerArgs: o.APIServerArgs,
+		Dir: filepath.Join(c.dir, "controlplane"), Address: c.place.server, APIServerArgs: args,
 	})
 	if err != nil {
 		return err
@@ -114,6 +119,9 @@ func (c *Cluster) Stop() error {
 	if c.ControlPlane != nil {
 		errs = append(errs, c.ControlPlane.Stop())
 	}
+	if c.network != nil {
+		errs = append(errs, c.network.close())
+	}
 	return errors.Join(errs...)
 }
 
@@ -144,7 +152,7 @@ func (c *Cluster) startScheduler() error {
 	return c.run(name, command)
 }
 
-// startProxy starts the one kube-proxy of the machine, whose nodes share a network.
+// startProxy starts the one kube-proxy of the cluster, whose nodes share a network.
 func (c *Cluster) startProxy(ctx context.Context) error {
 	const name = "kube-proxy"
 	kubeconfig, err := c.kubeconfigOf(name, "system:kube-proxy")
@@ -154,8 +162,8 @@ func (c *Cluster) startProxy(ctx context.Context) error {
 	config, err := writeConfig(filepath.Join(c.dir, name+".yaml"), map[string]any{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
 		"clientConnection": map[string]any{"kubeconfig": kubeconfig},
-		"mode":             "iptables", "detectLocalMode": "ClusterCIDR", "clusterCIDR": podNetwork,
-		"hostnameOverride": c.nodes[0].Name, "healthzBindAddress": proxyHealth,
+		"mode":             "iptables", "detectLocalMode": "ClusterCIDR", "clusterCIDR": c.place.pods,
+		"hostnameOverride": c.nodes[0].Name, "healthzBindAddress": c.place.proxyHealth,
 		// Only the first network of a machine may change the limits of connections.
 		"conntrack": map[string]any{"maxPerCore": 0},
 	})
@@ -166,7 +174,7 @@ func (c *Cluster) startProxy(ctx context.Context) error {
 		return err
 	}
 	return c.started[len(c.started)-1].Await(ctx, "kube-proxy to write its rules", func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+proxyHealth+"/healthz", http.NoBody)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.place.proxyHealth+"/healthz", http.NoBody)
 		if err != nil {
 			return err
 		}
@@ -191,7 +199,12 @@ func (c *Cluster) run(name string, command *exec.Cmd) error {
 	return err
 }
 
+// startProcess starts a process in the network of the nodes.
 func (c *Cluster) startProcess(name string, command *exec.Cmd) (*process.Process, error) {
+	command, err := c.network.enter(command)
+	if err != nil {
+		return nil, err
+	}
 	log, err := os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -203,33 +216,6 @@ func (c *Cluster) startProcess(name string, command *exec.Cmd) (*process.Process
 
 // Log returns the end of the log of a process of the cluster, for the error of a test.
 func (c *Cluster) Log(name string) string { return process.Tail(filepath.Join(c.dir, name+".log")) }
-
-// addBridge adds a network to the machine. The default route goes to one of them, so that addresses of Services are not unreachable
-// before a rule of kube-proxy changes them.
-func addBridge(name, address string, defaultRoute bool) error {
-	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}}
-	if err := netlink.LinkAdd(bridge); err != nil {
-		return fmt.Errorf("add bridge %s: %w", name, err)
-	}
-	parsed, err := netlink.ParseAddr(address)
-	if err != nil {
-		return err
-	}
-	if err := netlink.AddrAdd(bridge, parsed); err != nil {
-		return fmt.Errorf("add address %s: %w", address, err)
-	}
-	if err := netlink.LinkSetUp(bridge); err != nil {
-		return fmt.Errorf("set bridge %s up: %w", name, err)
-	}
-	if !defaultRoute {
-		return nil
-	}
-	everything := &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}
-	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: bridge.Index, Dst: everything}); err != nil {
-		return fmt.Errorf("add the default route: %w", err)
-	}
-	return nil
-}
 
 // writeConfig writes JSON, which every program reads that reads YAML.
 func writeConfig(path string, value any) (string, error) {

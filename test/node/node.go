@@ -34,12 +34,12 @@ type Node struct {
 	kubelet    *process.Process
 }
 
-// AddNode adds a node, and returns when it is ready.
+// AddNode adds a node, and returns when it is ready. The name of the cluster is before that of the node, if it has one.
 func (c *Cluster) AddNode(ctx context.Context, name string) (*Node, error) {
 	number := len(c.nodes)
 	n := &Node{
-		Name: name, cluster: c, dir: filepath.Join(c.dir, name), bridge: fmt.Sprintf("godwit%d", number),
-		address: fmt.Sprintf("10.244.%d.1", number), network: fmt.Sprintf("10.244.%d.0/24", number),
+		Name: c.place.nodeName(name), cluster: c, dir: filepath.Join(c.dir, name), bridge: fmt.Sprintf("godwit%d", number),
+		address: fmt.Sprintf("10.244.%d.1", c.place.first+number), network: fmt.Sprintf("10.244.%d.0/24", c.place.first+number),
 	}
 	c.nodes = append(c.nodes, n)
 	if err := n.prepare(); err != nil {
@@ -70,14 +70,12 @@ func (n *Node) prepare() error {
 	if err := machine.MakeCgroup(n.Name); err != nil {
 		return err
 	}
-	if err := addBridge(n.bridge, n.address+"/24", false); err != nil {
+	if err := addBridge(n.cluster.network.links, n.bridge, n.address+"/24", false); err != nil {
 		return err
 	}
 	// Pods have routes to others, and rules for what a bridge forwards.
-	for _, setting := range []string{"net/ipv4/ip_forward", "net/bridge/bridge-nf-call-iptables"} {
-		if err := os.WriteFile("/proc/sys/"+setting, []byte("1"), 0); err != nil {
-			return err
-		}
+	if err := n.cluster.network.set("1", "net/ipv4/ip_forward", "net/bridge/bridge-nf-call-iptables"); err != nil {
+		return err
 	}
 	if err := n.writeNetwork(); err != nil {
 		return err

@@ -4,8 +4,10 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"testing"
 	"time"
@@ -32,11 +34,11 @@ func TestMain(m *testing.M) {
 	os.Exit(machine.Main(context.Background(), m, prepare))
 }
 
-// start starts a cluster with the image of whoami.
-func start(t *testing.T) *node.Cluster {
+// start starts a cluster with a namespace.
+func start(t *testing.T, o node.Options) *node.Cluster {
 	t.Helper()
 	began := time.Now()
-	c, err := node.Start(t.Context(), node.Options{})
+	c, err := node.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,15 +67,21 @@ func load(t *testing.T, c *node.Cluster, name string) {
 
 func create(t *testing.T, c *node.Cluster, name, image, on string) {
 	t.Helper()
-	_, err := c.Clients.CoreV1().Pods("birds").Create(t.Context(), &corev1.Pod{
+	p := podOf(name, image)
+	p.Spec.NodeName = on
+	if _, err := c.Clients.CoreV1().Pods("birds").Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// podOf returns a pod whose only container runs once.
+func podOf(name, image string) *corev1.Pod {
+	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PodSpec{
-			NodeName: on, RestartPolicy: corev1.RestartPolicyNever,
-			Containers: []corev1.Container{{Name: "main", Image: image, ImagePullPolicy: corev1.PullNever}},
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers:    []corev1.Container{{Name: "main", Image: image, ImagePullPolicy: corev1.PullNever}},
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -87,7 +95,7 @@ func expectWhoami(t *testing.T, c *node.Cluster, name string) {
 
 // TestCluster: pods of two nodes are scheduled, get tokens, and reach the API server by its Service. A kubelet restarts under them.
 func TestCluster(t *testing.T) {
-	c := start(t)
+	c := start(t, node.Options{})
 	second, err := c.AddNode(t.Context(), "node2")
 	if err != nil {
 		t.Fatal(err)
@@ -120,12 +128,90 @@ func TestCluster(t *testing.T) {
 	}
 }
 
+// TestClusters: pods of two clusters on one machine reach the API server of their own, and that of the other one unless they are cut off.
+func TestClusters(t *testing.T) {
+	clusters := []*node.Cluster{start(t, node.Options{Name: "east"}), start(t, node.Options{Name: "west"})}
+	for i, c := range clusters {
+		load(t, c, "whoami")
+		create(t, c, "own", "localhost/whoami:latest", "")
+		visit(t, c, clusters[1-i], "visitor")
+	}
+	for _, c := range clusters {
+		expectWhoami(t, c, "own")
+		expectVisit(t, c, "visitor")
+	}
+	east, west := clusters[0], clusters[1]
+	if err := east.CutOff(address(t, west)); err != nil {
+		t.Fatal(err)
+	}
+	visit(t, east, west, "lost")
+	create(t, east, "home", "localhost/whoami:latest", "")
+	visit(t, west, east, "opposite")
+	expectWhoami(t, east, "home")
+	expectVisit(t, west, "opposite")
+	failed := (*node.FailedError)(nil)
+	if said, err := east.AwaitEnd(t.Context(), "birds", "lost"); !errors.As(err, &failed) {
+		t.Errorf("a pod that is cut off from an API server says %q, want an error: %v", said, err)
+	}
+	if err := east.Reconnect(address(t, west)); err != nil {
+		t.Fatal(err)
+	}
+	visit(t, east, west, "again")
+	expectVisit(t, east, "again")
+}
+
+// address returns the address of the API server of a cluster.
+func address(t *testing.T, c *node.Cluster) string {
+	t.Helper()
+	server, err := url.Parse(c.Config().Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server.Hostname()
+}
+
+// visit creates a pod that asks the API server of another cluster.
+func visit(t *testing.T, from, to *node.Cluster, name string) {
+	t.Helper()
+	user, err := to.AddUser(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := to.Kubeconfig(name, user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"kubeconfig": content}}
+	if _, err := from.Clients.CoreV1().Secrets("birds").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p := podOf(name, "localhost/whoami:latest")
+	p.Spec.Volumes = []corev1.Volume{{Name: "to", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}}}}
+	p.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "to", MountPath: "/to"}}
+	p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "KUBECONFIG", Value: "/to/kubeconfig"}}
+	if _, err := from.Clients.CoreV1().Pods("birds").Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func expectVisit(t *testing.T, c *node.Cluster, name string) {
+	t.Helper()
+	said, err := c.AwaitEnd(t.Context(), "birds", name)
+	if said != name+"\n" || err != nil {
+		t.Errorf("pod %s says %q, want its name: %v", name, said, err)
+	}
+}
+
 // TestHold does nothing but for TestKilled.
 func TestHold(t *testing.T) {
 	if os.Getenv(holdVariable) == "" {
 		t.Skip("only TestKilled lets this test do something")
 	}
-	c := start(t)
+	c := start(t, node.Options{})
 	create(t, c, "held", "localhost/pause:latest", "")
 	if _, err := c.AwaitPod(t.Context(), "birds", "held", "to run", node.Running); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,5 @@
-// Command whoami asks the API server of its cluster who it is, as a pod, and prints the name of its user.
+// Command whoami asks an API server who it is, and prints the name of its user: the API server of its cluster, as a pod, or that of the
+// kubeconfig which the variable KUBECONFIG names.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 func main() {
@@ -24,8 +26,15 @@ func main() {
 	fmt.Println(name)
 }
 
+func configuration(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		return rest.InClusterConfig()
+	}
+	return clientcmd.BuildConfigFromFlags("", kubeconfig)
+}
+
 func whoami(ctx context.Context) (string, error) {
-	config, err := rest.InClusterConfig()
+	config, err := configuration(os.Getenv("KUBECONFIG"))
 	if err != nil {
 		return "", err
 	}

@@ -126,6 +126,12 @@ func (i Image) reference() (tag, digest string, err error) {
 	return index.Manifests[0].Annotations[refName], index.Manifests[0].Digest, nil
 }
 
+// ByDigest returns the reference of the image by its digest, which no kubelet pulls again.
+func (i Image) ByDigest() (string, error) {
+	_, digest, err := i.reference()
+	return i.Repository + "@" + digest, err
+}
+
 // archiveFolder returns a folder as an archive.
 func archiveFolder(folder string) io.ReadCloser {
 	reader, writer := io.Pipe()
@@ -170,10 +176,17 @@ func Prepare(packages ...string) func(context.Context) error {
 }
 
 // PrepareProgram is like Prepare for a program that is compiled.
-func PrepareProgram(ctx context.Context, file string) error {
+func PrepareProgram(ctx context.Context, file string) error { return prepareProgram(ctx, file) }
+
+// PrepareWithoutEntrypoint is like PrepareProgram for an image of which pods name the program, as their first argument.
+func PrepareWithoutEntrypoint(ctx context.Context, file string) error {
+	return prepareProgram(ctx, file, "-no-entrypoint")
+}
+
+func prepareProgram(ctx context.Context, file string, flags ...string) error {
 	folder, err := imageFolder(ctx)
 	if err != nil {
 		return err
 	}
-	return program.ImageOf(ctx, file, filepath.Join(folder, filepath.Base(file)))
+	return program.ImageOf(ctx, file, filepath.Join(folder, filepath.Base(file)), flags...)
 }

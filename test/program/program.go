@@ -80,8 +80,8 @@ func Image(ctx context.Context, from, layout string) error {
 	return ImageOf(ctx, filepath.Join(scratch, filepath.Base(from)), layout)
 }
 
-// ImageOf is like Image, for a program that is compiled.
-func ImageOf(ctx context.Context, program, layout string) error {
+// ImageOf is like Image, for a program that is compiled. flags are further flags of the program that makes the image.
+func ImageOf(ctx context.Context, program, layout string, flags ...string) error {
 	releases, err := compileRelease(ctx)
 	if err != nil {
 		return err
@@ -89,7 +89,8 @@ func ImageOf(ctx context.Context, program, layout string) error {
 	if err := os.RemoveAll(layout); err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, releases, "image", "-out", layout, "--", program)
+	args := append([]string{"image", "-out", layout}, flags...)
+	command := exec.CommandContext(ctx, releases, append(args, "--", program)...)
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("make the image of %s: %w: %s", program, err, out)
 	}

@@ -49,6 +49,7 @@ func run(ctx context.Context, args []string) error {
 	out := flags.String("out", "dist", "where releases are")
 	key := flags.String("key", "", "the private key that signs, in PEM; its password is in COSIGN_PASSWORD")
 	platforms := flags.String("platforms", "", "the platforms of a trial, such as linux/amd64,linux/arm64 (default: all)")
+	noEntrypoint := flags.Bool("no-entrypoint", false, "with image: the arguments of a container begin with the path of the program")
 	if len(args) == 0 {
 		return fmt.Errorf("give a command: make, sign, check or image")
 	}
@@ -63,7 +64,7 @@ func run(ctx context.Context, args []string) error {
 		fmt.Fprintf(os.Stderr, "release: a trial for %s: do not publish it\n", *platforms)
 	}
 	if args[0] == "image" {
-		return writeImage(*out, flags.Arg(0))
+		return writeImage(*out, flags.Arg(0), *noEntrypoint)
 	}
 	o := options{repository: *repository, out: *out, version: flags.Arg(0), platforms: chosen, logf: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "release: "+format+"\n", args...)
@@ -93,9 +94,9 @@ func (o options) makeAndReport(ctx context.Context) error {
 
 // writeImage writes the image of a program for the processor of this machine as a layout in the folder out, with the tag latest. The
 // same program makes the same bytes.
-func writeImage(out, program string) error {
+func writeImage(out, program string, noEntrypoint bool) error {
 	name := filepath.Base(program)
-	image := oci.Image{Name: name, Ref: "latest", Time: time.Unix(0, 0)}
+	image := oci.Image{Name: name, Ref: "latest", Time: time.Unix(0, 0), NoEntrypoint: noEntrypoint}
 	digest, err := image.Write(out, map[artifact.Platform]string{{OS: "linux", Arch: runtime.GOARCH}: program})
 	if err != nil {
 		return fmt.Errorf("make the image of %s: %w", program, err)

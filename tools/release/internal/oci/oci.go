@@ -65,6 +65,8 @@ type Image struct {
 	Ref    string
 	Labels map[string]string
 	Time   time.Time
+	// NoEntrypoint means that the arguments of a container begin with the path of the program.
+	NoEntrypoint bool
 }
 
 // Image returns the image of the release.
@@ -84,10 +86,14 @@ func (i Image) of(p artifact.Platform, program []byte) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	entrypoint := []string{"/" + i.Name}
+	if i.NoEntrypoint {
+		entrypoint = nil
+	}
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	base, err = mutate.ConfigFile(base, &v1.ConfigFile{
 		OS: p.OS, Architecture: p.Arch, Created: v1.Time{Time: i.Time.UTC()}, RootFS: v1.RootFS{Type: "layers"},
-		Config: v1.Config{User: artifact.NonRoot, Entrypoint: []string{"/" + i.Name}, WorkingDir: "/", Labels: i.Labels},
+		Config: v1.Config{User: artifact.NonRoot, Entrypoint: entrypoint, WorkingDir: "/", Labels: i.Labels},
 	})
 	if err != nil {
 		return nil, err

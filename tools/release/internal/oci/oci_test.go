@@ -94,6 +94,23 @@ func TestImage(t *testing.T) {
 	}
 }
 
+// TestEntrypoint: an image names its program, unless the arguments of a container do.
+func TestEntrypoint(t *testing.T) {
+	for without, want := range map[bool][]string{false: {"/work"}, true: nil} {
+		image, err := Image{Name: "work", NoEntrypoint: without}.of(artifact.Platform{OS: "linux", Arch: "amd64"}, []byte("program"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := image.ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, config.Config.Entrypoint); diff != "" {
+			t.Errorf("without an entrypoint: %t (-want +got):\n%s", without, diff)
+		}
+	}
+}
+
 // TestChart: the layout has what Helm pushes: the metadata as config, the archive as the only layer.
 func TestChart(t *testing.T) {
 	archive, err := bundle.Write("godwit-0.1.0.tgz", []bundle.File{

@@ -237,6 +237,12 @@ e2e-hub-plain: controlplane ocm kafka ## Test moves between hubs of Open Cluster
 	@tools/ocm/operator.sh
 	@GODWIT_E2E_HUB=1 GODWIT_E2E_HUB_PLAIN=1 go test $(SERVERS) -timeout 40m -v -run '^TestPlain' ./test/hub/e2e
 
+# Not in make e2e-hub-plain: it needs root on Linux, and the build of three more programs.
+.PHONY: e2e-hub-pods
+e2e-hub-pods: controlplane node ## Test moves between hubs of Open Cluster Management of which no part is simulated: five clusters with nodes, whose operators, controllers and agents are pods. It needs root on Linux.
+	@tools/ocm/pods.sh
+	@GODWIT_E2E_HUB_PODS=1 go test $(SERVERS) -timeout 90m -v ./test/hub/pods
+
 # What needs no hub takes two minutes. The rest takes longer than .ci/run has left: the build of Open Cluster Management
 # alone takes a quarter of an hour.
 .PHONY: e2e-hub-short

@@ -33,6 +33,9 @@ type Options struct {
 	// BootstrapNamespace is where the import controller reads bootstrap secrets;
 	// multicluster-engine unless set.
 	BootstrapNamespace string
+	// AccountNamespace has the account with which clusters return to a hub without the import controller;
+	// open-cluster-management-agent-addon unless set.
+	AccountNamespace string
 	// Manager is the key that verifies commands. The installation sets it.
 	Manager message.IdentityKey
 	// Identity signs what the agent sends. Its public key is enrolled with the manager.
@@ -57,6 +60,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	o.AccountNamespace = cmp.Or(o.AccountNamespace, AccountNamespace)
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
 	o.Poll = cmp.Or(o.Poll, 2*time.Second)
 	o.Quiet = cmp.Or(o.Quiet, 15*time.Second)

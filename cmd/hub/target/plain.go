@@ -14,10 +14,10 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
-// Returning returns the source hub of a migration as the hub at which its clusters register when they return.
-func Returning(source cluster.Hub, to string) Hub {
+// Returning returns the source hub of a migration as the hub at which its clusters register when they return. The namespace has their account.
+func Returning(source cluster.Hub, namespace, to string) Hub {
 	sum := sha256.Sum256([]byte(to))
-	account := types.NamespacedName{Namespace: cluster.AccountNamespace, Name: "godwit-return-" + hex.EncodeToString(sum[:8])}
+	account := types.NamespacedName{Namespace: namespace, Name: "godwit-return-" + hex.EncodeToString(sum[:8])}
 	return Hub{Hub: source, Account: account, Returns: true}
 }
 

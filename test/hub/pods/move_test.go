@@ -210,13 +210,14 @@ func (f *fleet) abort(t *testing.T, m *member) {
 	const phase = "Registering"
 	var migration string
 	await(t, "the migration of "+m.name+" to register", func(ctx context.Context) error {
-		out, _, err := f.command(ctx, f.hub1, f.hub2, "status")
+		out, _, err := run(ctx, f.kubeconfig, f.godwit, "cluster", "status", "--from-context="+f.hub1.name)
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 		for line := range strings.Lines(out) {
-			if strings.HasPrefix(line, m.name+"-move-") && strings.Contains(line, phase) {
-				migration = strings.Fields(line)[0]
+			fields := strings.Fields(line) // namespace, name, symbol, phase
+			if len(fields) > 3 && strings.HasPrefix(fields[1], m.name+"-move-") && fields[3] == phase {
+				migration = fields[1]
 				return nil
 			}
 		}

@@ -64,6 +64,8 @@ type order struct {
 	until time.Time
 	// isDone means that an order for the migration as a whole is done.
 	isDone bool
+	// failed is the error of the last pass, which another pass may not have.
+	failed string
 }
 
 // newWork returns the execution of the stored command.
@@ -185,7 +187,9 @@ func (w *work) passOver(ctx context.Context, i int, names []string) (waits bool,
 		return false, ctx.Err()
 	case err != nil && w.hubOf().Final(ctx, err):
 		return false, err
-	case err == nil:
+	case err != nil:
+		o.logRetry(ctx, err)
+	default:
 		w.addResult(ctx, i, r)
 		if len(r.Waiting) == 0 {
 			o.isDone = len(o.Clusters) == 0
@@ -196,6 +200,14 @@ func (w *work) passOver(ctx context.Context, i int, names []string) (waits bool,
 		return true, nil
 	}
 	return false, w.failUnfinished(o.Action, names, r, err)
+}
+
+// logRetry logs an error after which the order is tried again, once.
+func (o *order) logRetry(ctx context.Context, err error) {
+	if text := err.Error(); text != o.failed {
+		o.failed = text
+		logr.FromContextOrDiscard(ctx).Error(err, "An action failed, and is tried again", "action", o.Action)
+	}
 }
 
 // namesAt returns the clusters that have come to an order, and for which nothing has failed.

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
@@ -118,6 +120,7 @@ func (c *connection) printHolder(ctx context.Context, a *frame.App, m migration)
 
 // runDirect carries a migration out in this process.
 func (c *connection) runDirect(ctx context.Context, a *frame.App, m migration) error {
+	ctx = logr.NewContext(ctx, logr.New(troubles{a.Console, &sync.Map{}}))
 	host, err := os.Hostname()
 	if err != nil {
 		host = "this machine"
@@ -149,6 +152,35 @@ func (a announcer) Eventf(_, _ runtime.Object, kind, reason, _, note string, arg
 		a.console.Printf("warning: %s: %s\n", reason, fmt.Sprintf(note, args...))
 	}
 }
+
+// troubles is a sink of logs that prints each error once. What a manager and an agent log besides is for their pods.
+type troubles struct {
+	console *frame.Console
+	printed *sync.Map
+}
+
+// Error implements logr.LogSink.
+func (t troubles) Error(err error, message string, _ ...any) {
+	text := fmt.Sprintf("%s: %v", message, err)
+	if _, known := t.printed.LoadOrStore(text, nil); !known && !errors.Is(err, context.Canceled) {
+		t.console.Printf("warning: %s\n", text)
+	}
+}
+
+// Init implements logr.LogSink.
+func (troubles) Init(logr.RuntimeInfo) {}
+
+// Enabled implements logr.LogSink.
+func (troubles) Enabled(int) bool { return false }
+
+// Info implements logr.LogSink.
+func (troubles) Info(int, string, ...any) {}
+
+// WithValues implements logr.LogSink.
+func (t troubles) WithValues(...any) logr.LogSink { return t }
+
+// WithName implements logr.LogSink.
+func (t troubles) WithName(string) logr.LogSink { return t }
 
 // ending is how a command ends that has requested a change of a migration.
 type ending struct {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
@@ -60,7 +61,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.AccountNamespace = cmp.Or(o.AccountNamespace, AccountNamespace)
+	o.AccountNamespace = cmp.Or(o.AccountNamespace, cluster.AccountNamespace)
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
 	o.Poll = cmp.Or(o.Poll, 2*time.Second)
 	o.Quiet = cmp.Or(o.Quiet, 15*time.Second)

@@ -262,8 +262,8 @@ func (s *secured) mustForbid(t *testing.T, hub1, hub2 *hubkafka.Transport) {
 		"AnotherHubsGroup":    {func() error { return readOne(t, hub1, "godwit-agent-hub2-commands", "godwit.hub.hub1.spec") }, "hub1 read topic godwit.hub.hub1.spec: add an ACL that allows its user Read on group godwit-agent-hub2-commands"},
 		"NewTopic":            {func() error { return hub1.EnsureTopics(t.Context(), "godwit.hub.hub3.spec") }, "hub1 create topic godwit.hub.hub3.spec: add an ACL that allows its user Create on this topic"},
 		"ReplacedPassword": {func() error {
-			return write(t, s.withPassword(t, "manager", passwordOfManager), "godwit.hub.hub1.spec")
-		}, "manager write topic godwit.hub.hub1.spec: correct its user or password"},
+			return readOne(t, s.withPassword(t, "manager", passwordOfManager), manager.Group("hub1"), "godwit.hub.hub1.status")
+		}, "manager read topic godwit.hub.hub1.status: correct its user or password"},
 		"WrongPassword": {func() error {
 			return readOne(t, s.withPassword(t, "hub2", "wrong"), "godwit-agent-hub2-commands", "godwit.hub.hub2.spec")
 		}, "hub2 read topic godwit.hub.hub2.spec: correct its user or password"},

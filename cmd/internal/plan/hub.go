@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -47,7 +48,7 @@ func (s *scanner) planHub(ctx context.Context) planreport.Row {
 	var migrations []planreport.Migration
 	if s.servesMigrations() {
 		list := &api.ManagedClusterMigrationList{}
-		if err := s.list(ctx, list, "", "/apis", api.GroupVersion.Group, api.GroupVersion.Version, "managedclustermigrations"); err != nil {
+		if err := s.read(ctx, list, "", "/apis", api.GroupVersion.Group, api.GroupVersion.Version, "managedclustermigrations"); err != nil {
 			return s.failed(ctx, planreport.Hubs, err, []permission.Permission{clusterpermission.ListMigrations()})
 		}
 		for i := range list.Items {
@@ -57,25 +58,44 @@ func (s *scanner) planHub(ctx context.Context) planreport.Row {
 		}
 	}
 	if s.hasManagedClusters() {
-		list := &corev1.ConfigMapList{}
-		if err := s.list(ctx, list, direct.Selector, "/api", "v1", "namespaces", direct.Namespace, "configmaps"); err != nil {
-			return s.withNamespace(direct.Namespace).failed(ctx, planreport.Hubs, err, []permission.Permission{clusterpermission.ListStored(direct.Namespace)})
+		stored, row := s.storedMigrations(ctx)
+		if row != nil {
+			return *row
 		}
-		stored, err := direct.Migrations(list)
-		if err != nil {
-			return s.failed(ctx, planreport.Hubs, err, nil)
-		}
-		for i := range stored {
-			name := nameOf(s.app)
-			words := "cluster status " + stored[i].Name + " --from-context=" + quote.Shell(name)
-			migrations = append(migrations, s.migration(&stored[i], s.app.InContext("").Hint(words), ""))
-		}
+		migrations = append(migrations, stored...)
 	}
 	return planreport.HubRow(migrations)
 }
 
-// list reads a list of objects that have labels.
-func (s *scanner) list(ctx context.Context, list any, labels string, path ...string) error {
+// storedMigrations reads the migrations that commands carry out, or returns the row that says why it can't.
+func (s *scanner) storedMigrations(ctx context.Context) ([]planreport.Migration, *planreport.Row) {
+	fail := func(s *scanner, err error, needed ...permission.Permission) ([]planreport.Migration, *planreport.Row) {
+		row := s.failed(ctx, planreport.Hubs, err, needed)
+		return nil, &row
+	}
+	if err := s.read(ctx, &corev1.Namespace{}, "", "/api", "v1", "namespaces", direct.Namespace); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return fail(s, err, clusterpermission.FindStored())
+	}
+	list := &corev1.ConfigMapList{}
+	if err := s.read(ctx, list, direct.Selector, "/api", "v1", "namespaces", direct.Namespace, "configmaps"); err != nil {
+		return fail(s.withNamespace(direct.Namespace), err, clusterpermission.ListStored(direct.Namespace))
+	}
+	stored, err := direct.Migrations(list)
+	if err != nil {
+		return fail(s, err)
+	}
+	all := make([]planreport.Migration, len(stored))
+	for i := range stored {
+		words := "cluster status " + stored[i].Name + " --from-context=" + quote.Shell(nameOf(s.app))
+		all[i] = s.migration(&stored[i], s.app.InContext("").Hint(words), "")
+	}
+	return all, nil
+}
+
+// read reads an object, or a list of those with labels.
+func (s *scanner) read(ctx context.Context, into any, labels string, path ...string) error {
 	return quicklist.Retry(ctx, func(ctx context.Context) error {
 		request := s.Client.Get().AbsPath(path...).MaxRetries(0)
 		if labels != "" {
@@ -85,7 +105,7 @@ func (s *scanner) list(ctx context.Context, list any, labels string, path ...str
 		if err != nil {
 			return err
 		}
-		return json.Unmarshal(text, list)
+		return json.Unmarshal(text, into)
 	})
 }
 

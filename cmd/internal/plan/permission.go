@@ -18,7 +18,7 @@ var Permissions = permission.Command{Name: "plan", Of: permission.CRDs, List: pe
 func permissionsOf(s permission.Scope) []permission.Permission {
 	s.Listed, s.Namespace = true, ""
 	all := crdpermission.Plan.Permissions(s)
-	optional := append(revisionpermission.Plan.Permissions(s), clusterpermission.ListMigrations(), resourcepermission.ReadJournal(), externalnamepermission.ListEvents())
+	optional := append(revisionpermission.Plan.Permissions(s), clusterpermission.ListMigrations(), clusterpermission.FindStored(), resourcepermission.ReadJournal(), externalnamepermission.ListEvents())
 	if s.Installation != "" {
 		optional = append(optional, clusterpermission.ListStored(s.Installation))
 	}

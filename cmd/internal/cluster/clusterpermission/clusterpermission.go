@@ -123,6 +123,11 @@ func ListMigrations() permission.Permission {
 	return permission.Permission{Verbs: []string{"list"}, Resource: migrations}
 }
 
+// FindStored is the permission to see whether a hub has the namespace of the migrations that a command carries out itself.
+func FindStored() permission.Permission {
+	return permission.Permission{Verbs: []string{"get"}, Resource: schema.GroupResource{Resource: "namespaces"}, Names: []string{direct.Namespace}}
+}
+
 // ListStored is the permission to read the migrations that a command carries out itself.
 func ListStored(namespace string) permission.Permission {
 	return permission.Permission{Verbs: []string{"list"}, Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: namespace}

@@ -5,15 +5,16 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/godwit-dev/godwit/test/process"
 )
 
-// AwaitNamespace makes a namespace with labels, and waits for its service account, without which it accepts no pod.
+// AwaitNamespace makes a namespace with labels, unless a parallel test has, and waits for its service account, without which it accepts no pod.
 func (c *Cluster) AwaitNamespace(ctx context.Context, name string, labels map[string]string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
-	if _, err := c.Clients.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+	if _, err := c.Clients.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create namespace %s: %w", name, err)
 	}
 	return process.Poll(ctx, "the service account of "+name, func(ctx context.Context) error {

@@ -17,11 +17,10 @@ import (
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
-// Selector selects the ConfigMaps that have a migration each, by their label.
-const Selector = labelMigration
+// LabelMigration is on the ConfigMaps that have a migration each.
+const LabelMigration = "godwit.dev/direct-migration"
 
 const (
-	labelMigration = "godwit.dev/direct-migration"
 	// dataMigration is the key of such a ConfigMap with the migration as JSON.
 	dataMigration = "migration"
 	// nameSuffix follows the name of a migration in the name of its ConfigMap.
@@ -77,7 +76,7 @@ func write(m *api.ManagedClusterMigration) (*corev1.ConfigMap, error) {
 	key := configMapKey(client.ObjectKeyFromObject(m))
 	to := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: key.Namespace, Name: key.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
-		Labels: map[string]string{labelMigration: m.Name},
+		Labels: map[string]string{LabelMigration: m.Name},
 	}}
 	content := m.DeepCopy()
 	content.UID, content.ResourceVersion = "", ""
@@ -109,7 +108,7 @@ func (s *Store) List(ctx context.Context, list client.ObjectList, opts ...client
 		return s.Client.List(ctx, list, opts...)
 	}
 	from := &corev1.ConfigMapList{}
-	if err := s.Client.List(ctx, from, append(slices.Clone(opts), client.InNamespace(s.namespace), client.HasLabels{labelMigration})...); err != nil {
+	if err := s.Client.List(ctx, from, append(slices.Clone(opts), client.InNamespace(s.namespace), client.HasLabels{LabelMigration})...); err != nil {
 		return err
 	}
 	var err error
@@ -117,7 +116,7 @@ func (s *Store) List(ctx context.Context, list client.ObjectList, opts ...client
 	return err
 }
 
-// Migrations returns the migrations in ConfigMaps that have the [Selector].
+// Migrations returns the migrations in ConfigMaps that have the [LabelMigration].
 func Migrations(from *corev1.ConfigMapList) ([]api.ManagedClusterMigration, error) {
 	all := make([]api.ManagedClusterMigration, len(from.Items))
 	for i := range from.Items {

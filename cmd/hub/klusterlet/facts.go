@@ -115,12 +115,12 @@ func (r report) check(name string) error {
 	refuse := func(why string) error {
 		return cluster.Fail(cluster.ReasonKlusterlet, "%s can't change hubs: %s", name, why)
 	}
-	gates := r.gates()
+	gates, why := r.gates(), unsuitable(operatorv1.InstallMode(r.texts[valueMode]), r.texts[valueDriver])
 	switch {
 	case !r.found:
 		return refuse("it has no Klusterlet " + Name + "; remove it from the migration, and join it to the other hub by hand")
-	case unsuitable(operatorv1.InstallMode(r.texts[valueMode]), r.texts[valueDriver]) != "":
-		return refuse(unsuitable(operatorv1.InstallMode(r.texts[valueMode]), r.texts[valueDriver]) + "; remove it from the migration")
+	case why != "":
+		return refuse(why + "; remove it from the migration")
 	case r.texts[valueType] == string(operatorv1.LocalSecrets), modeOf(gates, multipleHubs) == operatorv1.FeatureGateModeTypeEnable:
 		return refuse("its Klusterlet has bootstrap kubeconfigs of several hubs already; disable the feature gate " + multipleHubs + " there, and remove spec.registrationConfiguration.bootstrapKubeConfigs")
 	case len(gates) == maxGates:

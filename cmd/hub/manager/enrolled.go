@@ -219,6 +219,17 @@ func KeyOf(m *api.ManagedClusterMigration, p hub.Party) *api.HubKey {
 	return m.Status.Progress.TargetKey
 }
 
+// PartyOf returns the party that a hub is in a migration, or empty.
+func PartyOf(m *api.ManagedClusterMigration, name string) hub.Party {
+	switch name {
+	case string(m.Spec.From):
+		return hub.Source
+	case string(m.Spec.To):
+		return hub.Target
+	}
+	return ""
+}
+
 // hubOf returns the name of the hub of a party.
 func hubOf(m *api.ManagedClusterMigration, p hub.Party) string {
 	if p == hub.Source {

@@ -219,13 +219,7 @@ func (r *Reconciler) findMigration(ctx context.Context, name, uid string) (*api.
 		if string(m.UID) != uid {
 			continue
 		}
-		switch name {
-		case string(m.Spec.From):
-			return m, hub.Source, nil
-		case string(m.Spec.To):
-			return m, hub.Target, nil
-		}
-		return m, "", nil
+		return m, PartyOf(m, name), nil
 	}
 	return nil, "", nil
 }

@@ -227,13 +227,13 @@ func (r *Reconciler) saveShard(ctx context.Context, m *api.ManagedClusterMigrati
 		return err
 	}
 	content := sealed(m, s.Name, s.Data)
-	if m.Status.Progress != nil {
-		content.Before = m.Status.Progress.ShardDigests
+	if progress := m.Status.Progress; progress != nil {
+		if known == nil && n < int(progress.Shards) {
+			return fmt.Errorf("%w: ConfigMap %s/%s is deleted", errStateLost, m.Namespace, s.Name)
+		}
+		content.Before = progress.ShardDigests
 	}
 	signature := content.Sign(r.Identity)
-	if known == nil && m.Status.Progress != nil && n < int(m.Status.Progress.Shards) {
-		return fmt.Errorf("%w: ConfigMap %s/%s is deleted", errStateLost, m.Namespace, s.Name)
-	}
 	if known == nil {
 		created := &corev1.ConfigMap{ObjectMeta: metadataOf(m, s.Name), Data: s.Data}
 		created.Annotations = map[string]string{seal.Annotation: signature}

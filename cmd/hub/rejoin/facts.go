@@ -60,6 +60,8 @@ type Agent struct {
 	Server string
 	// Cluster is the name of the cluster there.
 	Cluster string
+	// Kubeconfig is that of the hub, without credentials.
+	Kubeconfig []byte
 }
 
 // markPrefix precedes the UID of the cluster in the label of a ManagedCluster that no migration has created. Migrations have UIDs alone.

@@ -68,10 +68,7 @@ func (r *Rejoin) Observe(ctx context.Context) (Facts, error) {
 func (r *Rejoin) Ask(ctx context.Context) (Facts, error) {
 	f, err := r.Observe(ctx)
 	if err == nil && f.Agent.Server != "" && !f.isRegistered() {
-		var hub []byte
-		if hub, err = r.lostHub(ctx, klusterlet.NamespaceOf(f.Klusterlet)); err == nil {
-			f.Answers = answers(ctx, hub)
-		}
+		f.Answers = answers(ctx, f.Agent.Kubeconfig)
 	}
 	return f, err
 }
@@ -101,18 +98,9 @@ func (r *Rejoin) observeCluster(ctx context.Context, f *Facts) error {
 		return err
 	}
 	f.Bootstrap = own.Data[cluster.KubeconfigKey]
-	hub, err := r.lostHub(ctx, namespace)
-	if err != nil {
+	if f.Agent, err = r.agent(ctx, namespace); err != nil {
 		return err
 	}
-	if config, err := clientcmd.RESTConfigFromKubeConfig(hub); err == nil {
-		f.Agent.Server = config.Host
-	}
-	registered, err := r.secret(ctx, namespace, klusterlet.HubSecret)
-	if err != nil {
-		return err
-	}
-	f.Agent.Cluster = string(registered.Data[agentClusterKey])
 	works := &workv1.AppliedManifestWorkList{}
 	if err := r.Own.List(ctx, works); err != nil && !meta.IsNoMatchError(err) {
 		return fmt.Errorf("list the AppliedManifestWorks of %s: %w", r.Cluster, err)
@@ -134,17 +122,23 @@ func (r *Rejoin) secret(ctx context.Context, namespace, name string) (*corev1.Se
 	return s, nil
 }
 
-// lostHub returns the kubeconfig by which the agent is registered, without credentials. It is empty if the agent is not registered.
-func (r *Rejoin) lostHub(ctx context.Context, namespace string) ([]byte, error) {
+// agent reads as what the agent is registered.
+func (r *Rejoin) agent(ctx context.Context, namespace string) (Agent, error) {
 	s, err := r.secret(ctx, namespace, klusterlet.HubSecret)
-	if err != nil || len(s.Data[cluster.KubeconfigKey]) == 0 {
-		return nil, err
-	}
-	text, err := klusterlet.Facts{Hub: s.Data[cluster.KubeconfigKey]}.Bootstrap("")
 	if err != nil {
-		return nil, cluster.Fail(cluster.ReasonKlusterlet, "Secret %s/%s of %s can't be read: %v", namespace, s.Name, r.Cluster, err)
+		return Agent{}, err
 	}
-	return text, nil
+	a := Agent{Cluster: string(s.Data[agentClusterKey])}
+	if len(s.Data[cluster.KubeconfigKey]) == 0 {
+		return a, nil
+	}
+	if a.Kubeconfig, err = (klusterlet.Facts{Hub: s.Data[cluster.KubeconfigKey]}).Bootstrap(""); err != nil {
+		return a, cluster.Fail(cluster.ReasonKlusterlet, "Secret %s/%s of %s can't be read: %v", namespace, s.Name, r.Cluster, err)
+	}
+	if config, err := clientcmd.RESTConfigFromKubeConfig(a.Kubeconfig); err == nil {
+		a.Server = config.Host
+	}
+	return a, nil
 }
 
 // remains are the objects that a migration may have left on the cluster.

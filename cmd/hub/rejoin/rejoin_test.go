@@ -70,16 +70,33 @@ func managed(mark string, accepts, joined bool) *clusterv1.ManagedCluster {
 	return mc
 }
 
+// due is a step that is due after a change of the facts.
+type due struct {
+	want   Step
+	change func()
+}
+
+// mustFollow fails the test unless the steps are due, one after the other.
+func mustFollow(t *testing.T, f *Facts, steps []due) {
+	t.Helper()
+	for _, step := range steps {
+		step.change()
+		if err := Check(*f); err != nil {
+			t.Errorf("before %s: %v", step.want, err)
+		}
+		if got := Next(*f); got != step.want {
+			t.Fatalf("the step is %s, want %s", got, step.want)
+		}
+	}
+}
+
 // TestNext follows one move: each case changes the facts of the one before as its step does.
 //
 // Matrix: H104.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	f := lostFacts(t)
-	for _, step := range []struct {
-		want   Step
-		change func()
-	}{
+	mustFollow(t, &f, []due{
 		{Accept, func() {}},
 		{Accept, func() { // a migration has left it, and would configure the klusterlet
 			f.Managed = managed("migration", true, false)
@@ -107,15 +124,7 @@ func TestNext(t *testing.T) {
 		{Restore, func() { f.Leftovers = nil }},
 		{Finish, func() { f.Record.restore(f.Klusterlet) }},
 		{Done, func() { f.Managed = managed("", true, true) }},
-	} {
-		step.change()
-		if err := Check(f); err != nil {
-			t.Errorf("before %s: %v", step.want, err)
-		}
-		if got := Next(f); got != step.want {
-			t.Fatalf("the step is %s, want %s", got, step.want)
-		}
-	}
+	})
 }
 
 // TestCheckRefuses has a case for each refusal.
@@ -166,10 +175,7 @@ func TestNextWithImportController(t *testing.T) {
 	t.Parallel()
 	f := lostFacts(t)
 	f.Imports, f.Works = true, nil
-	for _, step := range []struct {
-		want   Step
-		change func()
-	}{
+	mustFollow(t, &f, []due{
 		{Accept, func() { // the import controller would not import it
 			f.Managed = managed("migration", true, false)
 			original := cluster.Original{Migration: "migration"}
@@ -183,15 +189,7 @@ func TestNextWithImportController(t *testing.T) {
 		{Await, func() { f.Bootstrap = f.Imported }},
 		{Finish, func() { f.Agent.Server, f.Managed, f.Arrived = newHub, managed("rejoin-uid", true, true), true }},
 		{Done, func() { f.Managed = managed("", true, true) }},
-	} {
-		step.change()
-		if err := Check(f); err != nil {
-			t.Errorf("before %s: %v", step.want, err)
-		}
-		if got := Next(f); got != step.want {
-			t.Fatalf("the step is %s, want %s", got, step.want)
-		}
-	}
+	})
 }
 
 // TestImportedIn reads the manifests of an import controller, in which a Secret may stand anywhere.

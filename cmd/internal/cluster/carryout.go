@@ -120,7 +120,7 @@ func (c *connection) printHolder(ctx context.Context, a *frame.App, m migration)
 
 // runDirect carries a migration out in this process.
 func (c *connection) runDirect(ctx context.Context, a *frame.App, m migration) error {
-	ctx = logr.NewContext(ctx, logr.New(troubles{a.Console, &sync.Map{}}))
+	ctx = logr.NewContext(ctx, logr.New(errorPrinter{a.Console, &sync.Map{}}))
 	host, err := os.Hostname()
 	if err != nil {
 		host = "this machine"
@@ -153,34 +153,34 @@ func (a announcer) Eventf(_, _ runtime.Object, kind, reason, _, note string, arg
 	}
 }
 
-// troubles is a sink of logs that prints each error once. What a manager and an agent log besides is for their pods.
-type troubles struct {
+// errorPrinter is a sink of logs that prints each error once. Other lines are for the log of a pod.
+type errorPrinter struct {
 	console *frame.Console
 	printed *sync.Map
 }
 
 // Error implements logr.LogSink.
-func (t troubles) Error(err error, message string, _ ...any) {
+func (p errorPrinter) Error(err error, message string, _ ...any) {
 	text := fmt.Sprintf("%s: %v", message, err)
-	if _, known := t.printed.LoadOrStore(text, nil); !known && !errors.Is(err, context.Canceled) {
-		t.console.Printf("warning: %s\n", text)
+	if _, known := p.printed.LoadOrStore(text, nil); !known && !errors.Is(err, context.Canceled) {
+		p.console.Printf("warning: %s\n", text)
 	}
 }
 
 // Init implements logr.LogSink.
-func (troubles) Init(logr.RuntimeInfo) {}
+func (errorPrinter) Init(logr.RuntimeInfo) {}
 
 // Enabled implements logr.LogSink.
-func (troubles) Enabled(int) bool { return false }
+func (errorPrinter) Enabled(int) bool { return false }
 
 // Info implements logr.LogSink.
-func (troubles) Info(int, string, ...any) {}
+func (errorPrinter) Info(int, string, ...any) {}
 
 // WithValues implements logr.LogSink.
-func (t troubles) WithValues(...any) logr.LogSink { return t }
+func (p errorPrinter) WithValues(...any) logr.LogSink { return p }
 
 // WithName implements logr.LogSink.
-func (t troubles) WithName(string) logr.LogSink { return t }
+func (p errorPrinter) WithName(string) logr.LogSink { return p }
 
 // ending is how a command ends that has requested a change of a migration.
 type ending struct {

@@ -14,7 +14,6 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/cmd/hub"
 	"github.com/godwit-dev/godwit/cmd/hub/identity"
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
@@ -153,12 +152,8 @@ func (e *enrollment) withOtherKeys(ctx context.Context) (migrations []client.Obj
 	}
 	for i := range all {
 		m := &all[i]
-		party := hub.Source
-		switch e.hub {
-		case string(m.Spec.From):
-		case string(m.Spec.To):
-			party = hub.Target
-		default:
+		party := manager.PartyOf(m, e.hub)
+		if party == "" {
 			continue
 		}
 		known := manager.KeyOf(m, party)

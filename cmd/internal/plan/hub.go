@@ -79,7 +79,7 @@ func (s *scanner) storedMigrations(ctx context.Context) ([]planreport.Migration,
 		return fail(s, err, clusterpermission.FindStored())
 	}
 	list := &corev1.ConfigMapList{}
-	if err := s.read(ctx, list, direct.Selector, "/api", "v1", "namespaces", direct.Namespace, "configmaps"); err != nil {
+	if err := s.read(ctx, list, direct.LabelMigration, "/api", "v1", "namespaces", direct.Namespace, "configmaps"); err != nil {
 		return fail(s.withNamespace(direct.Namespace), err, clusterpermission.ListStored(direct.Namespace))
 	}
 	stored, err := direct.Migrations(list)

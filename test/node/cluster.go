@@ -33,12 +33,12 @@ type Cluster struct {
 	// Clients of the cluster's administrator.
 	Clients *kubernetes.Clientset
 
-	programs programs
-	place    place
-	network  *network
-	dir      string
-	started  []*process.Process
-	nodes    []*Node
+	programs  programs
+	addresses addresses
+	network   *network
+	dir       string
+	started   []*process.Process
+	nodes     []*Node
 }
 
 // Start starts a cluster with a first node, which is ready, and an image for the first process of each pod. The cluster ends with the
@@ -59,13 +59,13 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 	if c.programs, err = findPrograms(ctx); err != nil {
 		return err
 	}
-	if c.place, err = choosePlace(o.Name); err != nil {
+	if c.addresses, err = chooseAddresses(o.Name); err != nil {
 		return err
 	}
-	if c.dir, err = c.place.makeFolder(); err != nil {
+	if c.dir, err = c.addresses.makeFolder(); err != nil {
 		return err
 	}
-	if c.network, err = openNetwork(c.place); err != nil {
+	if c.network, err = openNetwork(c.addresses); err != nil {
 		return err
 	}
 	args := o.APIServerArgs
@@ -74,7 +74,7 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 		args = append([]string{"--enable-aggregator-routing=true"}, args...)
 	}
 	c.ControlPlane, err = controlplane.Start(ctx, controlplane.Options{
-		Dir: filepath.Join(c.dir, "controlplane"), Address: c.place.server, APIServerArgs: args,
+		Dir: filepath.Join(c.dir, "controlplane"), Address: c.addresses.server, APIServerArgs: args,
 	})
 	if err != nil {
 		return err
@@ -162,8 +162,8 @@ func (c *Cluster) startProxy(ctx context.Context) error {
 	config, err := writeConfig(filepath.Join(c.dir, name+".yaml"), map[string]any{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
 		"clientConnection": map[string]any{"kubeconfig": kubeconfig},
-		"mode":             "iptables", "detectLocalMode": "ClusterCIDR", "clusterCIDR": c.place.pods,
-		"hostnameOverride": c.nodes[0].Name, "healthzBindAddress": c.place.proxyHealth,
+		"mode":             "iptables", "detectLocalMode": "ClusterCIDR", "clusterCIDR": c.addresses.pods,
+		"hostnameOverride": c.nodes[0].Name, "healthzBindAddress": c.addresses.proxyHealth,
 		// Only the first network of a machine may change the limits of connections.
 		"conntrack": map[string]any{"maxPerCore": 0},
 	})
@@ -174,7 +174,7 @@ func (c *Cluster) startProxy(ctx context.Context) error {
 		return err
 	}
 	return c.started[len(c.started)-1].Await(ctx, "kube-proxy to write its rules", func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.place.proxyHealth+"/healthz", http.NoBody)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.addresses.proxyHealth+"/healthz", http.NoBody)
 		if err != nil {
 			return err
 		}

@@ -28,8 +28,8 @@ const (
 	blackhole = 6
 )
 
-// place has the names and addresses of a cluster, none of which another cluster of the machine has.
-type place struct {
+// addresses are the names and addresses of a cluster, none of which another cluster of the machine has.
+type addresses struct {
 	// name is empty for an only cluster.
 	name string
 	// server is the address of the API server.
@@ -43,24 +43,24 @@ type place struct {
 	proxyHealth string
 }
 
-// placeOf returns the place of a cluster. The number of one with a name counts from 1.
-func placeOf(name string, number int) place {
+// addressesOf returns the addresses of a cluster. The number of one with a name counts from 1.
+func addressesOf(name string, number int) addresses {
 	if name == "" {
-		return place{server: serverAddress, pods: "10.244.0.0/16", proxyHealth: "127.0.0.1:10256"}
+		return addresses{server: serverAddress, pods: "10.244.0.0/16", proxyHealth: "127.0.0.1:10256"}
 	}
 	uplink := fmt.Sprintf("10.243.0.%d", 100+number)
-	return place{
+	return addresses{
 		name: name, server: fmt.Sprintf("10.243.0.%d", 1+number), uplink: uplink, proxyHealth: uplink + ":10256",
 		pods: fmt.Sprintf("10.244.%d.0/20", 16*number), first: 16 * number,
 	}
 }
 
 // nodeName is unique on the machine.
-func (p place) nodeName(name string) string {
-	if p.name == "" {
+func (a addresses) nodeName(name string) string {
+	if a.name == "" {
 		return name
 	}
-	return p.name + "-" + name
+	return a.name + "-" + name
 }
 
 // neighbors are the names of the clusters that share this machine.
@@ -69,24 +69,22 @@ var neighbors struct {
 	names []string
 }
 
-// choosePlace gives a cluster its place. A cluster with a name gets the next number.
-func choosePlace(name string) (place, error) {
+// chooseAddresses gives a cluster its addresses. A cluster with a name gets the next number.
+func chooseAddresses(name string) (addresses, error) {
 	if name == "" {
-		return placeOf("", 0), nil
+		return addressesOf("", 0), nil
 	}
 	neighbors.Lock()
 	defer neighbors.Unlock()
 	if len(neighbors.names) == mostClusters {
-		return place{}, fmt.Errorf("start cluster %s: the machine has %d clusters, which is the most", name, mostClusters)
-	}
-	if len(neighbors.names) == 0 {
-		if err := addBridge(&netlink.Handle{}, serverBridge, serverAddress+"/24", false); err != nil {
-			return place{}, err
-		}
+		return addresses{}, fmt.Errorf("start cluster %s: the machine has %d clusters, which is the most", name, mostClusters)
 	}
 	neighbors.names = append(neighbors.names, name)
-	return placeOf(name, len(neighbors.names)), nil
+	return addressesOf(name, len(neighbors.names)), nil
 }
+
+// addServerBridge adds the network of API servers to the machine, whose clusters share it, also one after the other.
+var addServerBridge = sync.OnceValue(func() error { return addBridge(&netlink.Handle{}, serverBridge, serverAddress+"/24") })
 
 // network is the one of the nodes of a cluster: that of the machine, or a namespace of its own.
 type network struct {
@@ -96,10 +94,13 @@ type network struct {
 }
 
 // openNetwork returns the network of the nodes of a cluster, from which the API server is reached.
-func openNetwork(p place) (*network, error) {
-	if p.name == "" {
+func openNetwork(a addresses) (*network, error) {
+	if err := addServerBridge(); err != nil {
+		return nil, err
+	}
+	if a.name == "" {
 		n := &network{links: &netlink.Handle{}, own: netns.None()}
-		return n, addBridge(n.links, serverBridge, p.server+"/24", true)
+		return n, n.routeToServers()
 	}
 	n := &network{own: netns.None()}
 	err := onThread(func() error {
@@ -117,29 +118,29 @@ func openNetwork(p place) (*network, error) {
 		n.links, err = netlink.NewHandleAt(n.own)
 	}
 	if err == nil {
-		err = n.connect(p)
+		err = n.connect(a)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make the network of cluster %s: %w", p.name, errors.Join(err, n.close()))
+		return nil, fmt.Errorf("make the network of cluster %s: %w", a.name, errors.Join(err, n.close()))
 	}
 	return n, nil
 }
 
 // connect links a namespace with the network of API servers. Packets of pods keep their addresses there, to which a route leads back.
-func (n *network) connect(p place) error {
+func (n *network) connect(a addresses) error {
 	bridge, err := netlink.LinkByName(serverBridge)
 	if err != nil {
 		return err
 	}
-	server, err := netlink.ParseAddr(p.server + "/24")
+	server, err := netlink.ParseAddr(a.server + "/24")
 	if err != nil {
 		return err
 	}
 	if err := netlink.AddrAdd(bridge, server); err != nil {
-		return fmt.Errorf("add address %s: %w", p.server, err)
+		return fmt.Errorf("add address %s: %w", a.server, err)
 	}
 	cable := &netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: "to-" + p.name, MasterIndex: bridge.Attrs().Index}, PeerName: "uplink", PeerNamespace: netlink.NsFd(n.own),
+		LinkAttrs: netlink.LinkAttrs{Name: "to-" + a.name, MasterIndex: bridge.Attrs().Index}, PeerName: "uplink", PeerNamespace: netlink.NsFd(n.own),
 	}
 	if err := netlink.LinkAdd(cable); err != nil {
 		return fmt.Errorf("add interface %s: %w", cable.Name, err)
@@ -150,7 +151,7 @@ func (n *network) connect(p place) error {
 	if err := n.up("lo", ""); err != nil {
 		return err
 	}
-	if err := n.up("uplink", p.uplink+"/24"); err != nil {
+	if err := n.up("uplink", a.uplink+"/24"); err != nil {
 		return err
 	}
 	gateway := net.ParseIP(serverAddress)
@@ -158,32 +159,37 @@ func (n *network) connect(p place) error {
 	if err := n.links.RouteAdd(&netlink.Route{Dst: everything, Gw: gateway}); err != nil {
 		return fmt.Errorf("add the default route: %w", err)
 	}
-	_, pods, err := net.ParseCIDR(p.pods)
+	_, pods, err := net.ParseCIDR(a.pods)
 	if err != nil {
 		return err
 	}
-	if err := netlink.RouteAdd(&netlink.Route{Dst: pods, Gw: net.ParseIP(p.uplink)}); err != nil {
+	if err := netlink.RouteAdd(&netlink.Route{Dst: pods, Gw: net.ParseIP(a.uplink)}); err != nil {
 		return fmt.Errorf("add the route to %s: %w", pods, err)
 	}
 	return nil
 }
 
-// up sets an interface of the network up, with an address if there is one.
+// up sets an interface of the network up.
 func (n *network) up(name, address string) error {
 	link, err := n.links.LinkByName(name)
 	if err != nil {
 		return fmt.Errorf("find interface %s: %w", name, err)
 	}
+	return setUp(n.links, link, address)
+}
+
+// setUp sets an interface up, with an address if there is one.
+func setUp(links *netlink.Handle, link netlink.Link, address string) error {
 	if address != "" {
 		parsed, err := netlink.ParseAddr(address)
 		if err != nil {
 			return err
 		}
-		if err := n.links.AddrAdd(link, parsed); err != nil {
+		if err := links.AddrAdd(link, parsed); err != nil {
 			return fmt.Errorf("add address %s: %w", address, err)
 		}
 	}
-	return n.links.LinkSetUp(link)
+	return links.LinkSetUp(link)
 }
 
 // set changes settings of the kernel that each network has.
@@ -253,46 +259,45 @@ func (c *Cluster) Reconnect(address string) error { return c.route(address, c.ne
 
 func (c *Cluster) route(address string, change func(*netlink.Route) error) error {
 	ip := net.ParseIP(address)
-	if c.place.name == "" || ip == nil {
+	if c.addresses.name == "" || ip == nil {
 		return fmt.Errorf("cut the cluster off from %q: it needs an address, and a cluster with a name", address)
 	}
 	if err := change(&netlink.Route{Dst: &net.IPNet{IP: ip, Mask: net.CIDRMask(32, 32)}, Type: blackhole}); err != nil {
-		return fmt.Errorf("change the route of cluster %s to %s: %w", c.place.name, address, err)
+		return fmt.Errorf("change the route of cluster %s to %s: %w", c.addresses.name, address, err)
 	}
 	return nil
 }
 
-// addBridge adds a network to the machine, or to the network of a cluster. The default route goes to one of them, so that addresses of
-// Services are not unreachable before a rule of kube-proxy changes them.
-func addBridge(links *netlink.Handle, name, address string, defaultRoute bool) error {
-	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}}
-	if err := links.LinkAdd(bridge); err != nil {
-		return fmt.Errorf("add bridge %s: %w", name, err)
-	}
-	parsed, err := netlink.ParseAddr(address)
+// routeToServers adds a default route to the network of API servers, so that addresses of Services are not unreachable before a rule of
+// kube-proxy changes them.
+func (n *network) routeToServers() error {
+	bridge, err := n.links.LinkByName(serverBridge)
 	if err != nil {
 		return err
 	}
-	if err := links.AddrAdd(bridge, parsed); err != nil {
-		return fmt.Errorf("add address %s: %w", address, err)
-	}
-	if err := links.LinkSetUp(bridge); err != nil {
-		return fmt.Errorf("set bridge %s up: %w", name, err)
-	}
-	if !defaultRoute {
-		return nil
-	}
 	everything := &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}
-	if err := links.RouteAdd(&netlink.Route{LinkIndex: bridge.Index, Dst: everything}); err != nil {
+	if err := n.links.RouteAdd(&netlink.Route{LinkIndex: bridge.Attrs().Index, Dst: everything}); err != nil {
 		return fmt.Errorf("add the default route: %w", err)
 	}
 	return nil
 }
 
+// addBridge adds a network to the machine, or to the network of a cluster.
+func addBridge(links *netlink.Handle, name, address string) error {
+	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}}
+	if err := links.LinkAdd(bridge); err != nil {
+		return fmt.Errorf("add bridge %s: %w", name, err)
+	}
+	if err := setUp(links, bridge, address); err != nil {
+		return fmt.Errorf("set bridge %s up: %w", name, err)
+	}
+	return nil
+}
+
 // makeFolder makes the folder of a cluster.
-func (p place) makeFolder() (string, error) {
-	folder := filepath.Join(machine.Folder(), p.name)
-	if err := os.Mkdir(folder, 0o700); err != nil && (p.name != "" || !errors.Is(err, fs.ErrExist)) {
+func (a addresses) makeFolder() (string, error) {
+	folder := filepath.Join(machine.Folder(), a.name)
+	if err := os.Mkdir(folder, 0o700); err != nil && (a.name != "" || !errors.Is(err, fs.ErrExist)) {
 		return "", err
 	}
 	return folder, nil

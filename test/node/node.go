@@ -38,8 +38,8 @@ type Node struct {
 func (c *Cluster) AddNode(ctx context.Context, name string) (*Node, error) {
 	number := len(c.nodes)
 	n := &Node{
-		Name: c.place.nodeName(name), cluster: c, dir: filepath.Join(c.dir, name), bridge: fmt.Sprintf("godwit%d", number),
-		address: fmt.Sprintf("10.244.%d.1", c.place.first+number), network: fmt.Sprintf("10.244.%d.0/24", c.place.first+number),
+		Name: c.addresses.nodeName(name), cluster: c, dir: filepath.Join(c.dir, name), bridge: fmt.Sprintf("godwit%d", number),
+		address: fmt.Sprintf("10.244.%d.1", c.addresses.first+number), network: fmt.Sprintf("10.244.%d.0/24", c.addresses.first+number),
 	}
 	c.nodes = append(c.nodes, n)
 	if err := n.prepare(); err != nil {
@@ -70,7 +70,7 @@ func (n *Node) prepare() error {
 	if err := machine.MakeCgroup(n.Name); err != nil {
 		return err
 	}
-	if err := addBridge(n.cluster.network.links, n.bridge, n.address+"/24", false); err != nil {
+	if err := addBridge(n.cluster.network.links, n.bridge, n.address+"/24"); err != nil {
 		return err
 	}
 	// Pods have routes to others, and rules for what a bridge forwards.

@@ -160,7 +160,7 @@ func afterSettling(e *NotSettledError, h History) Step {
 	case len(e.Servers) > 0:
 		s.Message = "API servers have not shown yet that they use the storage version: " + names(e.Servers)
 	default:
-		s.Message = "waiting for in-flight requests that may still write the old version"
+		s.Message = "requests that began before the change of the storage version may still write the old one; writing begins when the settle time has passed since then"
 	}
 	return s
 }

@@ -60,7 +60,7 @@ func TestNext(t *testing.T) {
 		},
 		"only time is waited for": {
 			err: &NotSettledError{Wait: time.Minute}, history: History{Conflicts: 2, Unfinished: 7},
-			want: Step{Action: ActionWait, After: 5 * time.Second, Reason: ReasonSettling, History: History{Conflicts: 2}}, says: "in-flight requests",
+			want: Step{Action: ActionWait, After: 5 * time.Second, Reason: ReasonSettling, History: History{Conflicts: 2}}, says: "writing begins when the settle time has passed",
 		},
 		"the time is almost over":   {err: &NotSettledError{Wait: 400 * time.Millisecond}, want: Step{Action: ActionWait, After: 400 * time.Millisecond, Reason: ReasonSettling}},
 		"the time is over by clock": {err: &NotSettledError{Wait: -time.Second}, want: Step{Action: ActionWait, After: 100 * time.Millisecond, Reason: ReasonSettling}},

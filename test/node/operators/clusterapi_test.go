@@ -11,10 +11,9 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,17 +28,7 @@ const (
 	clusterAPINew = "sigs.k8s.io/cluster-api@v1.14.2"
 )
 
-const (
-	clusterAPINamespace = "capi-system"
-	fleet               = "fleet"
-	// clusters is how many Clusters there are, each with Machines and what manages them.
-	clusters   = 30
-	coreGroup  = "cluster.x-k8s.io"
-	addonGroup = "addons.cluster.x-k8s.io"
-	infraGroup = "infrastructure.cluster.x-k8s.io"
-)
-
-var coreKinds = []string{"Cluster", "MachineDeployment", "MachineSet", "Machine", "MachinePool", "MachineHealthCheck"}
+const clusterAPINamespace = "capi-system"
 
 // renderClusterAPI returns the objects of a release, whose manager is an image of tools/operators.
 func (s *stage) renderClusterAPI(module, folder, image string) []*unstructured.Unstructured {
@@ -92,10 +81,8 @@ func TestClusterAPI(t *testing.T) {
 	s.apply(release)
 	s.awaitDeployments(clusterAPINamespace)
 	s.fillFleet()
-	v1beta1, v1beta2 := schema.GroupVersion{Group: coreGroup, Version: "v1beta1"}, schema.GroupVersion{Group: coreGroup, Version: "v1beta2"}
-	old := s.snapshotOf(t.Context(), v1beta1, coreKinds...)
+	old := s.fleetAt("v1beta1")
 
-	began := time.Now()
 	more, err := decode([]byte(permissions))
 	if err != nil {
 		t.Fatal(err)
@@ -103,27 +90,54 @@ func TestClusterAPI(t *testing.T) {
 	s.uninstall(release)
 	s.apply(append(s.renderClusterAPI(clusterAPINew, "core/config/default", "cluster-api-v1.14"), more...))
 	s.awaitDeployments(clusterAPINamespace)
+	began := s.managerStarted()
 	s.await("the webhook of the new release to convert", func(ctx context.Context) error {
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(v1beta2.WithKind("ClusterList"))
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: coreGroup, Version: "v1beta2", Kind: "ClusterList"})
 		return s.List(ctx, list)
 	})
-	before := s.snapshotOf(t.Context(), v1beta2, coreKinds...)
-	s.mustKeep("after the new release", old, s.snapshotOf(t.Context(), v1beta1, coreKinds...))
+	before := s.fleetAt("v1beta2")
+	lost := s.mustKeep("after the new release", old, s.fleetAt("v1beta1")).Lost
 	s.giveUpValues()
 	names := s.awaitClusterAPIMigrated()
 	took := time.Since(began)
-	s.mustKeep("after the migration", before, s.snapshotOf(t.Context(), v1beta2, coreKinds...))
+	lost += s.mustKeep("after the migration, at v1beta2", before, s.fleetAt("v1beta2")).Lost
+	kept := s.mustKeep("after the migration, at v1beta1", old, s.fleetAt("v1beta1"), withoutValues...)
+	for _, field := range withoutValues {
+		if kept.GivenUp[field] != clusters {
+			t.Errorf("%d objects have lost %s, want %d, which each had", kept.GivenUp[field], field, clusters)
+		}
+	}
 	s.t.Log(s.mustRun("godwit", append([]string{"crd", "verify", "--etcd-servers=" + s.EtcdEndpoint()}, names...)...))
 
-	s.dropVersion(names, v1beta1)
-	s.mustKeep("without v1beta1", before, s.snapshotOf(t.Context(), v1beta2, coreKinds...))
+	s.dropVersion(names, schema.GroupVersion{Group: coreGroup, Version: "v1beta1"})
+	lost += s.mustKeep("without v1beta1", before, s.fleetAt("v1beta2")).Lost
 	s.expectDefaulted()
 	s.expectReconciled()
 	record(t, page.Row{
 		Operator: "Cluster API", Releases: []string{"v1.10.10 (stores v1beta1)", "v1.14.2 with Godwit's migrator (stores v1beta2)", "without v1beta1"},
-		Objects: len(before), Took: took, Also: "two fields that v1beta2 lacks were given up by name; webhooks convert, default and validate, controllers reconcile afterwards",
+		Objects: kept.Objects, Lost: lost + kept.Lost, GivenUp: kept.GivenUp, Took: took,
+		Also: "webhooks convert, default and validate, controllers reconcile afterwards",
 	})
+}
+
+// managerStarted returns when the manager has started, which has Godwit's migrator.
+func (s *stage) managerStarted() time.Time {
+	s.t.Helper()
+	pods := &corev1.PodList{}
+	if err := s.List(s.t.Context(), pods, client.InNamespace(clusterAPINamespace)); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, p := range pods.Items {
+		if p.DeletionTimestamp == nil && len(p.Status.ContainerStatuses) == 1 && p.Status.ContainerStatuses[0].State.Running != nil {
+			if restarts := p.Status.ContainerStatuses[0].RestartCount; restarts > 0 {
+				s.t.Errorf("the manager in pod %s has restarted %d times", p.Name, restarts)
+			}
+			return p.Status.ContainerStatuses[0].State.Running.StartedAt.Time
+		}
+	}
+	s.t.Fatalf("no manager runs in %s: %+v", clusterAPINamespace, pods.Items)
+	return time.Time{}
 }
 
 // uninstall deletes a release, as clusterctl does before it installs the next one: without CRDs, objects and namespace.
@@ -153,90 +167,16 @@ func (s *stage) needCertManager() {
 	})
 }
 
-// installInfrastructure installs CRDs as a provider has them, to which the conversion of references looks.
-func (s *stage) installInfrastructure() {
-	s.t.Helper()
-	for _, kind := range []string{"GenericCluster", "GenericMachine", "GenericMachineTemplate", "GenericMachinePool"} {
-		plural := strings.ToLower(kind) + "s"
-		crd := &apiextensionsv1.CustomResourceDefinition{
-			ObjectMeta: metav1.ObjectMeta{Name: plural + "." + infraGroup, Labels: map[string]string{
-				"cluster.x-k8s.io/v1beta1": "v1beta1", "cluster.x-k8s.io/v1beta2": "v1beta1", "cluster.x-k8s.io/provider": "infrastructure-generic",
-			}},
-			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-				Group: infraGroup, Scope: apiextensionsv1.NamespaceScoped,
-				Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
-				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{geese{}.version("v1beta1", true)},
-			},
-		}
-		if err := controlplane.InstallCRDs(s.t.Context(), s.Config(), crd); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-}
+// withoutValues are fields of MachineDeployments that v1beta2 lacks on purpose. The webhook of the old release sets both in each object.
+var withoutValues = []string{"spec.progressDeadlineSeconds", "spec.revisionHistoryLimit"}
 
-func infrastructure(kind, name string) map[string]any {
-	return map[string]any{"apiVersion": infraGroup + "/v1beta1", "kind": kind, "name": name, "namespace": fleet}
-}
-
-// fillFleet makes objects of each kind. The Clusters are paused, so that no controller looks for machines.
-func (s *stage) fillFleet() {
-	s.t.Helper()
-	create := func(group, kind, name string, spec map[string]any) {
-		s.t.Helper()
-		o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-		o.SetAPIVersion(group + "/v1beta1")
-		o.SetKind(kind)
-		o.SetNamespace(fleet)
-		o.SetName(name)
-		o.SetLabels(map[string]string{"cluster.x-k8s.io/cluster-name": "cluster"})
-		s.await("the creation of "+kind+" "+name, func(ctx context.Context) error { return s.Create(ctx, o) })
-	}
-	for i := range clusters {
-		name := fmt.Sprintf("cluster-%02d", i)
-		labels := map[string]any{"pool": name}
-		machine := map[string]any{
-			"clusterName": name, "version": "v1.32.0", "bootstrap": map[string]any{"dataSecretName": "bootstrap"},
-			"infrastructureRef": infrastructure("GenericMachineTemplate", name), "nodeDrainTimeout": "1m0s",
-		}
-		template := map[string]any{"metadata": map[string]any{"labels": labels}, "spec": machine}
-		create(coreGroup, "Cluster", name, map[string]any{
-			"paused": true, "clusterNetwork": map[string]any{"pods": map[string]any{"cidrBlocks": []any{"10.1.0.0/16"}}},
-			"controlPlaneEndpoint": map[string]any{"host": name + ".example.com", "port": int64(6443)},
-			"infrastructureRef":    infrastructure("GenericCluster", name),
-		})
-		create(coreGroup, "MachineDeployment", name, map[string]any{
-			"clusterName": name, "replicas": int64(3), "selector": map[string]any{"matchLabels": labels}, "template": template,
-		})
-		create(coreGroup, "MachineSet", name, map[string]any{
-			"clusterName": name, "replicas": int64(3), "selector": map[string]any{"matchLabels": labels}, "template": template,
-		})
-		for j := range 2 {
-			own := runtime.DeepCopyJSON(machine)
-			own["infrastructureRef"] = infrastructure("GenericMachine", name)
-			create(coreGroup, "Machine", fmt.Sprintf("%s-%d", name, j), own)
-		}
-		pool := runtime.DeepCopyJSON(template)
-		pool["spec"].(map[string]any)["infrastructureRef"] = infrastructure("GenericMachinePool", name)
-		create(coreGroup, "MachinePool", name, map[string]any{"clusterName": name, "replicas": int64(2), "template": pool})
-		create(coreGroup, "MachineHealthCheck", name, map[string]any{
-			"clusterName": name, "selector": map[string]any{"matchLabels": labels}, "maxUnhealthy": "40%", "nodeStartupTimeout": "10m0s",
-			"unhealthyConditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "timeout": "5m0s"}},
-		})
-		create(addonGroup, "ClusterResourceSet", name, map[string]any{
-			"clusterSelector": map[string]any{"matchLabels": labels}, "strategy": "ApplyOnce",
-			"resources": []any{map[string]any{"kind": "ConfigMap", "name": name}},
-		})
-	}
-}
-
-// giveUpValues expects that Godwit migrates no MachineDeployment while a rewrite would drop values, and gives these up. v1beta2 lacks two
-// fields on purpose, whose values the webhook of the old release has set in each MachineDeployment.
+// giveUpValues expects that Godwit migrates no MachineDeployment while a rewrite would drop values, and gives these up.
 func (s *stage) giveUpValues() {
 	s.t.Helper()
-	name, fields := "machinedeployments."+coreGroup, []string{"spec.progressDeadlineSeconds", "spec.revisionHistoryLimit"}
+	name := "machinedeployments." + coreGroup
 	run := []string{"crd", "run", name, "--yes"}
 	out, err := s.command(s.t.Context(), "godwit", "crd", "plan", name)
-	for _, field := range fields {
+	for _, field := range withoutValues {
 		run = append(run, "--accept-loss="+field)
 		if err == nil || !strings.Contains(out, "FieldsWouldBeLost") || !strings.Contains(out, fmt.Sprintf("%s (%d objects", field, clusters)) {
 			s.t.Errorf("godwit does not refuse to drop %s: %v\n%s", field, err, out)

@@ -15,6 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/test/gomodule"
 	"github.com/godwit-dev/godwit/test/machine"
 	"github.com/godwit-dev/godwit/test/node"
+	"github.com/godwit-dev/godwit/test/node/operators/writes"
 	"github.com/godwit-dev/godwit/test/program"
 )
 
@@ -106,5 +107,18 @@ func prepare(ctx context.Context) error {
 	return nil
 }
 
+// auditLog is the path of the log of the shared cluster, in which are the writes of geese.
+func auditLog() string { return filepath.Join(machine.Folder(), "audit.log") }
+
 // shared is the cluster of all tests. It ends with the machine.
-var shared = sync.OnceValues(func() (*node.Cluster, error) { return node.Start(context.Background(), node.Options{}) })
+var shared = sync.OnceValues(func() (*node.Cluster, error) {
+	policy, err := writes.Policy("geese", gooseGroups...)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(machine.Folder(), "audit-policy.yaml")
+	if err := os.WriteFile(file, policy, 0o600); err != nil {
+		return nil, err
+	}
+	return node.Start(context.Background(), node.Options{APIServerArgs: []string{"--audit-policy-file=" + file, "--audit-log-path=" + auditLog()}})
+})

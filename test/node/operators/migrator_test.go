@@ -5,16 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
-	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,7 +18,6 @@ import (
 
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/gomodule"
-	"github.com/godwit-dev/godwit/test/node/operators/page"
 )
 
 // migrated is how many objects two migrators meet.
@@ -47,11 +41,14 @@ func (g geese) version(name string, storage bool) apiextensionsv1.CustomResource
 }
 
 func (g geese) goose(version, name string) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"name": name}}}
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"name": name, "age": int64(len(name)), "wings": map[string]any{"span": 1.5, "folded": true}, "flights": []any{"north", map[string]any{"days": int64(9)}},
+	}}}
 	o.SetAPIVersion(g.group + "/" + version)
 	o.SetKind("Goose")
 	o.SetNamespace(metav1.NamespaceDefault)
 	o.SetName(name)
+	o.SetLabels(map[string]string{"goose": name})
 	return o
 }
 
@@ -213,114 +210,5 @@ func (g geese) awaitSucceeded(m migrator) {
 			}
 		}
 		return fmt.Errorf("its status is %v", o.Object["status"])
-	})
-}
-
-// runGodwit runs the command until it succeeds, as a person does who reads why it does not, and returns what it has said each time.
-func (g geese) runGodwit(ctx context.Context) ([]string, error) {
-	var said []string
-	for {
-		out, err := g.s.command(ctx, "godwit", "crd", "run", g.crd(), "--yes", "--settle=1s")
-		said = append(said, out)
-		if failed := (*exec.ExitError)(nil); err == nil || !errors.As(err, &failed) || ctx.Err() != nil {
-			return said, err
-		}
-		select {
-		case <-ctx.Done():
-			return said, ctx.Err()
-		case <-time.After(time.Second):
-		}
-	}
-}
-
-// expectOneMigration fails unless each object was written once, and storedVersions were trimmed once.
-func (g geese) expectOneMigration(seen []string) {
-	g.s.t.Helper()
-	if want := []string{"v1,v2", "v2"}; !slices.Equal(seen, want) {
-		g.s.t.Errorf("status.storedVersions were %q, want %q: one trim", seen, want)
-	}
-	keys, err := g.s.Etcd().Get(g.s.t.Context(), "/registry/"+g.group+"/geese/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
-	if err != nil || len(keys.Kvs) != migrated {
-		g.s.t.Fatalf("etcd has %d objects, want %d: %v", len(keys.Kvs), migrated, err)
-	}
-	for _, kv := range keys.Kvs {
-		if kv.Version != 2 {
-			g.s.t.Errorf("%s was written %d times, want 2: the creation, and one migration", kv.Key, kv.Version)
-		}
-	}
-	g.s.t.Log(g.s.mustRun("godwit", "crd", "verify", g.crd(), "--etcd-servers="+g.s.EtcdEndpoint()))
-}
-
-// TestInTreeMigrator: kube-controller-manager migrates the same objects. Godwit yields while it does, and writes nothing twice.
-func TestInTreeMigrator(t *testing.T) {
-	t.Run("first", func(t *testing.T) { startSecond(t, inTree, "first.example.com") })
-	t.Run("at once", func(t *testing.T) { startFirst(t, inTree, "at-once.example.com") })
-}
-
-// TestKubeStorageVersionMigrator: a migrator in a pod migrates the same objects. It leaves storedVersions to others.
-func TestKubeStorageVersionMigrator(t *testing.T) {
-	t.Run("first", func(t *testing.T) { startSecond(t, inPod, "first-in-pod.example.com") })
-	t.Run("at once", func(t *testing.T) { startFirst(t, inPod, "at-once-in-pod.example.com") })
-}
-
-// startSecond starts Godwit after another migrator.
-func startSecond(t *testing.T, m migrator, group string) {
-	s := newStage(t, m.needs)
-	if m.install != nil {
-		m.install(s)
-	}
-	g := s.newGeese(group)
-	ended := g.trims()
-	began := time.Now()
-	g.orderBy(m)
-	said, err := g.runGodwit(t.Context())
-	if err != nil {
-		t.Fatalf("%v\n%s", err, strings.Join(said, "\n"))
-	}
-	took := time.Since(began)
-	g.awaitSucceeded(m)
-	if !strings.Contains(said[0], "MigrationInProgress") {
-		t.Errorf("godwit did not say that another migrator is at work:\n%s", said[0])
-	}
-	t.Logf("godwit said at first:\n%s\nand in the end:\n%s", said[0], said[len(said)-1])
-	g.expectOneMigration(ended())
-	record(t, page.Row{
-		Operator: m.name + ", started before Godwit", Releases: []string{"v1", "v2"}, Objects: migrated,
-		Took: took, Also: "Godwit yielded; one trim; each object was written once",
-	})
-}
-
-// startFirst starts Godwit, and another migrator while Godwit writes.
-func startFirst(t *testing.T, m migrator, group string) {
-	s := newStage(t, m.needs)
-	if m.install != nil {
-		m.install(s)
-	}
-	g := s.newGeese(group)
-	ended := g.trims()
-	began := time.Now()
-	var said []string
-	var failed error
-	var running sync.WaitGroup
-	running.Go(func() { said, failed = g.runGodwit(t.Context()) })
-	s.await("Godwit to write", func(ctx context.Context) error {
-		stored, err := s.CountStored(ctx, g.group, "geese")
-		if err == nil && stored[g.group+"/v2"] == 0 {
-			err = fmt.Errorf("etcd has %v", stored)
-		}
-		return err
-	})
-	g.orderBy(m)
-	running.Wait()
-	took := time.Since(began)
-	if failed != nil {
-		t.Fatalf("%v\n%s", failed, strings.Join(said, "\n"))
-	}
-	g.awaitSucceeded(m)
-	t.Logf("godwit said:\n%s", strings.Join(said, "\n"))
-	g.expectOneMigration(ended())
-	record(t, page.Row{
-		Operator: m.name + ", started during Godwit's run", Releases: []string{"v1", "v2"}, Objects: migrated,
-		Took: took, Also: "one trim; each object was written once",
 	})
 }

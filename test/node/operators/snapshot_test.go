@@ -2,27 +2,21 @@ package operators_test
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/test/node/operators/content"
 )
 
-// snapshot is what a user has: the UID and the content of objects, by kind, namespace and name.
-type snapshot map[string]string
-
-// snapshotOf reads all objects of kinds at a version: what users have written, without the fields that controllers write.
-func (s *stage) snapshotOf(ctx context.Context, version schema.GroupVersion, kinds ...string) snapshot {
+// snapshotOf reads all objects of kinds at a version: labels and spec, which users write, without the status that controllers write.
+func (s *stage) snapshotOf(ctx context.Context, version schema.GroupVersion, kinds ...string) content.Snapshot {
 	s.t.Helper()
-	all := snapshot{}
+	all := content.Snapshot{}
 	for _, kind := range kinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(version.WithKind(kind + "List"))
@@ -31,64 +25,48 @@ func (s *stage) snapshotOf(ctx context.Context, version schema.GroupVersion, kin
 		}
 		for i := range list.Items {
 			o := &list.Items[i]
-			all.add(kind, o, map[string]any{"spec": withoutEmpty(o.Object["spec"]), "labels": o.GetLabels()})
+			all.Add(kind, o, map[string]any{"spec": o.Object["spec"], "labels": asAny(o.GetLabels())})
 		}
 	}
 	return all
 }
 
-// withoutEmpty leaves out empty objects, which a conversion webhook adds when it reads an object at an older version.
-func withoutEmpty(value any) any {
-	fields, ok := value.(map[string]any)
-	if !ok {
-		return value
-	}
-	kept := map[string]any{}
-	for name, of := range fields {
-		of = withoutEmpty(of)
-		if empty, ok := of.(map[string]any); !ok || len(empty) > 0 {
-			kept[name] = of
-		}
-	}
-	return kept
-}
-
 // secrets reads the Secrets of a namespace, with each byte of their data.
-func (s *stage) secrets(ctx context.Context, namespace string) snapshot {
+func (s *stage) secrets(ctx context.Context, namespace string) content.Snapshot {
 	s.t.Helper()
 	list := &corev1.SecretList{}
 	if err := s.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		s.t.Fatal(err)
 	}
-	all := snapshot{}
+	all := content.Snapshot{}
 	for i := range list.Items {
-		all.add("Secret", &list.Items[i], map[string]any{"type": list.Items[i].Type, "data": list.Items[i].Data})
+		secret := &list.Items[i]
+		all.Add("Secret", secret, map[string]any{"type": secret.Type, "data": asAny(secret.Data)})
 	}
 	return all
 }
 
-func (all snapshot) add(kind string, o client.Object, content any) {
-	text, err := json.Marshal(struct {
-		UID     types.UID
-		Content any
-	}{o.GetUID(), content})
-	if err != nil {
-		panic(err) // maps of what was JSON
+func asAny[V any](values map[string]V) map[string]any {
+	all := map[string]any{}
+	for name, value := range values {
+		all[name] = value
 	}
-	all[kind+" "+o.GetNamespace()+"/"+o.GetName()] = string(text)
+	return all
 }
 
-// mustKeep fails unless another snapshot has each object of this one, as it was. It may have more.
-func (s *stage) mustKeep(when string, before, now snapshot) {
+// mustKeep fails unless another snapshot has each object of this one, as it was, but for values at paths that the user has given up. It
+// may have more objects.
+func (s *stage) mustKeep(when string, before, now content.Snapshot, givenUp ...string) content.Comparison {
 	s.t.Helper()
-	var lost []string
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if now[name] != before[name] {
-			lost = append(lost, fmt.Sprintf("%s: %s", name, cmp.Diff(before[name], now[name])))
+	c := content.Compare(before, now, givenUp...)
+	if c.Objects == 0 || c.Lost > 0 {
+		s.t.Errorf("%s, %d of %d objects are not what they were, for example:\n%s", when, c.Lost, c.Objects, strings.Join(c.Differences[:min(3, len(c.Differences))], "\n"))
+	}
+	for _, path := range givenUp {
+		if c.GivenUp[path] == 0 {
+			s.t.Errorf("%s, each object has %s, which was given up", when, path)
 		}
 	}
-	if len(before) == 0 || len(lost) > 0 {
-		s.t.Errorf("%s, %d of %d objects are not what they were, for example %s", when, len(lost), len(before), strings.Join(lost[:min(3, len(lost))], "\n"))
-	}
-	s.t.Logf("%s, %d objects are what they were", when, len(before)-len(lost))
+	s.t.Logf("%s, %d of %d objects are what they were; given up: %v", when, c.Objects-c.Lost, c.Objects, maps.Clone(c.GivenUp))
+	return c
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,6 +79,13 @@ func newStage(t *testing.T, o operator) *stage {
 
 // command runs a program as the administrator of the cluster, without a configuration of its own.
 func (s *stage) command(ctx context.Context, name string, args ...string) (string, error) {
+	var out bytes.Buffer
+	err := s.commandTo(ctx, &out, name, args...)
+	return out.String(), err
+}
+
+// commandTo is command, and writes what the program says as soon as it says so.
+func (s *stage) commandTo(ctx context.Context, out io.Writer, name string, args ...string) error {
 	path := s.path + ":" + os.Getenv("PATH")
 	command := exec.CommandContext(ctx, name, args...)
 	if name == "godwit" || name == "kubectl" {
@@ -90,10 +98,8 @@ func (s *stage) command(ctx context.Context, name string, args ...string) (strin
 	command.Env = []string{
 		"KUBECONFIG=" + s.kubeconfig, "HOME=" + s.Dir(), "PATH=" + path, "ETCD_FLAGS=--etcd-servers=" + s.EtcdEndpoint(),
 	}
-	var out bytes.Buffer
-	command.Stdout, command.Stderr = &out, &out
-	err := command.Run()
-	return out.String(), err
+	command.Stdout, command.Stderr = out, out
+	return command.Run()
 }
 
 func (s *stage) mustRun(name string, args ...string) string {
@@ -139,7 +145,8 @@ func (s *stage) awaitDeployments(namespace string) {
 			return err
 		}
 		for _, d := range list.Items {
-			if d.Status.ObservedGeneration != d.Generation || d.Status.ReadyReplicas != *d.Spec.Replicas || d.Status.Replicas != *d.Spec.Replicas {
+			if d.Status.ObservedGeneration != d.Generation || d.Status.UpdatedReplicas != *d.Spec.Replicas ||
+				d.Status.ReadyReplicas != *d.Spec.Replicas || d.Status.Replicas != *d.Spec.Replicas {
 				return fmt.Errorf("%s has status %+v", d.Name, d.Status)
 			}
 		}

@@ -4,6 +4,7 @@ package page
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -26,6 +27,8 @@ type Row struct {
 	Releases []string
 	// Objects were compared before and after, and Lost of them are not what they were.
 	Objects, Lost int
+	// GivenUp has how many values of each field are gone by consent.
+	GivenUp map[string]int
 	// Took is how long the migration took, with the time that it waits for API servers.
 	Took time.Duration
 	// Also is what else the test has proven.
@@ -33,11 +36,26 @@ type Row struct {
 }
 
 func (r Row) line() string {
-	lost := "nothing"
+	return lineOf([]string{r.Operator, strings.Join(r.Releases, " → "), fmt.Sprint(r.Objects), r.Took.Round(time.Second).String(), r.lost(), r.Also})
+}
+
+func (r Row) lost() string {
+	var lost []string
 	if r.Lost > 0 {
-		lost = fmt.Sprintf("**%d objects**", r.Lost)
+		lost = append(lost, fmt.Sprintf("**%d objects**", r.Lost))
 	}
-	return lineOf([]string{r.Operator, strings.Join(r.Releases, " → "), fmt.Sprint(r.Objects), r.Took.Round(time.Second).String(), lost, r.Also})
+	values := 0
+	for _, of := range r.GivenUp {
+		values += of
+	}
+	if values > 0 {
+		fields := strings.Join(slices.Sorted(maps.Keys(r.GivenUp)), ", ")
+		lost = append(lost, fmt.Sprintf("%d values that were given up by consent: %s", values, fields))
+	}
+	if len(lost) == 0 {
+		return "nothing"
+	}
+	return strings.Join(lost, "; ")
 }
 
 func lineOf(cells []string) string {

@@ -30,9 +30,10 @@ func TestWith(t *testing.T) {
 	if diff := cmp.Diff(want, text); diff != "" {
 		t.Errorf("the page (-want +got):\n%s", diff)
 	}
-	one.Objects = 20
+	one.Objects, one.GivenUp = 20, map[string]int{"spec.b": 3, "spec.a": 4}
 	text, err := page.With(text, one)
-	if want := head + "| another | v1 | 5 | 1m0s | **2 objects** |  |\n| one | v1 → v2 | 20 | 1m30s | nothing | a / b |\n" + tail; err != nil || text != want {
+	if want := head + "| another | v1 | 5 | 1m0s | **2 objects** |  |\n" +
+		"| one | v1 → v2 | 20 | 1m30s | 7 values that were given up by consent: spec.a, spec.b | a / b |\n" + tail; err != nil || text != want {
 		t.Errorf("a second run does not replace its row: %v (-want +got):\n%s", err, cmp.Diff(want, text))
 	}
 	if _, err := page.With("# Title\n", one); err == nil {

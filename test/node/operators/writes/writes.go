@@ -49,6 +49,7 @@ type event struct {
 	ResponseStatus struct{ Code int }
 	ResponseObject struct {
 		Metadata struct{ Name, ResourceVersion string }
+		Status   json.RawMessage
 	}
 }
 
@@ -70,8 +71,9 @@ type Log struct {
 	Changed map[string]int
 	// Equal has how many writes of each program have changed nothing.
 	Equal map[string]int
-	// Trims has how often each program has written the status of the CRD.
-	Trims map[string]int
+	// Trims are the programs whose writes have left one of the CRD's storedVersions. The first one has trimmed, and the write of another changed
+	// nothing.
+	Trims []string
 	// Repeated names what a program has written more than once, and objects that have changed more than once since their creation.
 	Repeated []string
 }
@@ -85,7 +87,7 @@ type object struct {
 
 // Read reads a log. A write that returns a resourceVersion which the log has before has changed nothing.
 func Read(log io.Reader, group, resource string) (Log, error) {
-	l := Log{Changed: map[string]int{}, Equal: map[string]int{}, Trims: map[string]int{}}
+	l := Log{Changed: map[string]int{}, Equal: map[string]int{}}
 	objects := map[string]*object{}
 	lines := bufio.NewReader(log)
 	for {
@@ -107,9 +109,23 @@ func Read(log io.Reader, group, resource string) (Log, error) {
 		case r.APIGroup == group && r.Resource == resource && r.Subresource == "":
 			l.add(objects, e)
 		case r.APIGroup == crdGroup && r.Resource == crdResource && r.Name == resource+"."+group && e.program() != apiServer:
-			l.Trims[e.program()]++
+			if err := l.addTrim(e); err != nil {
+				return l, err
+			}
 		}
 	}
+}
+
+// addTrim adds a write of the status of the CRD.
+func (l *Log) addTrim(e event) error {
+	var status struct{ StoredVersions []string }
+	if err := json.Unmarshal(e.ResponseObject.Status, &status); err != nil {
+		return fmt.Errorf("read the status of CRD %s in the audit log: %w", e.ObjectRef.Name, err)
+	}
+	if len(status.StoredVersions) == 1 && !slices.Contains(l.Trims, e.program()) {
+		l.Trims = append(l.Trims, e.program())
+	}
+	return nil
 }
 
 func (l *Log) add(objects map[string]*object, e event) {

@@ -19,6 +19,8 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	operatorv1 "open-cluster-management.io/api/operator/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
 // hubControllers are how many Deployments the operator makes on a hub: controllers of registration, placement, works and add-ons, and
@@ -27,6 +29,10 @@ const hubControllers = 6
 
 // bootstrapAccount is the account of the chart with which clusters register.
 const bootstrapAccount = "agent-registration-bootstrap"
+
+// leaseSeconds is the time after which agents renew the lease of their cluster. With the default of 60, each proof that a cluster is at a
+// hub takes two minutes.
+const leaseSeconds = 15
 
 // startHub starts a hub: the chart installs the operator, and the operator its controllers and webhooks.
 func startHub(t *testing.T, name string) *site {
@@ -102,7 +108,7 @@ func (s *site) accept(ctx context.Context, name string) error {
 		return err
 	}
 	if !m.Spec.HubAcceptsClient {
-		m.Spec.HubAcceptsClient = true
+		m.Spec.HubAcceptsClient, m.Spec.LeaseDurationSeconds = true, leaseSeconds
 		if err := s.Update(ctx, m); err != nil {
 			return err
 		}
@@ -139,5 +145,23 @@ func (s *site) awaitAvailable(t *testing.T, name string) {
 			return fmt.Errorf("condition %+v", c)
 		}
 		return nil
+	})
+}
+
+// awaitRenewed waits until the agents of clusters have renewed their leases at the hub twice. A condition alone proves nothing: it stays
+// True for minutes after a cluster has left.
+func (s *site) awaitRenewed(t *testing.T, members ...*member) {
+	t.Helper()
+	leases := &cluster.Leases{}
+	await(t, "the leases of clusters at "+s.name, func(ctx context.Context) error {
+		var errs []error
+		for _, m := range members {
+			fresh, err := leases.Fresh(ctx, cluster.Hub{Client: s.Client}, m.name)
+			if err == nil && !fresh {
+				err = fmt.Errorf("the lease of %s is not renewed", m.name)
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
 	})
 }

@@ -122,28 +122,34 @@ func (f *fleet) move(t *testing.T, from, to *site, code int, members ...*member)
 	}
 }
 
-// mustBeAt fails the test unless a cluster is at one of two hubs alone, also after its agents have started again, with its Klusterlet and
-// its workloads as before.
-func (f *fleet) mustBeAt(t *testing.T, m *member, at, not *site) {
+// mustBeAt fails the test unless clusters are at one of two hubs alone, also after their agents have started again, with their Klusterlets
+// and workloads as before, and without anything of a migration.
+func (f *fleet) mustBeAt(t *testing.T, at, not *site, members ...*member) {
 	t.Helper()
-	at.awaitAvailable(t, m.name)
-	m.restartAgents(t)
-	at.awaitAvailable(t, m.name)
-	if diff := cmp.Diff(m.before, m.spec(t)); diff != "" {
-		t.Errorf("the Klusterlet of %s (-before +after):\n%s", m.name, diff)
+	for _, m := range members {
+		m.restartAgents(t)
 	}
-	if diff := cmp.Diff(f.running[m], m.workloads(t)); diff != "" {
-		t.Errorf("the workloads of %s (-before +after):\n%s", m.name, diff)
-	}
-	if err := not.Get(t.Context(), client.ObjectKey{Name: m.name}, &clusterv1.ManagedCluster{}); !apierrors.IsNotFound(err) {
-		t.Errorf("ManagedCluster %s of %s: %v, want it to be gone", m.name, not.name, err)
-	}
-	for _, h := range []*site{at, not} {
-		err := h.Get(t.Context(), client.ObjectKey{Namespace: m.name, Name: klusterlet.WorkName}, &workv1.ManifestWork{})
-		if !apierrors.IsNotFound(err) {
-			t.Errorf("ManifestWork %s of %s at %s: %v, want it to be gone", klusterlet.WorkName, m.name, h.name, err)
+	at.awaitRenewed(t, members...)
+	for _, m := range members {
+		at.awaitAvailable(t, m.name)
+		if diff := cmp.Diff(m.before, m.spec(t)); diff != "" {
+			t.Errorf("the Klusterlet of %s (-before +after):\n%s", m.name, diff)
+		}
+		if diff := cmp.Diff(f.running[m], m.workloads(t)); diff != "" {
+			t.Errorf("the workloads of %s (-before +after):\n%s", m.name, diff)
+		}
+		m.awaitNothing(t)
+		if err := not.Get(t.Context(), client.ObjectKey{Name: m.name}, &clusterv1.ManagedCluster{}); !apierrors.IsNotFound(err) {
+			t.Errorf("ManagedCluster %s of %s: %v, want it to be gone", m.name, not.name, err)
+		}
+		for _, h := range []*site{at, not} {
+			err := h.Get(t.Context(), client.ObjectKey{Namespace: m.name, Name: klusterlet.WorkName}, &workv1.ManifestWork{})
+			if !apierrors.IsNotFound(err) {
+				t.Errorf("ManifestWork %s of %s at %s: %v, want it to be gone", klusterlet.WorkName, m.name, h.name, err)
+			}
 		}
 	}
+	f.mustHaveNothing(t)
 }
 
 // mustHaveNothing fails the test if a hub has permissions or accounts of a migration, or another ClusterManager than before.
@@ -165,8 +171,9 @@ func (f *fleet) mustHaveNothing(t *testing.T) {
 	}
 }
 
-// TestMoves: of three clusters, one can't reach the target and returns. The other two move, and then move back. A user aborts the move of
-// the third, which returns. Pods that do not belong to Open Cluster Management run throughout.
+// TestMoves: of three clusters, one can't reach the target and returns, and the other two move. A user aborts the next move of the third,
+// which returns again. When it reaches the target, it moves, too. Two clusters move back. Pods that do not belong to Open Cluster
+// Management run throughout.
 //
 // Matrix: H102, H103.
 func TestMoves(t *testing.T) {
@@ -177,25 +184,23 @@ func TestMoves(t *testing.T) {
 	}
 	t.Log("one of three clusters can't reach the target")
 	f.move(t, f.hub1, f.hub2, exitPartial, f.members...)
-	for _, m := range moved {
-		f.mustBeAt(t, m, f.hub2, f.hub1)
-	}
-	f.mustBeAt(t, lost, f.hub1, f.hub2)
-	lost.awaitNothing(t)
-	f.mustHaveNothing(t)
+	f.mustBeAt(t, f.hub2, f.hub1, moved...)
+	f.mustBeAt(t, f.hub1, f.hub2, lost)
 
 	t.Log("a user aborts a move")
 	f.abort(t, lost)
-	f.mustBeAt(t, lost, f.hub1, f.hub2)
-	lost.awaitNothing(t)
-	f.mustHaveNothing(t)
+	f.mustBeAt(t, f.hub1, f.hub2, lost)
+
+	t.Log("the third cluster reaches the target")
+	if err := lost.Reconnect(f.hub2.address(t)); err != nil {
+		t.Fatal(err)
+	}
+	f.move(t, f.hub1, f.hub2, exitMoved, lost)
+	f.mustBeAt(t, f.hub2, f.hub1, lost)
 
 	t.Log("two clusters move back")
 	f.move(t, f.hub2, f.hub1, exitMoved, moved...)
-	for _, m := range moved {
-		f.mustBeAt(t, m, f.hub1, f.hub2)
-	}
-	f.mustHaveNothing(t)
+	f.mustBeAt(t, f.hub1, f.hub2, moved...)
 }
 
 // abort begins to move a cluster that can't reach the target, and requests a rollback while it registers.
@@ -210,14 +215,14 @@ func (f *fleet) abort(t *testing.T, m *member) {
 	const phase = "Registering"
 	var migration string
 	await(t, "the migration of "+m.name+" to register", func(ctx context.Context) error {
-		out, _, err := run(ctx, f.kubeconfig, f.godwit, "cluster", "status", "--from-context="+f.hub1.name)
+		out, _, err := run(ctx, f.kubeconfig, f.godwit, "cluster", "status", "--from-context="+f.hub1.name, `-o=jsonpath={range .items[*]}{.name} {.phase}{"\n"}{end}`)
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 		for line := range strings.Lines(out) {
-			fields := strings.Fields(line) // namespace, name, symbol, phase
-			if len(fields) > 3 && strings.HasPrefix(fields[1], m.name+"-move-") && fields[3] == phase {
-				migration = fields[1]
+			name, now, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if now == phase && strings.HasPrefix(name, m.name+"-move-") {
+				migration = name
 				return nil
 			}
 		}

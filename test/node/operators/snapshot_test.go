@@ -2,7 +2,6 @@ package operators_test
 
 import (
 	"context"
-	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,6 +66,6 @@ func (s *stage) mustKeep(when string, before, now content.Snapshot, givenUp ...s
 			s.t.Errorf("%s, each object has %s, which was given up", when, path)
 		}
 	}
-	s.t.Logf("%s, %d of %d objects are what they were; given up: %v", when, c.Objects-c.Lost, c.Objects, maps.Clone(c.GivenUp))
+	s.t.Logf("%s, %d of %d objects are what they were; given up: %v", when, c.Objects-c.Lost, c.Objects, c.GivenUp)
 	return c
 }

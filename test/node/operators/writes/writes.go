@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// statusOfCRDs is what a client writes that trims storedVersions.
+// CRDs, whose status a client writes that trims storedVersions.
 const (
 	crdGroup    = "apiextensions.k8s.io"
 	crdResource = "customresourcedefinitions"

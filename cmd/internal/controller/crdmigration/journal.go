@@ -60,13 +60,22 @@ func (j journal) Save(ctx context.Context, _ string, c evidence.Checkpoint) erro
 		j.migration.status.Note(func(m *v1alpha1.CRDMigration) { m.Status.Checkpoint = stored(c) })
 		return nil
 	}
-	return j.migration.status.Write(ctx, func(m *v1alpha1.CRDMigration) {
-		m.Status.Checkpoint = nil
-		if !c.IsZero() {
-			m.Status.Checkpoint = stored(c)
-			migrating().apply(m)
-		}
-	})
+	return j.migration.status.Write(ctx, func(m *v1alpha1.CRDMigration) { saveCheckpoint(m, c) })
+}
+
+// saveCheckpoint writes a checkpoint to the status, or removes it. The objects of a checkpoint with another resourceVersion are all
+// to be written again, so that progress begins again too.
+func saveCheckpoint(m *v1alpha1.CRDMigration, c evidence.Checkpoint) {
+	before := m.Status.Checkpoint
+	m.Status.Checkpoint = nil
+	if c.IsZero() {
+		return
+	}
+	m.Status.Checkpoint = stored(c)
+	if c.ResourceVersion != "" && (before == nil || before.ResourceVersion != c.ResourceVersion) {
+		m.Status.Progress, m.Status.EstimatedCompletion = "", nil
+	}
+	migrating().apply(m)
 }
 
 // onlyCursorDiffers also ignores restarts: the API server cuts their times to the second, and a new restart changes the

@@ -25,7 +25,9 @@ func describe(m *v1alpha1.CRDMigration, p decision.Plan) {
 	if meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady) {
 		migrating().apply(m)
 	}
-	s.CompletionTime = nil
+	if s.CompletionTime != nil {
+		s.Progress, s.CompletionTime = "", nil
+	}
 	s.CRDUID, s.CRDGeneration = p.UID, p.Generation
 	s.StorageVersion, s.StoredVersions = p.StorageVersion, p.StoredVersions
 }
@@ -41,7 +43,7 @@ func record(m *v1alpha1.CRDMigration, report decision.Report, began, now time.Ti
 	}
 	m.Status.Storage, m.Status.ManagedFields = &storage.Counts, &report.ManagedFields.Counts
 	m.Status.Failures = samples(storage.Failures, report.ManagedFields.Failures)
-	m.Status.Progress = progressText(storage.Counts.Total(), storage.Remaining)
+	m.Status.Progress = progressText(m.Status.Progress, storage.Counts.Total(), storage.Remaining)
 	if m.Status.StartTime == nil {
 		m.Status.StartTime = &metav1.Time{Time: began}
 	}
@@ -72,11 +74,15 @@ func samples(lists ...[]godwit.Failure) []v1alpha1.Failure {
 	return all
 }
 
-func progressText(done, remaining int64) string {
+// progressText returns the progress, which never falls while the evidence of a migration holds: a pass that resumes visits every object
+// from the first one, but needs no request for those that an earlier pass has written.
+func progressText(before string, done, remaining int64) string {
+	var visited int64
+	_, _ = fmt.Sscanf(before, "%d/", &visited) // there is none before the first pass
 	if remaining < 0 {
-		return fmt.Sprintf("%d/?", done)
+		return fmt.Sprintf("%d/?", max(done, visited))
 	}
-	return fmt.Sprintf("%d/%d", done, done+remaining)
+	return fmt.Sprintf("%d/%d", min(max(done, visited), done+remaining), done+remaining)
 }
 
 // estimate returns the estimated time of completion, or nil if it is not known.

@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-dev/godwit/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/internal/storageversion/decision"
+	"github.com/godwit-dev/godwit/internal/storageversion/evidence"
 	"github.com/godwit-dev/godwit/walk"
 )
 
@@ -48,14 +49,74 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+func TestProgressText(t *testing.T) {
+	for reason, test := range map[string]struct {
+		before          string
+		done, remaining int64
+		want            string
+	}{
+		"the first pass":                        {"", 40, 60, "40/100"},
+		"the same pass, later":                  {"40/100", 70, 30, "70/100"},
+		"another leader, which begins again":    {"70/100", 5, 95, "70/100"},
+		"another leader, which is beyond":       {"70/100", 71, 29, "71/100"},
+		"the server does not count":             {"", 40, -1, "40/?"},
+		"it counted before":                     {"70/100", 5, -1, "70/?"},
+		"it did not count before":               {"70/?", 5, 95, "70/100"},
+		"a new pass after one with failures":    {"100/100", 5, 95, "100/100"},
+		"users have created objects meanwhile":  {"100/100", 5, 145, "100/150"},
+		"users have deleted objects meanwhile":  {"100/100", 5, 45, "50/50"},
+		"a progress that another client wrote":  {"some", 5, 95, "5/100"},
+		"all objects are deleted":               {"100/100", 0, 0, "0/0"},
+		"a negative number of another client":   {"-7/100", 5, 95, "5/100"},
+		"the end of a pass that began it again": {"70/100", 100, 0, "100/100"},
+	} {
+		if got := progressText(test.before, test.done, test.remaining); got != test.want {
+			t.Errorf("%s: %q after %q, want %q", reason, got, test.before, test.want)
+		}
+	}
+}
+
+// TestProgressBeginsAgain with another checkpoint, and with none but it: a checkpoint that is saved again or removed says nothing of the
+// progress.
+func TestProgressBeginsAgain(t *testing.T) {
+	checkpoint := func(resourceVersion, cursor string) evidence.Checkpoint {
+		return evidence.Checkpoint{CRDUID: "a", Generation: 2, StorageVersion: "v2", ResourceVersion: resourceVersion, Cursor: cursor}
+	}
+	for reason, test := range map[string]struct {
+		saved *v1alpha1.Checkpoint
+		next  evidence.Checkpoint
+		want  string
+	}{
+		"the first one":                    {nil, checkpoint("10", ""), ""},
+		"saved again":                      {stored(checkpoint("10", "")), checkpoint("10", "x"), "7/9"},
+		"an API server was late":           {stored(checkpoint("10", "x")), checkpoint("30", ""), ""},
+		"a proof before the first list":    {nil, checkpoint("", ""), "7/9"},
+		"removed at the end":               {stored(checkpoint("10", "x")), evidence.Checkpoint{}, "7/9"},
+		"another list after that of none":  {stored(checkpoint("", "")), checkpoint("30", ""), ""},
+		"the settle time is without proof": {stored(checkpoint("10", "x")), checkpoint("", ""), "7/9"},
+	} {
+		m := &v1alpha1.CRDMigration{Status: v1alpha1.CRDMigrationStatus{Progress: "7/9", Checkpoint: test.saved}}
+		saveCheckpoint(m, test.next)
+		if m.Status.Progress != test.want || (m.Status.Checkpoint == nil) != test.next.IsZero() {
+			t.Errorf("%s: progress %q with checkpoint %+v, want %q", reason, m.Status.Progress, m.Status.Checkpoint, test.want)
+		}
+	}
+}
+
 func TestAnotherGenerationOfTheCRDStartsAgain(t *testing.T) {
 	m := &v1alpha1.CRDMigration{Status: v1alpha1.CRDMigrationStatus{
-		CRDUID: "a", CRDGeneration: 2, Progress: "5/5", CompletionTime: &metav1.Time{}, Storage: &godwit.Counts{Migrated: 5},
+		CRDUID: "a", CRDGeneration: 2, Progress: "5/5", Storage: &godwit.Counts{Migrated: 5},
 		Checkpoint: &v1alpha1.Checkpoint{Cursor: "x"},
 	}}
 	describe(m, decision.Plan{UID: "a", Generation: 2, StorageVersion: "v2"})
 	if m.Status.Progress != "5/5" {
 		t.Errorf("the same generation of the CRD resets the status: %+v", m.Status)
+	}
+	m.Status.CompletionTime = &metav1.Time{}
+	again := m.DeepCopy()
+	describe(again, decision.Plan{UID: "a", Generation: 2, StorageVersion: "v2"})
+	if again.Status.Progress != "" || again.Status.CompletionTime != nil || again.Status.Storage == nil {
+		t.Errorf("a pass after a complete one has its progress: %+v", again.Status)
 	}
 	for _, next := range []decision.Plan{{UID: "a", Generation: 3}, {UID: types.UID("b"), Generation: 2}} {
 		other := m.DeepCopy()

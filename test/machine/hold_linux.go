@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/godwit-dev/godwit/test/process"
@@ -27,14 +28,18 @@ type Held struct {
 	command *exec.Cmd
 }
 
+// Shell starts the program of a held machine, and waits for it as go test does. It is for StartHeld.
+var Shell = []string{"sh", "-c", `"$@"; exit $?`, "sh"}
+
 // StartHeld runs TestHold of this program on a machine of its own, with an environment variable that tells that test to do something.
-// log gets each line that it prints until it calls Hold.
-func StartHeld(ctx context.Context, variable string, log func(line string)) (*Held, error) {
+// log gets each line that it prints until it calls Hold. A further command, if there is one, starts the program: Kill kills that command.
+func StartHeld(ctx context.Context, variable string, log func(line string), starter ...string) (*Held, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	h := &Held{command: exec.CommandContext(ctx, program, "-test.run=^TestHold$", "-test.v")}
+	args := append(slices.Clone(starter), program, "-test.run=^TestHold$", "-test.v")
+	h := &Held{command: exec.CommandContext(ctx, args[0], args[1:]...)}
 	h.command.Env = append(os.Environ(), variable+"=1")
 	h.command.Stderr = os.Stderr
 	out, err := h.command.StdoutPipe()
@@ -54,7 +59,7 @@ func StartHeld(ctx context.Context, variable string, log func(line string)) (*He
 	return nil, errors.Join(errors.New("TestHold ended before it called Hold"), h.command.Wait())
 }
 
-// Kill kills the process of the test, as a user or the kernel may, and waits until nothing of the machine is left.
+// Kill kills the process that StartHeld has started, as a user or the kernel may, and waits until nothing of the machine is left.
 func (h *Held) Kill(ctx context.Context) error {
 	if err := h.command.Process.Kill(); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,6 +80,13 @@ func TestHold(t *testing.T) {
 	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "held0"}}); err != nil {
 		t.Fatal(err)
 	}
+	before := network(t)
+	if _, err := net.Listen("tcp", "127.0.0.1:0"); err != nil { //nolint:noctx // until the machine ends
+		t.Fatal(err)
+	}
+	if now := network(t); len(now) != len(before)+1 || !slices.Contains(now, "interface held0") {
+		t.Fatalf("the network is %q, want held0 and one listener more than %q: this test would find nothing", now, before)
+	}
 	inside := filepath.Join(machine.Folder(), "mounted")
 	if err := os.Mkdir(inside, 0o700); err != nil {
 		t.Fatal(err)
@@ -102,20 +110,29 @@ func TestHold(t *testing.T) {
 	machine.Hold()
 }
 
-// TestKilled: a machine within this one leaves nothing when the process is killed that go test has started.
+// TestKilled: a machine within this one leaves nothing when the process is killed that go test has started, or when go test is killed
+// itself. Its network is never seen from outside.
 func TestKilled(t *testing.T) {
-	held, err := machine.StartHeld(t.Context(), holdVariable, func(line string) { t.Log("within: " + line) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if there := remains(t, held.Folder); len(there) < 3 {
-		t.Fatalf("while the machine lives, there is only %q: this test would find nothing", there)
-	}
-	if err := held.Kill(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if _, err := net.InterfaceByName("held0"); err == nil {
-		t.Error("an interface of the machine is outside of it")
+	for name, starter := range map[string][]string{"program": nil, "go test": machine.Shell} {
+		t.Run(name, func(t *testing.T) {
+			before := network(t)
+			held, err := machine.StartHeld(t.Context(), holdVariable, func(line string) { t.Log("within: " + line) }, starter...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if there := remains(t, held.Folder); len(there) < 3 {
+				t.Fatalf("while the machine lives, there is only %q: this test would find nothing", there)
+			}
+			if now := network(t); !slices.Equal(now, before) {
+				t.Errorf("while the machine lives, there is %q outside of it, and %q before", now, before)
+			}
+			if err := held.Kill(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if now := network(t); !slices.Equal(now, before) {
+				t.Errorf("after the machine, there is %q, and %q before", now, before)
+			}
+		})
 	}
 }
 
@@ -141,6 +158,15 @@ func TestExitCode(t *testing.T) {
 func remains(t *testing.T, folder string) []string {
 	t.Helper()
 	there, err := machine.Remains(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return there
+}
+
+func network(t *testing.T) []string {
+	t.Helper()
+	there, err := machine.Network()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,16 +42,19 @@ func start(ctx context.Context) (code int, err error) {
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.Exited() {
 		return failed.ExitCode(), nil
 	}
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("run its first process: %w (it needs root with CAP_SYS_ADMIN, and a kernel with namespaces)", err)
 	}
 	return 0, nil
 }
 
-// startSweep starts the process that cleans up once this process has ended in any way, or has called end. It does not get a Ctrl-C
-// of the terminal. It does not keep the output of this process open, because go test waits until all have closed it.
+// startSweep starts the process that cleans up once this process has ended in any way, or has called end. It does not end with the
+// context, and does not get a Ctrl-C of the terminal. It does not keep the output of this process open, because go test waits until all have closed it.
 func startSweep(ctx context.Context, folder string) (end func() error, err error) {
-	command, err := again(ctx, roleSweep, folder)
+	command, err := again(context.WithoutCancel(ctx), roleSweep, folder)
 	if err != nil {
 		return nil, err
 	}

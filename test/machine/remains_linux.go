@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +39,34 @@ func Remains(folder string) ([]string, error) {
 	}
 	if _, err := os.Stat(folder); err == nil {
 		found = append(found, "folder "+folder)
+	}
+	return found, nil
+}
+
+// listening is the state of a socket in /proc/net/tcp that accepts connections (TCP_LISTEN in include/net/tcp_states.h).
+const listening = "0A"
+
+// Network returns the interfaces and the TCP listeners of the network of the calling process. What a machine within this one has is not
+// among them.
+func Network() ([]string, error) {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, i := range interfaces {
+		found = append(found, "interface "+i.Name)
+	}
+	for _, file := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
+		sockets, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(sockets)) {
+			if fields := strings.Fields(line); len(fields) > 3 && fields[3] == listening {
+				found = append(found, "listener "+fields[1])
+			}
+		}
 	}
 	return found, nil
 }

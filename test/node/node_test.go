@@ -6,9 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -216,15 +217,17 @@ func TestHold(t *testing.T) {
 	if _, err := c.AwaitPod(t.Context(), "birds", "held", "to run", node.Running); err != nil {
 		t.Fatal(err)
 	}
+	rules, err := node.Rules(t.Context())
+	if err != nil || !slices.ContainsFunc(rules, func(rule string) bool { return strings.Contains(rule, "KUBE-SERVICES") }) {
+		t.Fatalf("the rules of the machine are %q, want those of kube-proxy: the test would find nothing: %v", rules, err)
+	}
 	machine.Hold()
 }
 
-// TestKilled: a cluster with a pod leaves nothing when its test is killed.
+// TestKilled: a cluster with a pod leaves nothing when its test is killed. Its interfaces, listeners and rules of iptables are never seen
+// from outside.
 func TestKilled(t *testing.T) {
-	before, err := net.Interfaces()
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := network(t)
 	held, err := machine.StartHeld(t.Context(), holdVariable, func(line string) { t.Log("within: " + line) })
 	if err != nil {
 		t.Fatal(err)
@@ -233,13 +236,35 @@ func TestKilled(t *testing.T) {
 	if err != nil || len(there) < 20 {
 		t.Fatalf("while the cluster lives, there is only %q: this test would find nothing: %v", there, err)
 	}
+	expectNoMore(t, before)
 	began := time.Now()
 	if err := held.Kill(t.Context()); err != nil {
 		t.Error(err)
 	}
 	t.Logf("of %d processes, mounts and cgroups, nothing is left after %s", len(there), time.Since(began).Round(time.Millisecond))
-	after, err := net.Interfaces()
-	if err != nil || len(after) > len(before) {
-		t.Errorf("interfaces of the cluster are outside of its machine: before %+v, after %+v: %v", before, after, err)
+	expectNoMore(t, before)
+}
+
+// network returns the interfaces, the listeners and the rules of iptables of this machine.
+func network(t *testing.T) []string {
+	t.Helper()
+	there, err := machine.Network()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := node.Rules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(there, rules...)
+}
+
+// expectNoMore fails if the network has something that it had not before. What a cluster of another test has left may have gone.
+func expectNoMore(t *testing.T, before []string) {
+	t.Helper()
+	for _, now := range network(t) {
+		if !slices.Contains(before, now) {
+			t.Errorf("%s of the cluster is outside of its machine", now)
+		}
 	}
 }

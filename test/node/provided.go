@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/godwit-dev/godwit/test/program"
 )
@@ -64,6 +65,27 @@ func (p programs) run(ctx context.Context, stdin io.Reader, name string, args ..
 		err = fmt.Errorf("%w: %s", err, failed.Stderr)
 	}
 	return string(out), err
+}
+
+// Rules returns the rules of iptables in the network of this process, without the numbers of packets.
+func Rules(ctx context.Context) ([]string, error) {
+	p, err := findPrograms(ctx)
+	if err != nil {
+		return nil, err
+	}
+	command := exec.CommandContext(ctx, "sh", "-c", "iptables-save && ip6tables-save") // the shell searches p.env
+	command.Env = append(os.Environ(), p.env...)
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("read the rules of iptables: %w", err)
+	}
+	var rules []string
+	for line := range strings.Lines(string(out)) {
+		if rule, _, _ := strings.Cut(strings.TrimSpace(line), " ["); rule != "" && !strings.HasPrefix(rule, "#") {
+			rules = append(rules, rule)
+		}
+	}
+	return rules, nil
 }
 
 // refName is the annotation of an image in a layout with its tag.

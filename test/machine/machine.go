@@ -11,8 +11,8 @@ import (
 // parent started this process.
 var parent = os.Getppid()
 
-// errOrphaned ends the tests of a go test that was killed: it can no longer end them.
-var errOrphaned = errors.New("the process that started the tests has ended")
+// errParentEnded ends the tests of a go test that was killed: it can no longer end them.
+var errParentEnded = errors.New("the process that started the tests has ended")
 
 // whileParentLives returns a context that ends when the parent has.
 func whileParentLives(ctx context.Context) context.Context {
@@ -27,7 +27,7 @@ func whileParentLives(ctx context.Context) context.Context {
 			case <-tick.C:
 			}
 		}
-		cancel(errOrphaned)
+		cancel(errParentEnded)
 	}()
 	return ctx
 }

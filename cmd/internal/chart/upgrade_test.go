@@ -96,6 +96,7 @@ func TestPiecesOfAnUpgrade(t *testing.T) {
 				}
 			}
 			checkPermissions(t, piece.objects, piece.namespace, piece.crd)
+			checkEvictions(t, find[batchv1.Job](t, piece.objects, "Job"))
 			c.apply(piece.objects, metav1.DryRunAll)
 			c.migrate(piece.objects, piece.namespace, piece.crd)
 		})
@@ -125,6 +126,17 @@ func checkPermissions(t *testing.T, objects []*unstructured.Unstructured, namesp
 		if diff := cmp.Diff(subjects, find[rbacv1.RoleBinding](t, inNamespace(objects, in), "RoleBinding").Subjects); diff != "" {
 			t.Errorf("bound in %s (-want +got):\n%s", in, diff)
 		}
+	}
+}
+
+// checkEvictions fails unless an eviction of a pod is not one of the failures that the Job bears.
+func checkEvictions(t *testing.T, job *batchv1.Job) {
+	t.Helper()
+	want := &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+		Action: batchv1.PodFailurePolicyActionIgnore, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget}},
+	}}}
+	if diff := cmp.Diff(want, job.Spec.PodFailurePolicy); diff != "" {
+		t.Errorf("podFailurePolicy of Job %s (-want +got):\n%s", job.Name, diff)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -29,8 +31,12 @@ func (h hierarchy) own(folder string) string {
 }
 
 // hierarchies returns those that are mounted here. Where version 1 is mounted, it leaves out version 2, which then has no controllers.
-func hierarchies() ([]hierarchy, error) {
-	text, err := os.ReadFile("/proc/self/cgroup")
+func hierarchies() ([]hierarchy, error) { return hierarchiesOf("self") }
+
+// hierarchiesOf returns the same with the paths of another process, which is a number of /proc.
+func hierarchiesOf(process string) ([]hierarchy, error) {
+	file := "/proc/" + process + "/cgroup"
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +44,7 @@ func hierarchies() ([]hierarchy, error) {
 	for line := range strings.Lines(string(text)) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) != 3 {
-			return nil, fmt.Errorf("read /proc/self/cgroup: unknown line %q", line)
+			return nil, fmt.Errorf("read %s: unknown line %q", file, line)
 		}
 		h := hierarchy{controllers: fields[1], path: fields[2]}
 		h.root = filepath.Join(cgroupRoot, strings.TrimPrefix(h.controllers, "name="))
@@ -123,4 +129,50 @@ func (h hierarchy) mkdir(cgroup string) error {
 		}
 	}
 	return nil
+}
+
+const (
+	mebibyte = 1 << 20
+	// mostMemory is more than any process of a test has.
+	mostMemory = 4 << 30
+)
+
+// LowerMemory lowers the limit of memory of a process's cgroup below what the process needs, so that the kernel kills it. No other cgroup
+// changes, such as the one that the same container has after its restart.
+func LowerMemory(pid int) error {
+	all, err := hierarchiesOf(strconv.Itoa(pid))
+	if err != nil {
+		return err
+	}
+	for _, h := range all {
+		cgroup := filepath.Join(h.root, h.path)
+		switch {
+		case h.unified():
+			err = errors.Join(writeLimit(cgroup, "memory.swap.max", 0), writeLimit(cgroup, "memory.max", mebibyte))
+		case slices.Contains(strings.Split(h.controllers, ","), "memory"):
+			err = errors.Join(writeLimit(cgroup, "memory.swappiness", 0), lowerMemory(cgroup))
+		}
+		if err != nil {
+			return fmt.Errorf("lower the memory of process %d: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+// lowerMemory sets the lowest limit that version 1 accepts: all that the kernel can't take from the process now.
+func lowerMemory(cgroup string) error {
+	for limit := mebibyte; ; limit += mebibyte {
+		if err := writeLimit(cgroup, "memory.limit_in_bytes", limit); !errors.Is(err, syscall.EBUSY) || limit > mostMemory {
+			return err
+		}
+	}
+}
+
+// writeLimit writes a file of a cgroup. A kernel without swap may lack those of swap.
+func writeLimit(cgroup, file string, limit int) error {
+	err := os.WriteFile(filepath.Join(cgroup, file), []byte(strconv.Itoa(limit)), 0)
+	if strings.HasPrefix(file, "memory.swap") && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

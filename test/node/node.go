@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -212,6 +213,27 @@ func (n *Node) StartKubelet(ctx context.Context) error {
 func (n *Node) KillContainer(ctx context.Context, id string) error {
 	_, err := n.ctr(ctx, "tasks", "kill", "--signal=SIGKILL", strings.TrimPrefix(id, "containerd://"))
 	return err
+}
+
+// ExhaustMemory lowers the limit of a container below what its program needs, so that the kernel kills it for that. Once the container is
+// started again, it has the limit of its pod.
+func (n *Node) ExhaustMemory(ctx context.Context, id string) error {
+	out, err := n.ctr(ctx, "tasks", "list")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line) // TASK PID STATUS
+		if len(fields) < 2 || fields[0] != strings.TrimPrefix(id, "containerd://") {
+			continue
+		}
+		pid, err := strconv.Atoi(fields[1])
+		if err != nil {
+			return fmt.Errorf("read the process of container %s: %w", id, err)
+		}
+		return machine.LowerMemory(pid)
+	}
+	return fmt.Errorf("container %s does not run on %s", id, n.Name)
 }
 
 // StopKubelet ends the kubelet. Containers run.

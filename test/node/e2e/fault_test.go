@@ -29,7 +29,8 @@ func TestFaults(t *testing.T) {
 		{name: "killed", objects: 600, happen: (*stage).killLeader},
 		{name: "kubelet", objects: 600, happen: (*stage).restartKubelet},
 		{name: "apiserver", objects: 600, happen: func(s *stage) error { return s.RestartAPIServer(s.t.Context()) }},
-		{name: "token", objects: 600, happen: (*stage).expireTokens},
+		{name: "tokens", objects: 600, happen: (*stage).voidTokens},
+		{name: "memory", objects: 800, happen: (*stage).exhaustMemory},
 		{name: "drained", objects: 1200, before: (*stage).addSecondNode, happen: (*stage).drainLeader},
 	}
 	var all []*geese
@@ -47,6 +48,7 @@ func TestFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			watched := s.watchMigration(g.crd())
 			g.flip()
 			g.awaitUnderWay()
 			if err := f.happen(s); err != nil {
@@ -54,8 +56,9 @@ func TestFaults(t *testing.T) {
 			}
 			g.expectUnderWay()
 			g.awaitMigrated()
+			expectSteady(t, watched())
 			g.expectToldOnce()
-			t.Logf("resident memory of the pods in MiB: %v", s.memory())
+			s.expectMemory()
 		})
 	}
 }
@@ -91,10 +94,38 @@ func (s *stage) killLeader() error {
 	if err := s.Node(leader.Spec.NodeName).KillContainer(s.t.Context(), leader.Status.ContainerStatuses[0].ContainerID); err != nil {
 		return err
 	}
-	_, err = s.AwaitPod(s.t.Context(), system, leader.Name, "to run again", func(p *corev1.Pod) bool {
+	return s.awaitRestart(leader, "Error")
+}
+
+// exhaustMemory lowers the limit of the leader until the kernel kills it, and waits until it runs again, with the limit of the chart.
+func (s *stage) exhaustMemory() error {
+	leader, err := s.leader()
+	if err != nil {
+		return err
+	}
+	id := leader.Status.ContainerStatuses[0].ContainerID
+	s.await("the kernel to kill the leader", func(ctx context.Context) error {
+		now := &corev1.Pod{}
+		if err := s.Get(ctx, client.ObjectKeyFromObject(leader), now); err != nil {
+			return err
+		}
+		if status := now.Status.ContainerStatuses[0]; status.ContainerID != id || status.State.Running == nil {
+			return nil
+		}
+		// Again, because it may have needed no more memory since.
+		return errors.Join(errors.New("the container runs"), s.Node(leader.Spec.NodeName).ExhaustMemory(ctx, id))
+	})
+	return s.awaitRestart(leader, "OOMKilled")
+}
+
+// awaitRestart waits until a killed container of a pod runs again. The reason is what the status of the pod says about its end.
+func (s *stage) awaitRestart(pod *corev1.Pod, reason string) error {
+	const killed = 137 // 128 and SIGKILL
+	id := pod.Status.ContainerStatuses[0].ContainerID
+	_, err := s.AwaitPod(s.t.Context(), system, pod.Name, "to run again after its end by "+reason, func(p *corev1.Pod) bool {
 		status := p.Status.ContainerStatuses[0]
-		killed := status.LastTerminationState.Terminated
-		return status.Ready && status.RestartCount == 1 && killed != nil && killed.ExitCode == 137
+		last := status.LastTerminationState.Terminated
+		return status.Ready && last != nil && last.ContainerID == id && last.ExitCode == killed && last.Reason == reason
 	})
 	return err
 }
@@ -115,9 +146,10 @@ func (s *stage) restartKubeletOf(pod *corev1.Pod) error {
 	return n.StartKubelet(s.t.Context())
 }
 
-// expireTokens ends the validity of all tokens at once, and has the kubelet renew them. By itself, a kubelet renews a token when four
-// fifths of its time have passed, which is eight minutes at least.
-func (s *stage) expireTokens() error {
+// voidTokens replaces the key that signs tokens, so that none that was issued is valid, as one whose time is over, and restarts the kubelet,
+// which gives each pod another one. No time passes: Kubernetes issues tokens for ten minutes at least, and a kubelet renews one by itself
+// after eight.
+func (s *stage) voidTokens() error {
 	before, err := s.leader()
 	if err != nil {
 		return err
@@ -168,29 +200,4 @@ func (s *stage) drainLeader() error {
 		return nil
 	})
 	return nil
-}
-
-// TestOutOfMemory: a manager whose limit is too low is killed by the kernel, and its status says so. With the default limit, it migrates.
-func TestOutOfMemory(t *testing.T) {
-	s := newStage(t, version)
-	g := s.define("memory.example.com", 100)
-	limited := merged(quick(g), map[string]any{"operator": map[string]any{"resources": map[string]any{
-		"requests": map[string]any{"cpu": "10m", "memory": "16Mi"}, "limits": map[string]any{"memory": "16Mi"},
-	}}})
-	s.installWith(version, limited, "--wait=false")
-	g.flip()
-	s.await("the kernel to kill the manager", func(context.Context) error {
-		for _, p := range s.pods() {
-			for _, status := range p.Status.ContainerStatuses {
-				for _, state := range []corev1.ContainerState{status.State, status.LastTerminationState} {
-					if state.Terminated != nil && state.Terminated.Reason == "OOMKilled" {
-						return nil
-					}
-				}
-			}
-		}
-		return fmt.Errorf("pods are %+v", s.pods())
-	})
-	s.install(version, quick(g))
-	g.awaitMigrated()
 }

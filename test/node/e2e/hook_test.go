@@ -16,6 +16,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -33,8 +34,9 @@ type product struct {
 	g         *geese
 }
 
-// newProduct installs the release whose CRD has v1 alone, makes objects, and upgrades to the release that stores v2.
-func newProduct(s *stage, name string) *product {
+// newProduct installs the release whose CRD has v1 alone, makes objects, and upgrades to the release that stores v2. The hook gets the
+// further flags of godwit crd run.
+func newProduct(s *stage, name string, objects int, args ...string) *product {
 	s.t.Helper()
 	p := &product{s: s, namespace: name, chart: s.t.TempDir()}
 	if err := s.AwaitNamespace(s.t.Context(), name, restricted); err != nil {
@@ -45,11 +47,12 @@ func newProduct(s *stage, name string) *product {
 		s.t.Fatal(err)
 	}
 	p.write("templates/godwit.yaml", string(hook))
-	p.write("values.yaml", fmt.Sprintf("godwit: {image: '%s:%s', crds: [geese.%s.example.com]}\n", imageRepository, version, name))
+	p.write("values.yaml", fmt.Sprintf("godwit: {image: '%s:%s', crds: [geese.%s.example.com], args: [%s]}\n",
+		imageRepository, version, name, strings.Join(args, ", ")))
 	p.g = &geese{s: s, group: name + ".example.com"}
 	p.serve("1.0.0", servedVersion("v1", true))
 	s.mustRun(s.helmProgram, p.upgrade("--install")...)
-	p.g.fill(200)
+	p.g.fill(objects)
 	p.serve("1.1.0", servedVersion("v1", false), servedVersion("v2", true))
 	s.mustRun(s.helmProgram, p.upgrade()...)
 	p.g.noteFlip()
@@ -87,7 +90,7 @@ func (p *product) serve(release string, versions ...apiextensionsv1.CustomResour
 
 // upgrade are the arguments of Helm. It waits for the hook.
 func (p *product) upgrade(more ...string) []string {
-	return append([]string{"upgrade", "product", p.chart, "--namespace=" + p.namespace, "--wait", "--timeout=5m"}, more...)
+	return append([]string{"upgrade", "product", p.chart, "--namespace=" + p.namespace, "--wait", "--timeout=8m"}, more...)
 }
 
 // drop upgrades to the release without v1, for which the hook must have migrated.
@@ -133,7 +136,7 @@ func (p *product) jobPod(what string, wanted func(*corev1.Pod) bool) corev1.Pod 
 // TestHookSucceeds: Helm runs the hook before it removes a version of the CRD.
 func TestHookSucceeds(t *testing.T) {
 	t.Parallel() // most of the time, the hook waits for API servers
-	p := newProduct(newStage(t, version), "hook-succeeds")
+	p := newProduct(newStage(t, version), "hook-succeeds", 200)
 	if out, err := p.drop(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -144,7 +147,7 @@ func TestHookSucceeds(t *testing.T) {
 // the same command succeeds.
 func TestHookBlocked(t *testing.T) {
 	t.Parallel() // most of the time, the hook waits for API servers
-	p := newProduct(newStage(t, version), "hook-blocked")
+	p := newProduct(newStage(t, version), "hook-blocked", 200)
 	denial := policy.Policy{
 		Name: "hook-blocked", Group: p.g.group, Resource: "geese",
 		Validations: []admissionv1.Validation{{Expression: "false", Message: "geese are not changed today"}},
@@ -181,10 +184,11 @@ func TestHookBlocked(t *testing.T) {
 	p.expectDropped()
 }
 
-// TestHookEvicted: the pod of the hook is evicted. Its Job starts another pod, which ends the migration.
+// TestHookEvicted: the pod of the hook is evicted while it writes, more often than its Job bears failures. Each time the Job starts another
+// pod, which continues, and the last one ends the migration.
 func TestHookEvicted(t *testing.T) {
 	t.Parallel() // most of the time, the hook waits for API servers
-	p := newProduct(newStage(t, version), "hook-evicted")
+	p := newProduct(newStage(t, version), "hook-evicted", 600, "--max-writes-per-second=20")
 	ended := make(chan error, 1)
 	go func() {
 		out, err := p.drop()
@@ -193,14 +197,26 @@ func TestHookEvicted(t *testing.T) {
 		}
 		ended <- err
 	}()
-	first := p.jobPod("to work", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning })
-	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: first.Name}}
-	if err := p.s.Clients.PolicyV1().Evictions(p.namespace).Evict(t.Context(), eviction); err != nil {
-		t.Fatal(err)
+	var evicted []types.UID
+	for {
+		now := p.jobPod("to work", func(pod *corev1.Pod) bool {
+			return pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil && !slices.Contains(evicted, pod.UID)
+		})
+		job := &batchv1.Job{}
+		if err := p.s.Get(t.Context(), client.ObjectKey{Namespace: p.namespace, Name: hookJob}, job); err != nil {
+			t.Fatal(err)
+		}
+		if len(evicted) > int(*job.Spec.BackoffLimit) {
+			break
+		}
+		p.g.awaitUnderWay()
+		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: now.Name}}
+		if err := p.s.Clients.PolicyV1().Evictions(p.namespace).Evict(t.Context(), eviction); err != nil {
+			t.Fatal(err)
+		}
+		p.g.expectUnderWay()
+		evicted = append(evicted, now.UID)
 	}
-	p.jobPod("to work instead", func(pod *corev1.Pod) bool {
-		return pod.UID != first.UID && pod.Status.Phase == corev1.PodRunning
-	})
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
+	"github.com/godwit-dev/godwit/walk"
 )
 
 // TestInstall: the chart of a release installs the manager, which migrates by itself with the default values, and its removal keeps the
@@ -26,7 +28,7 @@ func TestInstall(t *testing.T) {
 	g.flip()
 	g.awaitMigrated()
 	expectSteady(t, watched())
-	t.Logf("resident memory of the pods in MiB: %v", s.memory())
+	s.expectMemory()
 
 	events := &corev1.EventList{}
 	if err := s.List(t.Context(), events); err != nil {
@@ -60,18 +62,48 @@ func TestInstall(t *testing.T) {
 	g.expectMigrated()
 }
 
-// watchMigration runs kubectl get --watch from the creation of a migration until stop is called, which returns the lines.
+// expectMemory fails unless each pod has at most twice the resident memory that the chart requests for it.
+func (s *stage) expectMemory() {
+	s.t.Helper()
+	var used map[string]uint64
+	s.await("the kubelet to count the memory of the pods", func(context.Context) error {
+		used = s.memory()
+		for _, p := range s.pods() {
+			if used[p.Name] == 0 {
+				return fmt.Errorf("it has counted %v, and nothing for pod %s", used, p.Name)
+			}
+		}
+		return nil
+	})
+	s.t.Logf("resident memory of the pods in MiB: %v", used)
+	for _, p := range s.pods() {
+		requested := uint64(p.Spec.Containers[0].Resources.Requests.Memory().Value()) >> 20 //nolint:gosec // not negative
+		if requested == 0 || used[p.Name] > 2*requested {
+			s.t.Errorf("pod %s has %d MiB of resident memory, want at most twice its request of %d MiB", p.Name, used[p.Name], requested)
+		}
+	}
+}
+
+// watchAgain is how long a watch that has ended waits, such as of an API server that starts again.
+const watchAgain = 200 * time.Millisecond
+
+// watchMigration runs kubectl get --watch from the creation of a migration until stop is called, which returns the lines. It runs it again
+// when an API server has ended the watch.
 func (s *stage) watchMigration(name string) (stop func() []string) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	s.t.Cleanup(cancel)
 	lines := make(chan []string, 1)
 	go func() {
-		_, err := s.command(ctx, s.kubectlProgram(), "wait", "--for=create", "--timeout=5m", "crdmigration/"+name)
-		out, _ := s.command(ctx, s.kubectlProgram(), "get", "crdmigration", name, "--watch") // fails when it is stopped
+		var all strings.Builder
+		out, err := s.command(ctx, s.kubectlProgram(), "wait", "--for=create", "--timeout=5m", "crdmigration/"+name)
 		if err != nil {
-			out = err.Error()
+			all.WriteString(out)
 		}
-		lines <- strings.Split(strings.TrimSpace(out), "\n")
+		for err == nil && walk.Wait(ctx, watchAgain) == nil {
+			out, _ := s.command(ctx, s.kubectlProgram(), "get", "crdmigration", name, "--watch", "--no-headers") // fails when it is stopped
+			all.WriteString(out)
+		}
+		lines <- strings.Split(strings.TrimSpace(all.String()), "\n")
 	}()
 	return func() []string { cancel(); return <-lines }
 }

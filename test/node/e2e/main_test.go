@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -59,5 +60,24 @@ func prepare(ctx context.Context) error {
 	return os.Setenv(releasesVariable, folder)
 }
 
-// shared is the cluster of all tests. It ends with the machine.
-var shared = sync.OnceValues(func() (*node.Cluster, error) { return node.Start(context.Background(), node.Options{}) })
+// auditPolicy logs writes of objects that exist, without their content.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, verbs: [patch, update]}
+`
+
+// auditLog is the log of the API server's writes.
+func auditLog() string { return filepath.Join(machine.Folder(), "audit.log") }
+
+// shared is the cluster of all tests. It ends with the machine. Its etcd keeps all revisions, of which tests read what was in between.
+var shared = sync.OnceValues(func() (*node.Cluster, error) {
+	policy := filepath.Join(machine.Folder(), "audit.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return nil, err
+	}
+	return node.Start(context.Background(), node.Options{APIServerArgs: []string{
+		"--audit-policy-file=" + policy, "--audit-log-path=" + auditLog(), "--etcd-compaction-interval=0",
+	}})
+})

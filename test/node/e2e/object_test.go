@@ -1,10 +1,13 @@
 package e2e_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
+	"os"
 	"slices"
 	"strings"
 
@@ -30,6 +33,8 @@ type geese struct {
 	written map[string]string
 	// flipped is the revision of etcd at which v2 became the storage version.
 	flipped int64
+	// early has the keys of the objects that were migrated when the test last interrupted the migration.
+	early []string
 }
 
 func (g *geese) crd() string { return "geese." + g.group }
@@ -184,17 +189,10 @@ func (g *geese) awaitMigrated() {
 
 func (g *geese) expectMigrated() {
 	g.s.t.Helper()
-	// etcd counts the writes of a key: the creation, and the migration.
-	prefix := "/registry/" + g.group + "/geese/"
-	keys, err := g.s.Etcd().Get(g.s.t.Context(), prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
-	if err != nil {
-		g.s.t.Fatal(err)
+	if done, err := g.migrated(g.s.t.Context()); err != nil || len(done) != len(g.written) {
+		g.s.t.Errorf("%d of %d objects were written once after their creation: %v", len(done), len(g.written), err)
 	}
-	for _, kv := range keys.Kvs {
-		if kv.Version != 2 {
-			g.s.t.Errorf("%s was written %d times, want 2", kv.Key, kv.Version)
-		}
-	}
+	g.expectWrittenOnce()
 	stored, err := g.s.CountStored(g.s.t.Context(), g.group, "geese")
 	if err != nil || len(stored) != 1 || stored[g.group+"/v2"] != len(g.written) {
 		g.s.t.Errorf("etcd has %v, want %d at v2: %v", stored, len(g.written), err)
@@ -204,6 +202,80 @@ func (g *geese) expectMigrated() {
 	}
 	if now := g.read("v2"); !maps.Equal(now, g.written) {
 		g.s.t.Errorf("objects are not what they were: %d now, %d before", len(now), len(g.written))
+	}
+}
+
+// migrated returns the keys of the objects that etcd has written once after their creation.
+func (g *geese) migrated(ctx context.Context) ([]string, error) {
+	prefix := "/registry/" + g.group + "/geese/"
+	all, err := g.s.Etcd().Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		return nil, err
+	}
+	var done []string
+	for _, kv := range all.Kvs {
+		if kv.Version == 2 {
+			done = append(done, strings.TrimPrefix(string(kv.Key), prefix))
+		}
+	}
+	return done, nil
+}
+
+// write is a request in the audit log.
+type write struct {
+	RequestURI string
+	ObjectRef  struct{ APIGroup, Resource, Namespace, Name string }
+
+	ResponseStatus struct{ Code int }
+}
+
+// writes returns the status codes of all requests to write an object, by its key. Requests that only try are not among them.
+func (g *geese) writes() map[string][]int {
+	g.s.t.Helper()
+	log, err := os.ReadFile(auditLog())
+	if err != nil {
+		g.s.t.Fatal(err)
+	}
+	all := map[string][]int{}
+	for line := range bytes.Lines(log) {
+		var w write
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			continue // the API server is writing it
+		}
+		if err := json.Unmarshal(line, &w); err != nil {
+			g.s.t.Fatalf("read the audit log: %v: %s", err, line)
+		}
+		if w.ObjectRef.APIGroup == g.group && w.ObjectRef.Resource == "geese" && !strings.Contains(w.RequestURI, "dryRun=All") {
+			key := w.ObjectRef.Namespace + "/" + w.ObjectRef.Name
+			all[key] = append(all[key], w.ResponseStatus.Code)
+		}
+	}
+	return all
+}
+
+// expectWrittenOnce fails unless one request has written each object, and unless it is the only one for an object that was migrated before
+// an interruption: by its resourceVersion, the manager that resumes knows that it is. etcd does not show this, because the API server does
+// not store an object that is as it was. Of a request whose answer the interruption has cost, a manager can't know whether it was carried
+// out. It sends the request again, and the API server refuses it, because the resourceVersion is that of the list.
+func (g *geese) expectWrittenOnce() {
+	g.s.t.Helper()
+	var several []string
+	writes := g.writes()
+	for key := range g.written {
+		codes := writes[metav1.NamespaceDefault+"/"+key]
+		written := 0
+		for _, code := range codes {
+			if code == http.StatusOK {
+				written++
+			}
+		}
+		if written != 1 || len(codes) > 1 && slices.Contains(g.early, metav1.NamespaceDefault+"/"+key) {
+			several = append(several, fmt.Sprintf("%s %v", key, codes))
+		}
+	}
+	if len(several) > 0 {
+		g.s.t.Errorf("%d of %d objects, of which %d were migrated before the interruption, were not written by one request; first, with status codes: %q",
+			len(several), len(g.written), len(g.early), several[:min(len(several), 5)])
 	}
 }
 

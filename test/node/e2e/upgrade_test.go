@@ -15,6 +15,7 @@ func TestUpgrade(t *testing.T) {
 	s.install(olderThanIt, values)
 	before := s.images()
 
+	watched := s.watchMigration(up.crd())
 	up.flip()
 	up.awaitUnderWay()
 	s.install(version, values)
@@ -23,7 +24,9 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("the pods run %s after the upgrade, as before", after)
 	}
 	up.awaitMigrated()
+	expectSteady(t, watched())
 
+	watched = s.watchMigration(back.crd())
 	back.flip()
 	back.awaitUnderWay()
 	s.helm("rollback", manager, "1", "--wait", "--timeout=3m")
@@ -32,6 +35,7 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("the pods run %s after the rollback, want %s", after, before)
 	}
 	back.awaitMigrated()
+	expectSteady(t, watched())
 	s.expectReady(olderThanIt, 2)
 }
 
@@ -64,20 +68,17 @@ func (s *stage) images() string {
 	return image
 }
 
-// migrated returns how many objects are at v2.
-func (g *geese) migrated(ctx context.Context) (int, error) {
-	stored, err := g.s.CountStored(ctx, g.group, "geese")
-	return stored[g.group+"/v2"], err
-}
-
-// awaitUnderWay waits until the manager has migrated some objects.
+// awaitUnderWay waits until some objects more are migrated, and keeps which are.
 func (g *geese) awaitUnderWay() {
 	g.s.t.Helper()
 	const some = 20
+	wanted := len(g.early) + some
 	g.s.await("the migration of "+g.crd()+" to be under way", func(ctx context.Context) error {
-		if done, err := g.migrated(ctx); err != nil || done < some {
-			return fmt.Errorf("%d objects are migrated: %w", done, err)
+		done, err := g.migrated(ctx)
+		if err != nil || len(done) < wanted {
+			return fmt.Errorf("%d objects are migrated, want %d: %w", len(done), wanted, err)
 		}
+		g.early = done
 		return nil
 	})
 }
@@ -86,8 +87,8 @@ func (g *geese) awaitUnderWay() {
 func (g *geese) expectUnderWay() {
 	g.s.t.Helper()
 	done, err := g.migrated(g.s.t.Context())
-	if err != nil || done == len(g.written) {
-		g.s.t.Errorf("%d of %d objects are migrated already: the test has interrupted nothing: %v", done, len(g.written), err)
+	if err != nil || len(done) == len(g.written) {
+		g.s.t.Errorf("%d of %d objects are migrated already: the test has interrupted nothing: %v", len(done), len(g.written), err)
 	}
-	g.s.t.Logf("%s: %d of %d objects are migrated", g.crd(), done, len(g.written))
+	g.s.t.Logf("%s: %d of %d objects are migrated, and %d before", g.crd(), len(done), len(g.written), len(g.early))
 }

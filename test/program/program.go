@@ -119,29 +119,72 @@ func Releases(ctx context.Context, versions ...string) (folder string, err error
 	if err != nil {
 		return "", err
 	}
-	all := filepath.Join(root, "bin", "releases")
+	folder, err = keepOnly(filepath.Join(root, "bin", "releases"), tree)
+	if err != nil {
+		return "", err
+	}
+	for _, version := range versions {
+		if _, err := os.Stat(filepath.Join(folder, version)); err == nil {
+			continue
+		}
+		commit, err := git(ctx, root, "", "commit-tree", tree, "-p", "HEAD", "-m", "the working tree")
+		if err != nil {
+			return "", err
+		}
+		if err := makeRelease(ctx, root, commit, folder, version); err != nil {
+			return "", err
+		}
+	}
+	return folder, nil
+}
+
+// OlderRelease is like Releases, for the commit before the last one that has changed a file of the repository. It needs the history of the
+// clone, and makes the release once for the commit, in bin/older-releases.
+func OlderRelease(ctx context.Context, file, version string) (folder string, err error) {
+	root, err := Root(ctx)
+	if err != nil {
+		return "", err
+	}
+	shallow, err := git(ctx, root, "", "rev-parse", "--is-shallow-repository")
+	if err != nil {
+		return "", err
+	}
+	if shallow == "true" {
+		return "", errors.New("make a release of an older commit: this clone has no history: git fetch --unshallow")
+	}
+	changed, err := git(ctx, root, "", "log", "-1", "--format=%H", "--", file)
+	if err != nil {
+		return "", err
+	}
+	if changed == "" {
+		return "", fmt.Errorf("make a release of an older commit: no commit has changed %s", file)
+	}
+	commit, err := git(ctx, root, "", "rev-parse", "--verify", changed+"^")
+	if err != nil {
+		return "", err
+	}
+	folder, err = keepOnly(filepath.Join(root, "bin", "older-releases"), commit)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(folder, version)); err == nil {
+		return folder, nil
+	}
+	return folder, makeRelease(ctx, root, commit, folder, version)
+}
+
+// keepOnly returns a subfolder, which need not exist, and removes all others.
+func keepOnly(all, name string) (folder string, err error) {
 	others, err := filepath.Glob(filepath.Join(all, "*"))
 	if err != nil {
 		return "", err
 	}
 	for _, other := range others {
-		if filepath.Base(other) != tree {
+		if filepath.Base(other) != name {
 			err = errors.Join(err, os.RemoveAll(other))
 		}
 	}
-	if err != nil {
-		return "", err
-	}
-	folder = filepath.Join(all, tree)
-	for _, version := range versions {
-		if _, err := os.Stat(filepath.Join(folder, version)); err == nil {
-			continue
-		}
-		if err := makeRelease(ctx, root, tree, version); err != nil {
-			return "", err
-		}
-	}
-	return folder, nil
+	return filepath.Join(all, name), err
 }
 
 // writeTree writes all files of the working tree that git does not ignore into git's database, and returns the name of the tree. It
@@ -161,13 +204,9 @@ func writeTree(ctx context.Context, root string) (string, error) {
 	return git(ctx, root, env, "write-tree")
 }
 
-// makeRelease makes a release from a clone, because a release is made from a commit.
-func makeRelease(ctx context.Context, root, tree, version string) error {
+// makeRelease makes a release of a commit in a folder, by the program of the working tree. It checks the commit out in a clone.
+func makeRelease(ctx context.Context, root, commit, folder, version string) error {
 	releases, err := compileRelease(ctx)
-	if err != nil {
-		return err
-	}
-	commit, err := git(ctx, root, "", "commit-tree", tree, "-p", "HEAD", "-m", "the working tree")
 	if err != nil {
 		return err
 	}
@@ -182,7 +221,7 @@ func makeRelease(ctx context.Context, root, tree, version string) error {
 	if _, err := git(ctx, clone, "", "checkout", "--quiet", commit); err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, releases, "make", "-repository="+clone, "-out="+filepath.Join(root, "bin", "releases", tree),
+	command := exec.CommandContext(ctx, releases, "make", "-repository="+clone, "-out="+folder,
 		"-platforms="+runtime.GOOS+"/"+runtime.GOARCH, "--", version)
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("make release %s: %w: %s", version, err, out)

@@ -20,14 +20,14 @@ module=$(go list -m -f '{{.Version}}' github.com/prometheus/prometheus)
 version=3.${module#v0.3} # v0.314.0 of the module is Prometheus 3.14.0
 ldflags="-s -w -X github.com/prometheus/common/version.Version=$version"
 
-# One rename installs binaries and stamp, so that an interrupted build never looks complete. Without the tag, the build has
-# the service discovery of every cloud; the tests need static targets alone.
+# One rename installs binaries and stamp, so that an interrupted build never looks complete. Without the tags, the build has
+# the service discovery of every cloud; the tests need that of Kubernetes, and static targets.
 mkdir -p "$bin"
 building=$(mktemp -d "$bin/.prometheus.XXXXXX")
 trap 'rm -rf "$building"' EXIT
 for name in prometheus promtool; do
 	echo "prometheus: building $name (the first build takes minutes)"
-	go build -trimpath -tags remove_all_sd -ldflags "$ldflags" -o "$building/$name" "github.com/prometheus/prometheus/cmd/$name"
+	go build -trimpath -tags remove_all_sd,enable_kubernetes_sd -ldflags "$ldflags" -o "$building/$name" "github.com/prometheus/prometheus/cmd/$name"
 done
 echo "$stamp" >"$building/stamp"
 chmod 755 "$building"

@@ -211,7 +211,16 @@ func (n *Node) StartKubelet(ctx context.Context) error {
 
 // KillContainer kills a container of the node, as an error of its program or the kernel does. The ID is that of a container status.
 func (n *Node) KillContainer(ctx context.Context, id string) error {
-	_, err := n.ctr(ctx, "tasks", "kill", "--signal=SIGKILL", strings.TrimPrefix(id, "containerd://"))
+	return n.signal(ctx, id, "SIGKILL")
+}
+
+// FreezeContainer stops the program of a container, which then answers no probe.
+func (n *Node) FreezeContainer(ctx context.Context, id string) error {
+	return n.signal(ctx, id, "SIGSTOP")
+}
+
+func (n *Node) signal(ctx context.Context, id, signal string) error {
+	_, err := n.ctr(ctx, "tasks", "kill", "--signal="+signal, strings.TrimPrefix(id, "containerd://"))
 	return err
 }
 

@@ -13,19 +13,26 @@ import (
 
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/gomodule"
+	kubevirtcluster "github.com/godwit-dev/godwit/test/kubevirt/cluster"
 	"github.com/godwit-dev/godwit/test/machine"
 	"github.com/godwit-dev/godwit/test/node"
 	"github.com/godwit-dev/godwit/test/program"
 )
 
-// The versions of the releases that tests install. Both are of the working tree: there is no release of another tree.
+// The versions of the releases that tests install.
 const (
-	version     = "v0.2.0"
+	// version is of the working tree.
+	version = "v0.2.0"
+	// olderThanIt has the image and the chart of the commit before the last change of kindCRD: the next release changes the CRD.
 	olderThanIt = "v0.1.0"
+	kindCRD     = "charts/godwit/files/crds/godwit.dev_crdmigrations.yaml"
 )
 
-// releasesVariable has the folder of the releases that prepare has made.
-const releasesVariable = "GODWIT_E2E_NODE_RELEASES"
+// These variables have the folders of the releases that prepare has made.
+const (
+	releasesVariable      = "GODWIT_E2E_NODE_RELEASES"
+	olderReleasesVariable = "GODWIT_E2E_NODE_OLDER_RELEASES"
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv("GODWIT_E2E_NODE") == "" {
@@ -42,22 +49,37 @@ func prepare(ctx context.Context) error {
 	if _, err := program.Helm(ctx); err != nil {
 		return err
 	}
-	versions := []string{version}
 	if os.Getenv("GODWIT_E2E_NODE") != "short" {
-		versions = append(versions, olderThanIt)
-		if _, err := gomodule.Dir(ctx, prometheusOperator); err != nil {
+		if err := prepareAll(ctx); err != nil {
 			return err
 		}
-		if err := node.PrepareProgram(ctx, "../../../bin/prometheus/prometheus"); err != nil {
-			return fmt.Errorf("%w: run `make prometheus`", err)
-		}
 	}
-	folder, err := program.Releases(ctx, versions...)
+	folder, err := program.Releases(ctx, version)
 	if err != nil {
 		return err
 	}
-	// The tests install these, also if the working tree changes meanwhile.
+	// The tests install this one, also if the working tree changes meanwhile.
 	return os.Setenv(releasesVariable, folder)
+}
+
+// prepareAll provides what the short form does not need.
+func prepareAll(ctx context.Context) error {
+	for _, module := range []string{prometheusOperator, certManager} {
+		if _, err := gomodule.Dir(ctx, module); err != nil {
+			return err
+		}
+	}
+	if _, err := kubevirtcluster.CRDs(ctx); err != nil {
+		return err
+	}
+	if err := node.PrepareProgram(ctx, "../../../bin/prometheus/prometheus"); err != nil {
+		return fmt.Errorf("%w: run `make prometheus`", err)
+	}
+	folder, err := program.OlderRelease(ctx, kindCRD, olderThanIt)
+	if err != nil {
+		return err
+	}
+	return os.Setenv(olderReleasesVariable, folder)
 }
 
 // auditPolicy logs writes of objects that exist, without their content.
@@ -81,3 +103,4 @@ var shared = sync.OnceValues(func() (*node.Cluster, error) {
 		"--audit-policy-file=" + policy, "--audit-log-path=" + auditLog(), "--etcd-compaction-interval=0",
 	}})
 })
+

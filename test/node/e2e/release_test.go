@@ -60,13 +60,15 @@ func restrictedContainer() *corev1.SecurityContext {
 	}
 }
 
-// stage is a test on the shared cluster.
+// stage is a test on the shared cluster, of a release in a namespace.
 type stage struct {
 	*node.Cluster
 	client.Client
 	t *testing.T
 
 	helmProgram, kubeconfig string
+	// name is that of the release.
+	name, namespace string
 }
 
 // newStage returns the shared cluster with an empty namespace for the manager, and with the images of the versions. At the end of the
@@ -77,7 +79,7 @@ func newStage(t *testing.T, versions ...string) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{Cluster: c, t: t}
+	s := &stage{Cluster: c, t: t, name: manager, namespace: system}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
 		utilruntime.Must(add(scheme))
@@ -92,7 +94,7 @@ func newStage(t *testing.T, versions ...string) *stage {
 		t.Fatal(err)
 	}
 	for _, v := range versions {
-		if err := c.Load(t.Context(), node.Image{Repository: imageRepository, Layout: filepath.Join(s.release(v), "image")}); err != nil {
+		if err := c.Load(t.Context(), s.image(v)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,22 +107,44 @@ func newStage(t *testing.T, versions ...string) *stage {
 	return s
 }
 
+// beside is the stage for a release of another name, in a namespace of that name.
+func (s *stage) beside(t *testing.T, name string) *stage {
+	t.Helper()
+	of := *s
+	of.t, of.name, of.namespace = t, name, name
+	if err := s.AwaitNamespace(t.Context(), name, restricted); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(of.end)
+	return &of
+}
+
 // end uninstalls what the test has left, and shows the manager's log of a failed test.
 func (s *stage) end() {
 	s.t.Helper()
 	if s.t.Failed() {
-		out, _ := s.command(context.Background(), s.kubectlProgram(), "-n", system, "get", "pods,events,crdmigrations", "-o", "wide")
+		out, _ := s.command(context.Background(), s.kubectlProgram(), "-n", s.namespace, "get", "pods,events,crdmigrations", "-o", "wide")
 		s.t.Log(out)
-		out, _ = s.command(context.Background(), s.kubectlProgram(), "-n", system, "logs", "-l", managerPods, "--tail=40", "--prefix")
+		out, _ = s.command(context.Background(), s.kubectlProgram(), "-n", s.namespace, "logs", "-l", managerPods, "--tail=40", "--prefix")
 		s.t.Log(out)
 	}
-	if out, err := s.command(context.Background(), s.helmProgram, "uninstall", manager, "-n", system, "--wait", "--ignore-not-found"); err != nil {
+	if out, err := s.command(context.Background(), s.helmProgram, "uninstall", s.name, "-n", s.namespace, "--wait", "--ignore-not-found"); err != nil {
 		s.t.Errorf("%v: %s", err, out)
 	}
 }
 
 // release returns the folder of a release.
-func (*stage) release(v string) string { return filepath.Join(os.Getenv(releasesVariable), v) }
+func (*stage) release(v string) string {
+	if v == olderThanIt {
+		return filepath.Join(os.Getenv(olderReleasesVariable), v)
+	}
+	return filepath.Join(os.Getenv(releasesVariable), v)
+}
+
+// image returns the image of a release, with the name that users pull.
+func (s *stage) image(v string) node.Image {
+	return node.Image{Repository: imageRepository, Layout: filepath.Join(s.release(v), "image")}
+}
 
 func (s *stage) chart(v string) string {
 	return filepath.Join(s.release(v), "godwit-"+strings.TrimPrefix(v, "v")+".tgz")
@@ -147,10 +171,10 @@ func (s *stage) mustRun(name string, args ...string) string {
 	return out
 }
 
-// helm runs a command for the release of the manager.
+// helm runs a command for the release.
 func (s *stage) helm(args ...string) string {
 	s.t.Helper()
-	return s.mustRun(s.helmProgram, append(args, "--namespace="+system)...)
+	return s.mustRun(s.helmProgram, append(args, "--namespace="+s.namespace)...)
 }
 
 func (s *stage) kubectlProgram() string {
@@ -182,10 +206,10 @@ func (s *stage) installWith(v string, values map[string]any, flags ...string) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	s.helm(append([]string{"upgrade", "--install", manager, s.chart(v), "--values=" + file}, flags...)...)
+	s.helm(append([]string{"upgrade", "--install", s.name, s.chart(v), "--values=" + file}, flags...)...)
 }
 
-// pods returns the manager's pods, in the order of their names.
+// pods returns the release's pods, in the order of their names.
 func (s *stage) pods() []corev1.Pod {
 	s.t.Helper()
 	list := &corev1.PodList{}
@@ -193,7 +217,7 @@ func (s *stage) pods() []corev1.Pod {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.List(s.t.Context(), list, client.InNamespace(system), client.MatchingLabels(selector.MatchLabels)); err != nil {
+	if err := s.List(s.t.Context(), list, client.InNamespace(s.namespace), client.MatchingLabels(selector.MatchLabels)); err != nil {
 		s.t.Fatal(err)
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
@@ -222,7 +246,7 @@ func (s *stage) expectReady(v string, want int) {
 		if !status.Ready || status.RestartCount > 0 {
 			s.t.Errorf("pod %s: %+v", p.Name, status)
 		}
-		said, err := s.PodLog(s.t.Context(), system, p.Name)
+		said, err := s.PodLog(s.t.Context(), p.Namespace, p.Name)
 		if err != nil || strings.Contains(strings.ToLower(said), "forbidden") || strings.Contains(said, "panic") {
 			s.t.Errorf("pod %s of %s says: %v\n%s", p.Name, v, err, said)
 		}

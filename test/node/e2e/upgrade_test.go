@@ -5,23 +5,31 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestUpgrade: the chart is upgraded, and rolled back, while a migration is under way. Each migration ends, and no object is written twice.
+// TestUpgrade: an older release is upgraded, and rolled back, while a migration is under way. Each migration ends, and no object is written
+// twice. The older release has the image, the chart and the CRDs of an older commit.
 func TestUpgrade(t *testing.T) {
 	s := newStage(t, olderThanIt, version)
 	up, back := s.define("upgrade.example.com", 600), s.define("rollback.example.com", 600)
 	values := merged(quick(up, back), map[string]any{"operator": map[string]any{"replicas": 2}})
 	s.install(olderThanIt, values)
-	before := s.images()
+	before, oldKind := s.images(), s.generationOfKind()
 
 	watched := s.watchMigration(up.crd())
 	up.flip()
 	up.awaitUnderWay()
 	s.install(version, values)
 	up.expectUnderWay()
-	if after := s.images(); after == before {
-		t.Errorf("the pods run %s after the upgrade, as before", after)
+	after := s.images()
+	if contentOf(after) == contentOf(before) {
+		t.Errorf("the pods run %s after the upgrade, and %s before: they are the same image", after, before)
+	}
+	if s.generationOfKind() == oldKind {
+		t.Error("the upgrade has not changed the CRD of CRDMigrations: the releases have the same one")
 	}
 	up.awaitMigrated()
 	expectSteady(t, watched())
@@ -37,6 +45,22 @@ func TestUpgrade(t *testing.T) {
 	back.awaitMigrated()
 	expectSteady(t, watched())
 	s.expectReady(olderThanIt, 2)
+}
+
+// generationOfKind counts the changes of the CRD of CRDMigrations.
+func (s *stage) generationOfKind() int64 {
+	s.t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := s.Get(s.t.Context(), client.ObjectKey{Name: "crdmigrations.godwit.dev"}, crd); err != nil {
+		s.t.Fatal(err)
+	}
+	return crd.Generation
+}
+
+// contentOf returns the digest of an image.
+func contentOf(image string) string {
+	_, digest, _ := strings.Cut(image, "@")
+	return digest
 }
 
 // quick are values by which the manager migrates kinds without waiting for other API servers, and with 20 writes a second.

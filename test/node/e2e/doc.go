@@ -2,6 +2,6 @@
 // as they do for users, in a namespace that enforces restricted Pods. `make e2e-node` runs it, and `make e2e-node-short` one of its
 // tests: TestInstall.
 //
-// Read release_test.go for the installation, object_test.go for what is migrated, and then any test. everyvalue_test.go installs the sets of
-// values_test.go, which together have every value of the chart: schema_test.go finds one that is missing.
+// Read release_test.go for the installation, object_test.go for what is migrated, and then any test. values_test.go installs the sets of
+// valuesets_test.go, which together have every value of the chart: schema_test.go finds one that is missing.
 package e2e

@@ -103,4 +103,3 @@ var shared = sync.OnceValues(func() (*node.Cluster, error) {
 		"--audit-policy-file=" + policy, "--audit-log-path=" + auditLog(), "--etcd-compaction-interval=0",
 	}})
 })
-

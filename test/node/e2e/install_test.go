@@ -77,7 +77,7 @@ func (s *stage) expectMemory() {
 	})
 	s.t.Logf("resident memory of the pods in MiB: %v", used)
 	for _, p := range s.pods() {
-		requested := uint64(p.Spec.Containers[0].Resources.Requests.Memory().Value()) >> 20 //nolint:gosec // not negative
+		requested := uint64(p.Spec.Containers[0].Resources.Requests.Memory().Value()) >> 20
 		if requested == 0 || used[p.Name] > 2*requested {
 			s.t.Errorf("pod %s has %d MiB of resident memory, want at most twice its request of %d MiB", p.Name, used[p.Name], requested)
 		}

@@ -22,9 +22,9 @@ import (
 // longest is how long a command may run before the script fails.
 const longest = 5 * time.Minute
 
-// exits CODE [-at REGEXP [-after DURATION] -send TEXT]... COMMAND...: runs a
+// exits CODE [-at REGEXP [-after DURATION] [-apply FILE]]... COMMAND...: runs a
 // command and compares its exit code. When its stderr matches, it gets a signal
-// (SIGINT) after the time given.
+// (SIGINT) after the time given, or kubectl applies a file, in which $VARIABLES are replaced.
 func exits(ts *testscript.TestScript, args []string) error {
 	c, err := parseRun(args)
 	if err != nil {
@@ -36,11 +36,32 @@ func exits(ts *testscript.TestScript, args []string) error {
 	out, errs := &bytes.Buffer{}, newWatched(c.steps)
 	command := c.command(ts)
 	command.Stdout, command.Stderr = out, errs
-	errs.send = func(string) { _ = command.Process.Signal(os.Interrupt) }
+	for i := range c.steps {
+		if file := c.steps[i].apply; file != "" {
+			c.steps[i].apply = os.Expand(ts.ReadFile(file), ts.Getenv)
+		}
+	}
+	errs.take = func(s step) error {
+		if s.apply != "" {
+			return applyText(ts, s.apply)
+		}
+		_ = command.Process.Signal(os.Interrupt)
+		return nil
+	}
 	err = runWithin(command)
 	_, _ = ts.Stdout().Write(out.Bytes())
 	_, _ = ts.Stderr().Write(errs.text.Bytes())
 	return errors.Join(checkCode(err, c.code), errs.missed())
+}
+
+// applyText applies a manifest, also while a command of the script runs.
+func applyText(ts *testscript.TestScript, manifest string) error {
+	kubectl := commandRun{argv: []string{"kubectl", "apply", "--server-side", "-f", "-"}}.command(ts)
+	kubectl.Stdin = strings.NewReader(manifest)
+	if said, err := kubectl.CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl apply: %w: %s", err, said)
+	}
+	return nil
 }
 
 // terminal CODE [-columns N] [-at REGEXP [-after DURATION] -send TEXT]... COMMAND...: runs a
@@ -58,7 +79,10 @@ func terminal(ts *testscript.TestScript, args []string) error {
 	}
 	defer func() { _ = screen.Close() }()
 	shown := newWatched(c.steps)
-	shown.send = func(text string) { _, _ = io.WriteString(screen, text) }
+	shown.take = func(s step) error {
+		_, _ = io.WriteString(screen, s.send)
+		return nil
+	}
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
@@ -87,6 +111,7 @@ type step struct {
 	at    *regexp.Regexp
 	after time.Duration
 	send  string
+	apply string // a file, and its text once the command runs
 }
 
 type commandRun struct {
@@ -113,6 +138,8 @@ func parseRun(args []string) (commandRun, error) {
 			c.steps[len(c.steps)-1].after, err = time.ParseDuration(value)
 		case "-send":
 			c.steps[len(c.steps)-1].send, err = strconv.Unquote(`"` + value + `"`)
+		case "-apply":
+			c.steps[len(c.steps)-1].apply = value
 		default:
 			err = fmt.Errorf("unknown option %s", c.argv[0])
 		}
@@ -162,7 +189,8 @@ type watched struct {
 	text  bytes.Buffer
 	from  int // where the next pattern is looked for
 	steps []step
-	send  func(string)
+	take  func(step) error
+	taken []error // what steps have returned
 }
 
 func newWatched(steps []step) *watched { return &watched{steps: steps} }
@@ -179,7 +207,12 @@ func (w *watched) Write(p []byte) (int, error) {
 		}
 		w.from += found[1]
 		w.steps = w.steps[1:]
-		time.AfterFunc(next.after, func() { w.send(next.send) })
+		time.AfterFunc(next.after, func() {
+			err := w.take(next)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.taken = append(w.taken, err)
+		})
 	}
 	return len(p), nil
 }
@@ -190,7 +223,7 @@ func (w *watched) missed() error {
 	if len(w.steps) > 0 {
 		return fmt.Errorf("%q did not appear in:\n%s", w.steps[0].at, &w.text)
 	}
-	return nil
+	return errors.Join(w.taken...)
 }
 
 var (

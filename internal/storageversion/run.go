@@ -20,8 +20,9 @@ import (
 
 // Run carries a plan out: settle, rewrite, trim. It returns a true report in
 // every case, and
-//   - a [decision.BlockedError] for a plan with blockers that waiting does not remove, and for a
-//     run that has only managedFields to clean and lacks the permission;
+//   - a [decision.BlockedError] for a plan with blockers that waiting does not remove, for a run
+//     that meets another migrator before its first write, and for one that has only managedFields
+//     to clean and lacks the permission;
 //   - an [decision.UnlistedError] when the API server does not list the objects;
 //   - a [decision.NotSettledError] while nothing may be written yet: call again;
 //   - [decision.ErrChanged] when the plan no longer fits: observe and plan again;
@@ -66,6 +67,9 @@ func (r *run) run(ctx context.Context, p decision.Plan) error {
 		return err
 	}
 	if err := r.proveValues(ctx, true); err != nil {
+		return err
+	}
+	if err := r.checkOthers(ctx); err != nil {
 		return err
 	}
 	if err := r.passes(ctx); err != nil {
@@ -173,6 +177,25 @@ func (r *run) countNow(ctx context.Context, crd *apiextensionsv1.CustomResourceD
 		return nil, r.unlisted(ctx, crd, err)
 	}
 	return n, err
+}
+
+// checkOthers looks for other migrators directly before the first write: one may have begun since the plan, while the servers settled.
+// It returns the [decision.BlockedError] of a plan that has them.
+func (r *run) checkOthers(ctx context.Context) error {
+	var others otherMigrations
+	err := request.Retry(ctx, func(ctx context.Context) (err error) {
+		others, err = r.otherMigrations(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	f := decision.Facts{CRD: r.epoch().crd, Now: r.client.Clock.Now()}
+	others.addTo(&f)
+	if blockers := decision.CheckOthers(f, r.options.Policy); len(blockers) > 0 {
+		return &decision.BlockedError{CRD: r.name, Blockers: blockers}
+	}
+	return nil
 }
 
 // passes visits the candidates, if there are any, and then every object. Only the second pass

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,6 +61,44 @@ func TestRefusedCRDs(t *testing.T) {
 	}
 }
 
+// others are the StorageVersionMigrations of v1, which no controller of the test carries out.
+func (w *widgets) others() dynamic.ResourceInterface {
+	w.t.Helper()
+	client, err := dynamic.NewForConfig(w.config)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return client.Resource(schema.GroupVersionResource{Group: inTreeGroup, Version: "v1", Resource: "storageversionmigrations"})
+}
+
+// createOther creates a StorageVersionMigration of a resource of the widgets' group.
+func (w *widgets) createOther(name, resource string) {
+	w.t.Helper()
+	_, err := w.others().Create(w.t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": inTreeGroup + "/v1", "kind": "StorageVersionMigration",
+		"metadata": map[string]any{"name": name + "." + w.group},
+		"spec":     map[string]any{"resource": map[string]any{"group": w.group, "resource": resource}},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// setOther gives a StorageVersionMigration a condition.
+func (w *widgets) setOther(name, condition string) {
+	w.t.Helper()
+	s, err := w.others().Get(w.t.Context(), name+"."+w.group, metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s.Object["status"] = map[string]any{"resourceVersion": "1", "conditions": []any{map[string]any{
+		"type": condition, "status": "True", "reason": "Test", "message": "", "lastTransitionTime": "2020-01-01T00:00:00Z",
+	}}}
+	if _, err := w.others().UpdateStatus(w.t.Context(), s, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // TestOtherMigratorIsWaitedFor: a run does not begin before a StorageVersionMigration of
 // the resource has ended.
 func TestOtherMigratorIsWaitedFor(t *testing.T) {
@@ -67,26 +107,8 @@ func TestOtherMigratorIsWaitedFor(t *testing.T) {
 	w.fill("v1", 20)
 	w.flip()
 	m := newMigrator(t, w.config, storageversion.Options{Policy: quickSettle})
-	client, err := dynamic.NewForConfig(w.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	migrations := client.Resource(schema.GroupVersionResource{
-		Group: "storagemigration.k8s.io", Version: "v1", Resource: "storageversionmigrations",
-	})
-	migrationOf := func(name, resource string) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "storagemigration.k8s.io/v1", "kind": "StorageVersionMigration",
-			"metadata": map[string]any{"name": name},
-			"spec":     map[string]any{"resource": map[string]any{"group": w.group, "resource": resource}},
-		}}
-	}
-	// A migration of another resource does not matter.
-	for _, s := range []*unstructured.Unstructured{migrationOf("ours."+w.group, w.plural), migrationOf("other."+w.group, "gadgets")} {
-		if _, err := migrations.Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	w.createOther("ours", w.plural)
+	w.createOther("other", "gadgets") // a migration of another resource does not matter
 
 	plan, err := m.Plan(t.Context(), w.name)
 	if err != nil {
@@ -98,22 +120,7 @@ func TestOtherMigratorIsWaitedFor(t *testing.T) {
 	}
 
 	for _, condition := range []string{"Running", "Succeeded"} {
-		s, err := migrations.Get(t.Context(), "ours."+w.group, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		conditions := []any{map[string]any{
-			"type": condition, "status": "True", "reason": "Test", "message": "", "lastTransitionTime": "2020-01-01T00:00:00Z",
-		}}
-		if err := unstructured.SetNestedSlice(s.Object, conditions, "status", "conditions"); err != nil {
-			t.Fatal(err)
-		}
-		if err := unstructured.SetNestedField(s.Object, "1", "status", "resourceVersion"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := migrations.UpdateStatus(t.Context(), s, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		w.setOther("ours", condition)
 		if plan, err = m.Plan(t.Context(), w.name); err != nil {
 			t.Fatal(err)
 		}
@@ -121,6 +128,46 @@ func TestOtherMigratorIsWaitedFor(t *testing.T) {
 			t.Errorf("with the other migration %s the plan is %s, want %s", condition, plan.State, want)
 		}
 	}
+}
+
+// TestOtherMigratorThatBeginsAfterThePlan: a StorageVersionMigration of the resource is created while the API servers settle. The run
+// writes nothing, and returns what a plan with it says.
+func TestOtherMigratorThatBeginsAfterThePlan(t *testing.T) {
+	t.Parallel()
+	w := newWidgets(t, shared)
+	w.fill("v1", 20)
+	w.flip()
+	m := newMigrator(t, w.config, storageversion.Options{Policy: decision.Policy{Settle: 2 * time.Second}})
+	plan, err := m.Plan(t.Context(), w.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.State != decision.Ready {
+		t.Fatalf("the plan is %s, want Ready", plan.State)
+	}
+	w.createOther("ours", w.plural)
+	before := w.crd().ResourceVersion
+	var blocked *decision.BlockedError
+	for err = error(&decision.NotSettledError{}); errors.As(err, new(*decision.NotSettledError)); time.Sleep(200 * time.Millisecond) {
+		_, err = m.Run(t.Context(), plan, nil)
+	}
+	if !errors.As(err, &blocked) {
+		t.Fatalf("run: %v, want BlockedError", err)
+	}
+	if plan, err = m.Plan(t.Context(), w.name); err != nil {
+		t.Fatal(err)
+	}
+	mustBeBlocked(t, plan, decision.ReasonMigrationInProgress, 1)
+	if diff := cmp.Diff(plan.Blockers, blocked.Blockers, cmp.Comparer(func(a, b *godwit.Reason) bool { return a == b })); diff != "" {
+		t.Errorf("the run does not say what the plan says (-plan +run):\n%s", diff)
+	}
+	w.mustHaveBeenWritten("while the other migrator is at work", 20, 1)
+	if after := w.crd().ResourceVersion; after != before {
+		t.Error("the run has written the CRD, want no write before the other migrator ends")
+	}
+
+	w.setOther("ours", "Succeeded")
+	w.mustBeMigrated(w.mustMigrate(m), 20)
 }
 
 // TestDryRunChangesNothing: a dry run names the objects that admission would refuse, and

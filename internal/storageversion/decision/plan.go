@@ -150,7 +150,7 @@ func (plan Plan) HardBlockers() []godwit.Finding {
 
 // checks run in the order in which a user would fix what they find.
 var checks = []func(Facts, Policy) []godwit.Finding{
-	checkServing, checkVersions, checkAnswering, checkObjectsRead, checkScope, checkPermissions, checkPreflight, CheckValues, checkOthers, checkChanges, checkServers, checkEndpoints,
+	checkServing, checkVersions, checkAnswering, checkObjectsRead, checkScope, checkPermissions, checkPreflight, CheckValues, CheckOthers, checkChanges, checkServers, checkEndpoints,
 }
 
 // checkFormat blocks a run that would overwrite the checkpoint of a newer release.
@@ -255,7 +255,8 @@ func checkPreflight(f Facts, p Policy) []godwit.Finding {
 	return slices.Concat(f.Preflight.CRDDenials, f.Preflight.Denials, f.Preflight.Changes)
 }
 
-func checkOthers(f Facts, _ Policy) []godwit.Finding {
+// CheckOthers blocks while another migrator migrates the objects: two do no harm, but both write every object.
+func CheckOthers(f Facts, _ Policy) []godwit.Finding {
 	if len(f.Migrations) == 0 {
 		return nil
 	}

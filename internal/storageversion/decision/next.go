@@ -150,7 +150,8 @@ func afterSettling(e *NotSettledError, h History) Step {
 	case e.Late:
 		s.Message = e.lateServer()
 	case len(e.Stale) > 0:
-		s.Message = "API servers with a stale lease may still write the old version: " + names(e.Stale)
+		s.Message = "API servers with a stale lease may still write the old version: " + names(e.Stale) +
+			"; bring each back, or delete its lease if it is gone for good"
 		for _, server := range e.Stale {
 			s.Blockers = append(s.Blockers, godwit.Finding{
 				Reason: ReasonServerLeaseStale, Message: fmt.Sprintf("API server %s has a stale lease", server),
@@ -160,7 +161,7 @@ func afterSettling(e *NotSettledError, h History) Step {
 	case len(e.Servers) > 0:
 		s.Message = "API servers have not shown yet that they use the storage version: " + names(e.Servers)
 	default:
-		s.Message = "requests that began before the change of the storage version may still write the old one; writing begins when the settle time has passed since then"
+		s.Message = "writing begins when the settle time has passed since the change of the storage version; requests that began before may still write the old version"
 	}
 	return s
 }
@@ -264,6 +265,8 @@ func finished(plan Plan, report Report) Step {
 			" is skipped, which leaves objects and status.storedVersions as they are"
 	case !report.Trimmed && !plan.Trimmed:
 		s.Reason, s.Message = ReasonNotTrimmed, s.Message+"; the trim is switched off, which leaves the old versions in status.storedVersions"
+	default:
+		s.Message += ", and status.storedVersions has no other version"
 	}
 	return s
 }

@@ -44,7 +44,7 @@ func TestNext(t *testing.T) {
 	}{
 		"all objects are migrated": {
 			report: trimmed, history: History{Conflicts: 3, Unfinished: 3},
-			want: Step{Action: ActionDone, Reason: ReasonSucceeded}, says: "every object is stored at the storage version v2",
+			want: Step{Action: ActionDone, Reason: ReasonSucceeded}, says: "every object is stored at the storage version v2, and status.storedVersions has no other version",
 		},
 		"the plan leaves nothing to do": {
 			plan: func(p *Plan) { p.Trimmed = true },
@@ -60,7 +60,7 @@ func TestNext(t *testing.T) {
 		},
 		"only time is waited for": {
 			err: &NotSettledError{Wait: time.Minute}, history: History{Conflicts: 2, Unfinished: 7},
-			want: Step{Action: ActionWait, After: 5 * time.Second, Reason: ReasonSettling, History: History{Conflicts: 2}}, says: "writing begins when the settle time has passed",
+			want: Step{Action: ActionWait, After: 5 * time.Second, Reason: ReasonSettling, History: History{Conflicts: 2}}, says: "writing begins when the settle time has passed since the change",
 		},
 		"the time is almost over":   {err: &NotSettledError{Wait: 400 * time.Millisecond}, want: Step{Action: ActionWait, After: 400 * time.Millisecond, Reason: ReasonSettling}},
 		"the time is over by clock": {err: &NotSettledError{Wait: -time.Second}, want: Step{Action: ActionWait, After: 100 * time.Millisecond, Reason: ReasonSettling}},
@@ -74,7 +74,7 @@ func TestNext(t *testing.T) {
 				Reason: ReasonServerLeaseStale, Message: "API server apiserver-2 has a stale lease",
 				Fix: godwit.Do("bring it back").Or(godwit.Do("if it is gone for good, delete its lease",
 					godwit.Delete{Object: godwit.Object{Resource: "lease", Namespace: "kube-system", Name: "apiserver-2"}})),
-			}}}, says: "stale lease may still write the old version: apiserver-2",
+			}}}, says: "stale lease may still write the old version: apiserver-2; bring each back, or delete its lease",
 		},
 		"a permission is missing": {
 			err: &BlockedError{CRD: plan.Name, Blockers: []godwit.Finding{refused}}, isError: true,

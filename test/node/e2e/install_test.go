@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,20 +28,7 @@ func TestInstall(t *testing.T) {
 	g.awaitMigrated()
 	expectSteady(t, watched())
 	s.expectMemory()
-
-	events := &corev1.EventList{}
-	if err := s.List(t.Context(), events); err != nil {
-		t.Fatal(err)
-	}
-	var reasons []string
-	for _, e := range events.Items {
-		if e.InvolvedObject.Name == g.crd() {
-			reasons = append(reasons, e.Reason)
-		}
-	}
-	if !strings.Contains(strings.Join(reasons, " "), "Succeeded") {
-		t.Errorf("events of the migration are %q, want one that it has succeeded", reasons)
-	}
+	s.expectDescribed(g.crd(), "testdata/described.txt")
 	s.expectReady(version, 2)
 
 	s.helm("uninstall", manager, "--wait")

@@ -133,14 +133,18 @@ func (p *product) jobPod(what string, wanted func(*corev1.Pod) bool) corev1.Pod 
 	return found
 }
 
-// TestHookSucceeds: Helm runs the hook before it removes a version of the CRD.
+// hookSucceeds is the namespace of TestHookSucceeds.
+const hookSucceeds = "hook-succeeds"
+
+// TestHookSucceeds: Helm runs the hook before it removes a version of the CRD. The hook has exactly the permissions that it uses.
 func TestHookSucceeds(t *testing.T) {
 	t.Parallel() // most of the time, the hook waits for API servers
-	p := newProduct(newStage(t, version), "hook-succeeds", 200)
+	p := newProduct(newStage(t, version), hookSucceeds, 200)
 	if out, err := p.drop(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	p.expectDropped()
+	p.expectPermissionsUsed()
 }
 
 // TestHookBlocked: a policy denies the writes. The hook fails, says why in its log, and Helm does not change the CRD. Without the policy,

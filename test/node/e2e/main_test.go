@@ -82,15 +82,16 @@ func prepareAll(ctx context.Context) error {
 	return os.Setenv(olderReleasesVariable, folder)
 }
 
-// auditPolicy logs writes of objects that exist, without their content.
+// auditPolicy logs writes of objects that exist, and all requests of one hook, without their content.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
 - {level: Metadata, verbs: [patch, update]}
+- {level: Metadata, users: ["system:serviceaccount:` + hookSucceeds + `:godwit"]}
 `
 
-// auditLog is the log of the API server's writes.
+// auditLog is the log of the API server.
 func auditLog() string { return filepath.Join(machine.Folder(), "audit.log") }
 
 // shared is the cluster of all tests. It ends with the machine. Its etcd keeps all revisions, of which tests read what was in between.

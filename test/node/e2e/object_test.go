@@ -221,33 +221,47 @@ func (g *geese) migrated(ctx context.Context) ([]string, error) {
 	return done, nil
 }
 
-// write is a request in the audit log.
-type write struct {
+// request is one in the audit log.
+type request struct {
+	Verb       string
+	User       struct{ Username string }
 	RequestURI string
-	ObjectRef  struct{ APIGroup, Resource, Namespace, Name string }
+	ObjectRef  struct{ APIGroup, Resource, Subresource, Namespace, Name string }
 
 	ResponseStatus struct{ Code int }
+	Annotations    map[string]string
+}
+
+// requests reads the audit log.
+func (s *stage) requests() []request {
+	s.t.Helper()
+	log, err := os.ReadFile(auditLog())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var all []request
+	for line := range bytes.Lines(log) {
+		var r request
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			continue // the API server is writing it
+		}
+		if err := json.Unmarshal(line, &r); err != nil {
+			s.t.Fatalf("read the audit log: %v: %s", err, line)
+		}
+		all = append(all, r)
+	}
+	return all
 }
 
 // writes returns the status codes of all requests to write an object, by its key. Requests that only try are not among them.
 func (g *geese) writes() map[string][]int {
 	g.s.t.Helper()
-	log, err := os.ReadFile(auditLog())
-	if err != nil {
-		g.s.t.Fatal(err)
-	}
 	all := map[string][]int{}
-	for line := range bytes.Lines(log) {
-		var w write
-		if !bytes.HasSuffix(line, []byte("\n")) {
-			continue // the API server is writing it
-		}
-		if err := json.Unmarshal(line, &w); err != nil {
-			g.s.t.Fatalf("read the audit log: %v: %s", err, line)
-		}
-		if w.ObjectRef.APIGroup == g.group && w.ObjectRef.Resource == "geese" && !strings.Contains(w.RequestURI, "dryRun=All") {
-			key := w.ObjectRef.Namespace + "/" + w.ObjectRef.Name
-			all[key] = append(all[key], w.ResponseStatus.Code)
+	for _, r := range g.s.requests() {
+		writes := r.Verb == "patch" || r.Verb == "update"
+		if writes && r.ObjectRef.APIGroup == g.group && r.ObjectRef.Resource == "geese" && !strings.Contains(r.RequestURI, "dryRun=All") {
+			key := r.ObjectRef.Namespace + "/" + r.ObjectRef.Name
+			all[key] = append(all[key], r.ResponseStatus.Code)
 		}
 	}
 	return all

@@ -262,18 +262,22 @@ func merged(values ...map[string]any) map[string]any {
 	return all
 }
 
-// memory returns the resident memory of the manager's containers in MiB, as their kubelets count it. A kubelet counts a new container
-// some seconds later.
-func (s *stage) memory() map[string]uint64 {
+// usage is the memory of a container in MiB: what it has allocated, and the working set, which has the pages of files that it was the
+// first to read as well. kubectl top shows the working set.
+type usage struct{ RSS, WorkingSet uint64 }
+
+// memory returns the memory of the manager's containers, by their pods, as their kubelets count it. A kubelet counts a new container some
+// seconds later.
+func (s *stage) memory() map[string]usage {
 	s.t.Helper()
-	found := map[string]uint64{}
+	found := map[string]usage{}
 	for _, p := range s.pods() {
 		text := s.kubectl("get", "--raw", "/api/v1/nodes/"+p.Spec.NodeName+"/proxy/stats/summary")
 		var summary struct {
 			Pods []struct {
 				PodRef     struct{ Name string }
 				Containers []struct {
-					Memory struct{ RSSBytes uint64 }
+					Memory struct{ RSSBytes, WorkingSetBytes uint64 }
 				}
 			}
 		}
@@ -283,7 +287,7 @@ func (s *stage) memory() map[string]uint64 {
 		for _, of := range summary.Pods {
 			for _, c := range of.Containers {
 				if of.PodRef.Name == p.Name {
-					found[p.Name] = c.Memory.RSSBytes >> 20
+					found[p.Name] = usage{c.Memory.RSSBytes >> 20, c.Memory.WorkingSetBytes >> 20}
 				}
 			}
 		}

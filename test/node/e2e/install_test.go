@@ -98,21 +98,46 @@ func (s *stage) watchMigration(name string) (stop func() []string) {
 // expectSteady fails unless the lines show a progress that only grows, towards one number that is the last one.
 func expectSteady(t *testing.T, lines []string) {
 	t.Helper()
+	expectGrowing(t, lines)
+	all := progressIn(lines)
+	for i := range all {
+		if all[i].total != all[0].total {
+			t.Errorf("progress is of %s objects, and of %s before", all[i].total, all[0].total)
+		}
+	}
+}
+
+// expectGrowing fails unless the lines show a progress that only grows, and that ends with all objects.
+func expectGrowing(t *testing.T, lines []string) {
+	t.Helper()
 	t.Logf("kubectl get --watch:\n%s", strings.Join(lines, "\n"))
-	progress := regexp.MustCompile(`\b(\d+)/(\d+|\?)`)
-	var before, last int
-	var total string
+	var before progress
+	for _, p := range progressIn(lines) {
+		if p.done < before.done {
+			t.Errorf("progress is %+v, and %+v before", p, before)
+		}
+		before = p
+	}
+	if before.total != strconv.Itoa(before.done) {
+		t.Errorf("the last progress is %+v", before)
+	}
+}
+
+// progress is what the column of a CRDMigration shows. The total may be unknown.
+type progress struct {
+	done  int
+	total string
+}
+
+var progressColumn = regexp.MustCompile(`\b(\d+)/(\d+|\?)`)
+
+func progressIn(lines []string) []progress {
+	var all []progress
 	for _, line := range lines {
-		found := progress.FindStringSubmatch(line)
-		if found == nil {
-			continue
+		if found := progressColumn.FindStringSubmatch(line); found != nil {
+			done, _ := strconv.Atoi(found[1])
+			all = append(all, progress{done, found[2]})
 		}
-		if last, _ = strconv.Atoi(found[1]); last < before || total != "" && found[2] != total {
-			t.Errorf("progress is %s, and %d/%s before", found[0], before, total)
-		}
-		before, total = last, found[2]
 	}
-	if total != strconv.Itoa(last) {
-		t.Errorf("the last progress is %d/%s", last, total)
-	}
+	return all
 }

@@ -18,7 +18,12 @@ import (
 
 // TestFaults: each fault hits the manager while it migrates. The migration ends, and no object is written twice.
 func TestFaults(t *testing.T) {
-	s := newStage(t, version)
+	t.Parallel() // its cluster is its own, and most of the time it waits
+	c, err := startCluster("faults")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStageOn(t, c, version)
 	// So many objects that the migration lasts longer than the fault: the manager writes 20 a second.
 	faults := []struct {
 		name    string

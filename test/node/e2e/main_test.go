@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	ctrl.SetLogger(logr.Discard())
-	controlplane.Parallel(3)
+	controlplane.Parallel(4)
 	os.Exit(machine.Main(context.Background(), m, node.Prepare(), prepare))
 }
 
@@ -91,16 +91,23 @@ rules:
 - {level: Metadata, users: ["system:serviceaccount:` + hookSucceeds + `:godwit"]}
 `
 
-// auditLog is the log of the API server.
-func auditLog() string { return filepath.Join(machine.Folder(), "audit.log") }
+// shared is the cluster of all tests but TestFaults, which disturbs others. Clusters end with the machine.
+var shared = sync.OnceValues(func() (*cluster, error) { return startCluster("") })
 
-// shared is the cluster of all tests. It ends with the machine. Its etcd keeps all revisions, of which tests read what was in between.
-var shared = sync.OnceValues(func() (*node.Cluster, error) {
-	policy := filepath.Join(machine.Folder(), "audit.yaml")
-	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+// cluster is a cluster whose API server has an audit log.
+type cluster struct {
+	*node.Cluster
+	auditLog string
+}
+
+// startCluster starts a cluster. Its etcd keeps all revisions, of which tests read what was in between.
+func startCluster(name string) (*cluster, error) {
+	of := func(file string) string { return filepath.Join(machine.Folder(), "audit"+name+file) }
+	if err := os.WriteFile(of(".yaml"), []byte(auditPolicy), 0o600); err != nil {
 		return nil, err
 	}
-	return node.Start(context.Background(), node.Options{APIServerArgs: []string{
-		"--audit-policy-file=" + policy, "--audit-log-path=" + auditLog(), "--etcd-compaction-interval=0",
+	c, err := node.Start(context.Background(), node.Options{Name: name, APIServerArgs: []string{
+		"--audit-policy-file=" + of(".yaml"), "--audit-log-path=" + of(".log"), "--etcd-compaction-interval=0",
 	}})
-})
+	return &cluster{Cluster: c, auditLog: of(".log")}, err
+}

@@ -235,7 +235,7 @@ type request struct {
 // requests reads the audit log.
 func (s *stage) requests() []request {
 	s.t.Helper()
-	log, err := os.ReadFile(auditLog())
+	log, err := os.ReadFile(s.auditLog)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -307,8 +307,10 @@ func (g *geese) expectToldOnce() {
 		}
 	}
 	told := map[string]int{}
+	var notes []string
 	g.s.await("the event that the migration has succeeded", func(ctx context.Context) error {
 		clear(told)
+		notes = nil
 		events := &eventsv1.EventList{}
 		if err := g.s.List(ctx, events); err != nil {
 			return err
@@ -316,6 +318,7 @@ func (g *geese) expectToldOnce() {
 		for _, e := range events.Items {
 			if e.Regarding.Kind == "CRDMigration" && e.Regarding.Name == m.Name {
 				told[e.Type+" "+e.Reason]++
+				notes = append(notes, e.Type+" "+e.Reason+": "+e.Note)
 				if e.Series != nil {
 					told[e.Type+" "+e.Reason] += int(e.Series.Count) - 1
 				}
@@ -328,7 +331,7 @@ func (g *geese) expectToldOnce() {
 	})
 	settling := told["Normal Settling"]
 	if want := map[string]int{"Normal Settling": settling, "Normal Succeeded": 1}; settling < 1 || settling > 2 || !maps.Equal(told, want) {
-		g.s.t.Errorf("events of %s are %v, want one of Succeeded, and one or two of Settling", m.Name, told)
+		g.s.t.Errorf("events of %s are %v, want one of Succeeded, and one or two of Settling:\n%s", m.Name, told, strings.Join(notes, "\n"))
 	}
 }
 

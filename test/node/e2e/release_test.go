@@ -60,9 +60,9 @@ func restrictedContainer() *corev1.SecurityContext {
 	}
 }
 
-// stage is a test on the shared cluster, of a release in a namespace.
+// stage is a test on a cluster, of a release in a namespace.
 type stage struct {
-	*node.Cluster
+	*cluster
 	client.Client
 	t *testing.T
 
@@ -79,7 +79,14 @@ func newStage(t *testing.T, versions ...string) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{Cluster: c, t: t, name: manager, namespace: system}
+	return newStageOn(t, c, versions...)
+}
+
+// newStageOn is newStage on another cluster.
+func newStageOn(t *testing.T, c *cluster, versions ...string) *stage {
+	t.Helper()
+	s := &stage{cluster: c, t: t, name: manager, namespace: system}
+	var err error
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
 		utilruntime.Must(add(scheme))

@@ -40,7 +40,9 @@ const component = "app.kubernetes.io/component"
 // No Kafka runs: make e2e-hub tests passwords of Kafka, and moves of clusters.
 func TestEveryValue(t *testing.T) {
 	s := newStage(t, version)
-	s.needSecondNode()
+	if err := s.addSecondNode(); err != nil {
+		t.Fatal(err)
+	}
 	s.installMonitors()
 	s.installFrom(certManager, "deploy/crds", "cert-manager.io_certificates.yaml", "cert-manager.io_issuers.yaml")
 	if err := kubevirtcluster.Install(t.Context(), s.Config()); err != nil {
@@ -85,21 +87,6 @@ func TestEveryValue(t *testing.T) {
 	s.expectOff()
 	s.helm("uninstall", s.name, "--wait")
 	s.expectGone(&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "crdmigrations.godwit.dev"}}, "crds.keep is off")
-}
-
-// needSecondNode adds a second node, unless a test has, with the image.
-func (s *stage) needSecondNode() {
-	s.t.Helper()
-	const name = "node2"
-	if s.Node(name) != nil {
-		return
-	}
-	if _, err := s.AddNode(s.t.Context(), name); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := s.Load(s.t.Context(), s.image(version)); err != nil {
-		s.t.Fatal(err)
-	}
 }
 
 // podsOf returns the pods of a feature.

@@ -2,15 +2,18 @@ package machine
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // cgroupRoot is where systems mount cgroups.
@@ -131,48 +134,37 @@ func (h hierarchy) mkdir(cgroup string) error {
 	return nil
 }
 
-const (
-	mebibyte = 1 << 20
-	// mostMemory is more than any process of a test has.
-	mostMemory = 4 << 30
-)
-
-// LowerMemory lowers the limit of memory of a process's cgroup below what the process needs, so that the kernel kills it. No other cgroup
-// changes, such as the one that the same container has after its restart.
-func LowerMemory(pid int) error {
+// ExhaustMemory starts a second program in the cgroup of a process, which takes memory until the cgroup is at its limit and the kernel kills
+// the process. It returns when the process is gone; a process without a limit is never killed.
+func ExhaustMemory(ctx context.Context, pid int) error {
 	all, err := hierarchiesOf(strconv.Itoa(pid))
 	if err != nil {
 		return err
 	}
-	for _, h := range all {
-		cgroup := filepath.Join(h.root, h.path)
-		switch {
-		case h.unified():
-			err = errors.Join(writeLimit(cgroup, "memory.swap.max", 0), writeLimit(cgroup, "memory.max", mebibyte))
-		case slices.Contains(strings.Split(h.controllers, ","), "memory"):
-			err = errors.Join(writeLimit(cgroup, "memory.swappiness", 0), lowerMemory(cgroup))
-		}
-		if err != nil {
-			return fmt.Errorf("lower the memory of process %d: %w", pid, err)
-		}
+	i := slices.IndexFunc(all, func(h hierarchy) bool {
+		return h.unified() || slices.Contains(strings.Split(h.controllers, ","), "memory")
+	})
+	if i < 0 {
+		return fmt.Errorf("process %d has no cgroup of memory", pid)
 	}
-	return nil
-}
-
-// lowerMemory sets the lowest limit that version 1 accepts: all that the kernel can't take from the process now.
-func lowerMemory(cgroup string) error {
-	for limit := mebibyte; ; limit += mebibyte {
-		if err := writeLimit(cgroup, "memory.limit_in_bytes", limit); !errors.Is(err, syscall.EBUSY) || limit > mostMemory {
-			return err
-		}
+	process := filepath.Join("/proc", strconv.Itoa(pid))
+	// The kernel takes the process with the highest number.
+	if err := os.WriteFile(filepath.Join(process, "oom_score_adj"), []byte("1000"), 0); err != nil {
+		return err
 	}
-}
-
-// writeLimit writes a file of a cgroup. A kernel without swap may lack those of swap.
-func writeLimit(cgroup, file string, limit int) error {
-	err := os.WriteFile(filepath.Join(cgroup, file), []byte(strconv.Itoa(limit)), 0)
-	if strings.HasPrefix(file, "memory.swap") && errors.Is(err, fs.ErrNotExist) {
+	// A file of zeros has no line, so that tail keeps all of it.
+	hungry := exec.CommandContext(ctx, "sh", "-c", `echo $$ >"$0/cgroup.procs" && exec tail /dev/zero`, filepath.Join(all[i].root, all[i].path))
+	if err := hungry.Start(); err != nil {
+		return err
+	}
+	for err == nil && ctx.Err() == nil {
+		time.Sleep(50 * time.Millisecond)
+		_, err = os.Stat(process)
+	}
+	_ = hungry.Process.Kill()
+	_ = hungry.Wait()
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return err
+	return errors.Join(err, ctx.Err())
 }

@@ -23,5 +23,5 @@ func sweep(context.Context, io.Reader) error { return unsupported() }
 // MakeCgroup returns an error: only Linux has cgroups.
 func MakeCgroup(string) error { return unsupported() }
 
-// LowerMemory returns an error: only Linux has cgroups.
-func LowerMemory(int) error { return unsupported() }
+// ExhaustMemory returns an error: only Linux has cgroups.
+func ExhaustMemory(context.Context, int) error { return unsupported() }

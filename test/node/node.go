@@ -224,8 +224,7 @@ func (n *Node) signal(ctx context.Context, id, signal string) error {
 	return err
 }
 
-// ExhaustMemory lowers the limit of a container below what its program needs, so that the kernel kills it for that. Once the container is
-// started again, it has the limit of its pod.
+// ExhaustMemory takes all memory that a container may have, so that the kernel kills its program.
 func (n *Node) ExhaustMemory(ctx context.Context, id string) error {
 	out, err := n.ctr(ctx, "tasks", "list")
 	if err != nil {
@@ -240,7 +239,7 @@ func (n *Node) ExhaustMemory(ctx context.Context, id string) error {
 		if err != nil {
 			return fmt.Errorf("read the process of container %s: %w", id, err)
 		}
-		return machine.LowerMemory(pid)
+		return machine.ExhaustMemory(ctx, pid)
 	}
 	return fmt.Errorf("container %s does not run on %s", id, n.Name)
 }

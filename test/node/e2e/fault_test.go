@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -102,24 +103,17 @@ func (s *stage) killLeader() error {
 	return s.awaitRestart(leader, "Error")
 }
 
-// exhaustMemory lowers the limit of the leader until the kernel kills it, and waits until it runs again, with the limit of the chart.
+// exhaustMemory brings the container of the leader to its limit, at which the kernel kills it, and waits until it runs again.
 func (s *stage) exhaustMemory() error {
 	leader, err := s.leader()
 	if err != nil {
 		return err
 	}
-	id := leader.Status.ContainerStatuses[0].ContainerID
-	s.await("the kernel to kill the leader", func(ctx context.Context) error {
-		now := &corev1.Pod{}
-		if err := s.Get(ctx, client.ObjectKeyFromObject(leader), now); err != nil {
-			return err
-		}
-		if status := now.Status.ContainerStatuses[0]; status.ContainerID != id || status.State.Running == nil {
-			return nil
-		}
-		// Again, because it may have needed no more memory since.
-		return errors.Join(errors.New("the container runs"), s.Node(leader.Spec.NodeName).ExhaustMemory(ctx, id))
-	})
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	if err := s.Node(leader.Spec.NodeName).ExhaustMemory(ctx, leader.Status.ContainerStatuses[0].ContainerID); err != nil {
+		return err
+	}
 	return s.awaitRestart(leader, "OOMKilled")
 }
 

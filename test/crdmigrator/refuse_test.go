@@ -148,9 +148,10 @@ func TestOtherMigratorThatBeginsAfterThePlan(t *testing.T) {
 	w.createOther("ours", w.plural)
 	before := w.crd().ResourceVersion
 	var blocked *decision.BlockedError
-	for err = error(&decision.NotSettledError{}); errors.As(err, new(*decision.NotSettledError)); time.Sleep(200 * time.Millisecond) {
+	await(t, "the API servers to settle", func() bool {
 		_, err = m.Run(t.Context(), plan, nil)
-	}
+		return !errors.As(err, new(*decision.NotSettledError))
+	})
 	if !errors.As(err, &blocked) {
 		t.Fatalf("run: %v, want BlockedError", err)
 	}

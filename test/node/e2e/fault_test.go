@@ -13,8 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/godwit-dev/godwit/test/node"
 )
 
 // TestFaults: each fault hits the manager while it migrates. The migration ends, and no object is written twice.
@@ -174,7 +172,7 @@ func (s *stage) addSecondNode() error {
 	if _, err := s.AddNode(s.t.Context(), "node2"); err != nil {
 		return err
 	}
-	return s.Load(s.t.Context(), node.Image{Repository: imageRepository, Layout: s.release(version) + "/image"})
+	return s.Load(s.t.Context(), s.image(version))
 }
 
 // drainLeader drains the node of the leader to another node, while the PodDisruptionBudget keeps one of the pods.

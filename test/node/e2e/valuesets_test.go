@@ -96,6 +96,17 @@ networkPolicy:
   egress: [{ports: [{port: 443}], to: [{ipBlock: {cidr: 10.0.0.1/32}}]}]
 `
 
+// ownPods are the values of pods that are of one feature alone.
+const ownPods = `{
+      priorityClassName: more-important,
+      resources: {requests: {cpu: 30m, memory: 48Mi}, limits: {memory: 400Mi}},
+      nodeSelector: {kubernetes.io/arch: ARCH},
+      tolerations: [{key: own, operator: Exists, effect: NoSchedule}],
+      affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: kubernetes.io/os, operator: Exists}]}}]}},
+      topologySpreadConstraints: [{maxSkew: 2, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway}],
+      serviceAccountAnnotations: {example.com/role: own}
+      }`
+
 // offValues turn off what managerValues have on, and give the objects another name.
 const offValues = `
 fullnameOverride: another
@@ -103,14 +114,7 @@ crds: {keep: false}
 operator:
   features: {revisionUpgrader: true, clusterMigration: true}
   overrides:
-    revisionUpgrader:
-      priorityClassName: more-important
-      resources: {requests: {cpu: 30m, memory: 48Mi}, limits: {memory: 400Mi}}
-      nodeSelector: {kubernetes.io/arch: ARCH}
-      tolerations: [{key: own, operator: Exists, effect: NoSchedule}]
-      affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: kubernetes.io/os, operator: Exists}]}}]}}
-      topologySpreadConstraints: [{maxSkew: 2, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway}]
-      serviceAccountAnnotations: {example.com/role: own}
+    revisionUpgrader: ` + ownPods + `
 storageVersionMigrator: {rbac: {allGroups: true}}
 clusterMigration: {kafka: {brokers: [kafka.example.com:9092], plaintext: true}, creatorPolicy: false}
 metrics: {enabled: false}
@@ -148,14 +152,7 @@ crds: {enabled: false}
 operator:
   features: {storageVersionMigrator: false, hubAgent: true}
   overrides:
-    hubAgent:
-      priorityClassName: more-important
-      resources: {requests: {cpu: 30m, memory: 48Mi}, limits: {memory: 400Mi}}
-      nodeSelector: {kubernetes.io/arch: ARCH}
-      tolerations: [{key: own, operator: Exists, effect: NoSchedule}]
-      affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: kubernetes.io/os, operator: Exists}]}}]}}
-      topologySpreadConstraints: [{maxSkew: 2, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway}]
-      serviceAccountAnnotations: {example.com/role: own}
+    hubAgent: ` + ownPods + `
 hubAgent: {hub: hub1, managerKey: MANAGERKEY, kafka: {brokers: ["BROKER"], plaintext: true}}
 `
 

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // cgroupRoot is where systems mount cgroups.
@@ -147,7 +149,7 @@ func ExhaustMemory(ctx context.Context, pid int) error {
 	if i < 0 {
 		return fmt.Errorf("process %d has no cgroup of memory", pid)
 	}
-	process := filepath.Join("/proc", strconv.Itoa(pid))
+	process := fmt.Sprintf("/proc/%d", pid)
 	// The kernel takes the process with the highest number.
 	if err := os.WriteFile(filepath.Join(process, "oom_score_adj"), []byte("1000"), 0); err != nil {
 		return err
@@ -157,14 +159,14 @@ func ExhaustMemory(ctx context.Context, pid int) error {
 	if err := hungry.Start(); err != nil {
 		return err
 	}
-	for err == nil && ctx.Err() == nil {
-		time.Sleep(50 * time.Millisecond)
-		_, err = os.Stat(process)
-	}
+	err = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
+		_, err := os.Stat(process)
+		if errors.Is(err, fs.ErrNotExist) {
+			return true, nil
+		}
+		return false, err
+	})
 	_ = hungry.Process.Kill()
 	_ = hungry.Wait()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return errors.Join(err, ctx.Err())
+	return err
 }

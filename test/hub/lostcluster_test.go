@@ -135,7 +135,7 @@ func newLostCluster(t *testing.T) *lostCluster {
 	l.removeWorks()
 	for c, objects := range map[client.Client][]client.Object{
 		l.c:   {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agentsNamespace}}},
-		l.hub: {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: accountsNamespace}}, bootstrapAccountRole()},
+		l.hub: {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: accountsNamespace}}},
 	} {
 		for _, o := range objects {
 			if err := c.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -186,10 +186,8 @@ func (l *lostCluster) importing() {
 		l.t.Fatal(err)
 	}
 	l.importer = &klusterlet.Importer{Client: l.hub, Server: config.Host, Kubeconfig: kubeconfig, BootstrapNamespace: bootstrapNamespace}
-	for _, o := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: accountsNamespace}}, bootstrapAccountRole()} {
-		if err := l.hub.Create(l.t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
-			l.t.Fatal(err)
-		}
+	if err := l.hub.Create(l.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: accountsNamespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
+		l.t.Fatal(err)
 	}
 }
 

@@ -194,9 +194,6 @@ func (s *hubSide) install(t *testing.T, namespaces ...string) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.c.Create(t.Context(), bootstrapAccountRole()); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
 }
 
 // grant gives an agent its permissions.

@@ -24,11 +24,13 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/target"
 )
 
-// TestNotRegistered says why a cluster is not registered.
+// TestNotRegistered says why a cluster is not registered. It recommends no request of another user, for another signer or for another cluster, whatever
+// label that has.
 //
-// Matrix: H37.
+// Matrix: H37, H120.
 func TestNotRegistered(t *testing.T) {
 	t.Parallel()
+	prod := newSite(t)
 	s, arrived := moving(t)
 	s.done(s.receive(s.c, arrived))
 	await := func() (cluster.Result, error) {
@@ -37,8 +39,30 @@ func TestNotRegistered(t *testing.T) {
 	s.mustFail(cluster.ReasonNotPrepared, "does not accept", await)
 	s.done(func() (cluster.Result, error) { return s.target(s.c).AcceptClusters(t.Context(), []string{s.name}) })
 	s.mustWait("has made no CertificateSigningRequest", await)
-	r := s.signing(s.name + "-a")
-	s.mustWait("kubectl certificate approve "+r.Name, await)
+	foreign := s.signing(s.name + "-a")
+	s.mustWait("CertificateSigningRequest "+foreign.Name+", of user", await)
+	if r, err := await(); err != nil || strings.Contains(r.Waiting[s.name], "approve") {
+		t.Errorf("the request of another user is recommended: %q, %v", r.Waiting, err)
+	}
+	foreign.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue}}
+	if err := s.c.SubResource("approval").Update(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	a := s.grant(s.target(s.c))
+	a.request(s.name+"-signer", s.name, func(r *certificatesv1.CertificateSigningRequest) { r.Spec.SignerName = "example.com/signer" })
+	s.mustWait("has made no CertificateSigningRequest", await)
+	a.request(s.name+"-other", prod.name)
+	s.mustWait("has made no CertificateSigningRequest", await)
+
+	r := &certificatesv1.CertificateSigningRequest{}
+	name := a.request(s.name+"-b", s.name)
+	s.mustWait("CertificateSigningRequest "+name+" is approved", await)
+	if err := s.c.Delete(t.Context(), &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.c.Get(t.Context(), client.ObjectKey{Name: a.request(s.name+"-c", s.name)}, r); err != nil {
+		t.Fatal(err)
+	}
 	r.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Message: "not today"}}
 	if err := s.c.SubResource("approval").Update(t.Context(), r); err != nil {
 		t.Fatal(err)
@@ -178,7 +202,7 @@ func (s site) mayRegister(token string, want bool) {
 	for {
 		err := c.Get(s.t.Context(), client.ObjectKey{Name: s.name}, &clusterv1.ManagedCluster{})
 		refused := apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
-		if err != nil && !refused {
+		if client.IgnoreNotFound(err) != nil && !refused {
 			s.t.Fatal(err)
 		}
 		if refused != want {

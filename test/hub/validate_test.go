@@ -3,12 +3,11 @@ package hub_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
 // TestValidateSource names what is wrong with each cluster, and writes nothing.
@@ -134,6 +134,8 @@ func TestForeignCluster(t *testing.T) {
 }
 
 // TestNamespaceInUse: a namespace of the target hub may exist, if nothing in it would be lost or stands in the way.
+//
+// Matrix: H121.
 func TestNamespaceInUse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -142,6 +144,8 @@ func TestNamespaceInUse(t *testing.T) {
 	}
 	s.mustFail(cluster.ReasonNamespaceInUse, "has Secret ", s.validate)
 	s.emptyNamespace()
+	s.mustFail(cluster.ReasonNamespaceInUse, "has KlusterletAddonConfig "+s.name+", BareMetalHost node-1, BareMetalHost node-2 and ", s.validate)
+	s.emptyOfKinds()
 	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kube-root-ca.crt", Namespace: s.name}})
 	s.done(s.validate)
 	s.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "mine", Namespace: s.name}})
@@ -172,23 +176,117 @@ func (s site) emptyNamespace() {
 	}
 }
 
-// bootstrapAccountRole returns the role by which clusters register at a hub.
-func bootstrapAccountRole() *rbacv1.ClusterRole {
-	return &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "open-cluster-management:bootstrap"},
-		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, Verbs: []string{"get"}},
-			{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create"}},
-		},
+func (s site) validate() (cluster.Result, error) {
+	return s.target(s.c).ValidateTarget(s.t.Context(), []string{s.name})
+}
+
+// emptyOfKinds deletes the objects of the cluster of the kinds that move, except Secrets and ConfigMaps.
+func (s site) emptyOfKinds() {
+	s.t.Helper()
+	objects, err := s.source(s.c).Objects(s.t.Context(), s.name, resource.Rules())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, o := range objects {
+		release := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+		if err := errors.Join(s.c.Patch(s.t.Context(), o.Unstructured, release), s.c.Delete(s.t.Context(), o.Unstructured)); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 }
 
-// validate needs a role by which clusters register, which all tests share.
-func (s site) validate() (cluster.Result, error) {
-	if err := s.c.Create(s.t.Context(), bootstrapAccountRole()); err != nil && !apierrors.IsAlreadyExists(err) {
-		s.t.Fatal(err)
+// TestLeftovers: what an object of a migration would meet in Deploying is found in Validating, so that other clusters are not moved back for it.
+//
+// Matrix: H121.
+func TestLeftovers(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(s site){
+		"Host": func(s site) {
+			s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
+			s.apply("apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: node-1, namespace: " + s.name + "}\nspec: {online: true}")
+		},
+		"AddonConfig": func(s site) {
+			s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
+			s.apply("apiVersion: agent.open-cluster-management.io/v1\nkind: KlusterletAddonConfig\nmetadata: {name: " + s.name + ", namespace: " + s.name + "}\nspec: {clusterName: x}")
+		},
+		"Return": func(s site) {
+			s.apply("apiVersion: config.open-cluster-management.io/v1alpha1\nkind: KlusterletConfig\nmetadata: {name: godwit-return-" + s.name + "}")
+		},
+		"ReturnSecret": func(s site) {
+			s.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "godwit-return-" + s.name, Namespace: bootstrapNamespace}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, arrived := moving(t)
+			s.done(s.validate)
+			leave(s)
+			r, err := s.validate()
+			if err != nil || r.Failed[s.name] == nil {
+				t.Errorf("validated: failed %v, waiting %v, %v", r.Failed, r.Waiting, err)
+			}
+			s.mustFail(cluster.ReasonExists, "which the migration has not created", s.receive(s.c, arrived))
+		})
 	}
-	return s.target(s.c).ValidateTarget(s.t.Context(), []string{s.name})
+}
+
+// TestJoinedAlready: a cluster that has joined the target hub is never to be deleted, whenever it has joined. The same cluster reads differently from
+// another one of its name.
+//
+// Matrix: H122.
+func TestJoinedAlready(t *testing.T) {
+	t.Parallel()
+	s, arrived := moving(t)
+	joined := func(identity string) {
+		t.Helper()
+		s.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}})
+		mc := s.cluster()
+		mc.Status.Version.Kubernetes = "v1"
+		mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.Now()}}
+		if identity != "" {
+			mc.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: cluster.ClaimID, Value: identity}}
+		}
+		if err := s.c.Status().Update(t.Context(), mc); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hub, clusters := s.target(s.c), []string{s.name}
+	hub.Identities = map[string]string{s.name: "id-of-" + s.name}
+	validate := func() (cluster.Result, error) { return hub.ValidateTarget(t.Context(), clusters) }
+	for _, test := range []struct {
+		identity string
+		reason   *godwit.Reason
+		says     string
+	}{
+		{"id-of-" + s.name, cluster.ReasonMoved, "has joined the target hub already, with the same claim"},
+		{"id-of-another", cluster.ReasonOtherCluster, "has another cluster"},
+		{"", cluster.ReasonOtherCluster, "that has joined: remove the cluster from the migration"},
+	} {
+		joined(test.identity)
+		s.mustFail(test.reason, test.says, validate)
+		s.mustFail(test.reason, test.says, s.receive(s.c, arrived))
+		s.mustFail(test.reason, test.says, func() (cluster.Result, error) { return hub.AcceptClusters(t.Context(), clusters) })
+		if err := s.c.Delete(t.Context(), s.cluster()); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	s.done(s.receive(s.c, arrived))
+	if err := s.c.Delete(t.Context(), s.cluster()); err != nil {
+		t.Fatal(err)
+	}
+	finish := func() (cluster.Result, error) { return hub.FinishMoved(t.Context(), clusters) }
+	joined("id-of-another")
+	if r := s.finish(finish); !strings.Contains(r.Gone[s.name], "another cluster has joined there under this name") {
+		t.Errorf("another cluster is taken for the one that has moved: %+v", r)
+	}
+	if err := s.c.Delete(t.Context(), s.cluster()); err != nil {
+		t.Fatal(err)
+	}
+	joined("id-of-" + s.name)
+	if r := s.finish(finish); len(r.Gone) > 0 || len(r.Done) != 1 {
+		t.Errorf("a user has imported the cluster again: %+v", r)
+	}
 }
 
 // TestTooManySigningRequests: with ten of them, the agent would never register.
@@ -201,6 +299,7 @@ func TestTooManySigningRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.emptyNamespace()
+	s.emptyOfKinds()
 	s.done(s.validate)
 	for i := range 9 {
 		s.signing(fmt.Sprintf("%s-%d", s.name, i+1))

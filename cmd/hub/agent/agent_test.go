@@ -64,7 +64,7 @@ func TestLargestReportFits(t *testing.T) {
 			p.report.Done = append(p.report.Done, name)
 			continue
 		}
-		p.report.ClusterErrors[name] = hub.Failure{Reason: "BootstrapRoleNotFound", Message: strings.Repeat("ä", 400)}
+		p.report.ClusterErrors[name] = hub.Failure{Reason: "AlreadyExists", Message: strings.Repeat("ä", 400)}
 	}
 	to := &sink{}
 	own := newIdentity(t)

@@ -45,11 +45,12 @@ func Permissions(namespace string) []Permission {
 		{Group: ocm, Resource: "managedclustersets/join", Verbs: []string{"create"}},
 		{Group: work, Resource: "manifestworks", Verbs: []string{"get", "list", "create", "patch", "delete"}},
 		{Group: "coordination.k8s.io", Resource: "leases", Names: []string{"managed-cluster-lease"}, Verbs: []string{"get", "list"}},
-		{Group: "certificates.k8s.io", Resource: "certificatesigningrequests", Verbs: []string{"list", "delete"}},
+		// The target grants its bootstrap account create, get, list and watch, and must have what it grants.
+		{Group: "certificates.k8s.io", Resource: "certificatesigningrequests", Verbs: []string{"create", "get", "list", "watch", "delete"}},
 		// The target approves the clusters that move, and denies other requests of their bootstrap account.
 		{Group: "certificates.k8s.io", Resource: "certificatesigningrequests/approval", Verbs: []string{"update"}},
 		{Group: "certificates.k8s.io", Resource: "signers", Names: []string{csr.Signer}, Verbs: []string{"approve"}},
-		{Group: "", Resource: "namespaces", Verbs: shares},
+		{Group: "", Resource: "namespaces", Verbs: []string{"get", "list", "create", "patch", "delete"}},
 		// Objects that move with a cluster.
 		{Group: "", Resource: "secrets", Verbs: moves},
 		{Group: "", Resource: "configmaps", Verbs: moves},
@@ -59,11 +60,10 @@ func Permissions(namespace string) []Permission {
 		{Group: importer, Resource: "klusterletconfigs", Verbs: moves},
 		{Group: operators, Resource: "clustermanagers", Names: []string{target.ClusterManager}, Verbs: []string{"get", "patch"}},
 		{Group: rbac, Resource: "clusterroles", Verbs: shares},
-		{Group: rbac, Resource: "clusterroles", Names: []string{"open-cluster-management:managedcluster:bootstrap:agent-registration", "open-cluster-management:bootstrap"}, Verbs: []string{"bind"}},
 		{Group: rbac, Resource: "clusterrolebindings", Verbs: shares},
 		{Group: "", Resource: "serviceaccounts", Namespace: AccountNamespace, Verbs: shares},
 		{Group: "", Resource: "serviceaccounts/token", Namespace: AccountNamespace, Verbs: []string{"create"}},
-		// The agent grants this permission to the bootstrap account, and uses it to authorize readers of its metrics.
+		// The agent authorizes readers of its metrics.
 		{Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verbs: []string{"create"}},
 		{Group: "authentication.k8s.io", Resource: "tokenreviews", Verbs: []string{"create"}},
 	}

@@ -33,6 +33,13 @@ const (
 // are deleted on the target hub. It is removed when the cluster has moved.
 const LabelMigration = "godwit.dev/migration"
 
+// AnnotationProof is on the namespace of a cluster and on its ManagedCluster on the target hub, with a random value. It proves that the migration
+// has created the ManagedCluster.
+const AnnotationProof = "godwit.dev/migration-proof"
+
+// AnnotationIdentity is on the namespace of a cluster on the target hub, with the identity that the cluster has at the source hub.
+const AnnotationIdentity = "godwit.dev/migration-identity"
+
 const (
 	// annotationOwners lists the UIDs of the migrations that need a shared object.
 	annotationOwners = "godwit.dev/migrations"

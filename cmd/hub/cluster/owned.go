@@ -150,11 +150,18 @@ func SameContent(o, other client.Object) bool {
 	return content != "" && content == other.GetAnnotations()[annotationContent]
 }
 
-// UnmarkOwned removes the marks of [MarkOwned]: the object belongs to the user.
+// SameProof reports whether two objects have the same proof, or none.
+func SameProof(o, other client.Object) bool {
+	return o.GetAnnotations()[AnnotationProof] == other.GetAnnotations()[AnnotationProof]
+}
+
+// UnmarkOwned removes the marks of [MarkOwned], and the proof: the object belongs to the user.
 func UnmarkOwned(o client.Object) {
 	labels, annotations := maps.Clone(o.GetLabels()), clone(o)
 	delete(labels, LabelMigration)
 	delete(annotations, annotationContent)
+	delete(annotations, AnnotationProof)
+	delete(annotations, AnnotationIdentity)
 	if len(labels) == 0 {
 		labels = nil
 	}

@@ -31,7 +31,7 @@ func Share(ctx context.Context, c client.Client, o client.Object, migration stri
 	if err != nil {
 		return err
 	}
-	if o.GetLabels()[labelShared] == "" {
+	if !IsShared(o) {
 		return Fail(ReasonForeignObject, "%s exists and does not belong to Godwit: rename or delete it", name(c, o))
 	}
 	if !o.GetDeletionTimestamp().IsZero() {
@@ -59,7 +59,7 @@ func Unshare(ctx context.Context, c client.Client, o client.Object, migration st
 		return client.IgnoreNotFound(err)
 	}
 	all := Owners(o)
-	if o.GetLabels()[labelShared] == "" || !slices.Contains(all, migration) {
+	if !IsShared(o) || !slices.Contains(all, migration) {
 		return nil
 	}
 	if len(all) > 1 {
@@ -75,6 +75,9 @@ func Unshare(ctx context.Context, c client.Client, o client.Object, migration st
 	uid, version := o.GetUID(), o.GetResourceVersion()
 	return client.IgnoreNotFound(c.Delete(ctx, o, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 }
+
+// IsShared reports whether migrations have created an object to share it.
+func IsShared(o client.Object) bool { return o.GetLabels()[labelShared] != "" }
 
 // Owners returns the UIDs of the migrations that share an object.
 func Owners(o client.Object) []string {

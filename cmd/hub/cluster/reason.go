@@ -47,6 +47,11 @@ var (
 		Meaning: "The target hub has a live cluster of this name: it has joined. A hub can't have two clusters of one name.",
 		Fix:     godwit.Do("remove the cluster from the migration. To move it all the same, detach it from the source hub, and import it at the target hub under another name"),
 	})
+	ReasonMoved = Reasons.Declare(godwit.Reason{
+		Name: "AlreadyMoved", UserAction: true,
+		Meaning: "The target hub has the cluster itself: a ManagedCluster of this name has joined there, with the same claim id.k8s.io as at the source hub.",
+		Fix:     godwit.Do("remove the cluster from the migration. `kubectl get managedcluster <cluster> -o yaml` on both hubs shows which of them its agent reports to"),
+	})
 	ReasonNamespaceInUse = Reasons.Declare(godwit.Reason{
 		Name: "NamespaceInUse", UserAction: true,
 		Meaning: "The target hub has a namespace of the cluster's name with Secrets or ConfigMaps, such as those of a former life of the cluster. The migration does not overwrite them, and the hub deletes them with the namespace when the cluster leaves it.",
@@ -126,11 +131,6 @@ var (
 		Name: "NotPrepared", UserAction: true,
 		Meaning: "An earlier step is missing for the cluster, mostly since a user has changed or deleted its ManagedCluster during the migration.",
 		Fix:     godwit.Do("restore what the message names, or abort the migration: the rollback returns the cluster"),
-	})
-	ReasonNoRole = Reasons.Declare(godwit.Reason{
-		Name: "BootstrapRoleNotFound", UserAction: true,
-		Meaning: "The target hub has no ClusterRole by which a cluster may register. A source hub without the import controller needs one too, for clusters that return.",
-		Fix:     godwit.Do("install the hub of Open Cluster Management on the hub in the message"),
 	})
 	ReasonTooLarge = Reasons.Declare(godwit.Reason{
 		Name: "ObjectTooLarge", UserAction: true,

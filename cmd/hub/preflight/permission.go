@@ -49,7 +49,7 @@ func ViewPermissions(agentNamespace string) []Permission {
 		{Group: "coordination.k8s.io", Resource: "leases", Names: []string{cluster.LeaseName}, Verbs: []string{"get"}},
 		{Group: "coordination.k8s.io", Resource: "leases", Names: []string{AgentLease}, Namespace: agentNamespace, Verbs: []string{"get"}},
 		{Group: "certificates.k8s.io", Resource: "certificatesigningrequests", Verbs: []string{"list"}},
-		{Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Verbs: []string{"get"}},
+		{Group: cluster.KlusterletConfigKind.Group, Resource: "klusterletconfigs", Verbs: []string{"list"}},
 		{Resource: "namespaces", Verbs: []string{"get"}},
 	}
 	for _, kind := range movedKinds() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
@@ -177,7 +176,7 @@ func (r *Rejoin) observeTarget(ctx context.Context, f *Facts) error {
 		return err
 	}
 	if !f.isRegistered() && !f.bootstrap().ofTarget {
-		if err := errors.Join(h.CheckRegistration(ctx), h.CheckRequests(ctx, r.Cluster)); err != nil {
+		if err := h.CheckRequests(ctx, r.Cluster); err != nil {
 			return err
 		}
 	}
@@ -223,6 +222,7 @@ func (r *Rejoin) hub(f Facts) target.Hub {
 	sum := sha256.Sum256([]byte(f.UID))
 	return target.Hub{
 		Hub:     cluster.Hub{Client: r.Target, UID: f.Mark(), Kinds: &cluster.Kinds{}, Confirmations: &cluster.Confirmations{}},
+		Adopts:  true,
 		Account: types.NamespacedName{Namespace: r.Namespace, Name: "godwit-rejoin-" + hex.EncodeToString(sum[:8])},
 	}
 }

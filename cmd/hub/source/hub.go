@@ -13,8 +13,6 @@ import (
 
 // Registration lets clusters register at this hub again.
 type Registration interface {
-	// CheckRegistration fails if the hub can't let clusters register.
-	CheckRegistration(ctx context.Context) error
 	// GrantRegistration grants an account the permission. It returns what it waits for, or empty.
 	GrantRegistration(ctx context.Context) (waits string, err error)
 	// IssueToken issues a token of the account.

@@ -174,13 +174,28 @@ func (h Hub) encode(o cluster.Object) (json.RawMessage, error) {
 	}
 	resource.Clean(sent.Object)
 	if !o.Rule.Status {
+		identity := identityIn(sent)
 		delete(sent.Object, "status")
+		if identity != nil {
+			sent.Object["status"] = identity
+		}
 	}
 	text, err := json.Marshal(sent.Object)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", cluster.Name(h.Client, o.Unstructured), err)
 	}
 	return text, nil
+}
+
+// identityIn returns the status by which the target recognizes a ManagedCluster, or nil. It does not write it.
+func identityIn(o *unstructured.Unstructured) map[string]any {
+	claims, _, _ := unstructured.NestedSlice(o.Object, "status", "clusterClaims")
+	for _, claim := range claims {
+		if c, ok := claim.(map[string]any); ok && o.GetKind() == "ManagedCluster" && c["name"] == cluster.ClaimID {
+			return map[string]any{"clusterClaims": []any{map[string]any{"name": cluster.ClaimID, "value": c["value"]}}}
+		}
+	}
+	return nil
 }
 
 // toTarget restores the user's values in a ManagedCluster, except the marks of the migration: the target does not have

@@ -31,9 +31,6 @@ func (h Hub) ValidateSource(ctx context.Context, clusters []string) (cluster.Res
 		return cluster.Result{}, err
 	}
 	if !imports {
-		if err := h.Returns.CheckRegistration(ctx); err != nil {
-			return cluster.Result{}, err
-		}
 		h.OnUserObjects = "" // Open Cluster Management keeps the namespaces of clusters that have left
 	}
 	h.Hub = h.Pass().WithBatchReads(clusters)

@@ -24,20 +24,18 @@ func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err 
 	if err != nil {
 		return "", err
 	}
-	if mc != nil && cluster.IsOwned(mc, h.UID) && mc.Spec.HubAcceptsClient {
+	created, err := h.created(ctx, mc)
+	if err != nil {
+		return "", err
+	}
+	if created && mc.Spec.HubAcceptsClient {
 		return "", cluster.Fail(cluster.ReasonNotPrepared, "the target hub accepts %s again: set spec.hubAcceptsClient of its ManagedCluster there to false", name)
 	}
 	if waits, err := h.deleteObjects(ctx, name); err != nil || waits != "" {
 		return waits, err
 	}
-	if mc != nil && cluster.IsOwned(mc, h.UID) {
-		if err := h.DeleteSigningRequests(ctx, name); err != nil {
-			return "", err
-		}
-		if err := h.releaseWorks(ctx, name); err != nil {
-			return "", err
-		}
-		if waits, err := cluster.DeleteCluster(ctx, h.Client, mc); err != nil || waits != "" {
+	if created {
+		if waits, err := h.deleteCluster(ctx, mc); err != nil || waits != "" {
 			return waits, err
 		}
 	}
@@ -57,6 +55,20 @@ func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err 
 	// The contents of the namespace are gone, so nothing waits for its deletion. A later migration reports a namespace
 	// that is being deleted.
 	return "", cluster.Delete(ctx, h.Client, namespace)
+}
+
+// deleteCluster deletes a ManagedCluster that the migration has created.
+func (h Hub) deleteCluster(ctx context.Context, mc *clusterv1.ManagedCluster) (waits string, err error) {
+	if err := h.DeleteSigningRequests(ctx, mc.Name); err != nil {
+		return "", err
+	}
+	if err := h.releaseWorks(ctx, mc.Name); err != nil {
+		return "", err
+	}
+	if err := h.pin(ctx, mc); err != nil {
+		return "", err
+	}
+	return cluster.DeleteCluster(ctx, h.Client, mc)
 }
 
 // namespaceLabels are the labels by which controllers of the hub recognize the namespace of a cluster.
@@ -80,6 +92,7 @@ func (h Hub) restoreNamespace(ctx context.Context, namespace *corev1.Namespace, 
 			}
 			namespace.Labels = labels
 		}
+		cluster.UnmarkOwned(namespace)
 		return original.Save(namespace)
 	}); err != nil {
 		return fmt.Errorf("restore namespace %s: %w", namespace.Name, err)

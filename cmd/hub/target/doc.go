@@ -4,8 +4,8 @@
 //
 // # Requirements and their actions
 //
-//   - none of the clusters is on the hub, its namespace is not being deleted, and it has
-//     fewer than ten CertificateSigningRequests: [Hub.ValidateTarget]
+//   - none of the clusters is on the hub, its namespace is not being deleted and has nothing that
+//     would stand in the way, and it has fewer than ten CertificateSigningRequests: [Hub.ValidateTarget]
 //   - permissions of the bootstrap account: [Hub.GrantRegistration]; without
 //     ManagedServiceAccounts, a token: [Hub.IssueToken]
 //   - rules are the allow-list; objects are labelled, paused, and get their status before
@@ -16,14 +16,15 @@
 //     are Joined, and denied for every other identity; Joined, Available, and two renewals
 //     of the lease; what hinders is named: [Hub.AwaitRegistration]
 //   - hubAcceptsClient=false, which automatic approval does not undo: [Hub.StopAccepting]
-//   - only objects with the label of the migration are deleted: [Hub.DeleteCreated]
+//   - only objects with the label of the migration are deleted, and a ManagedCluster only if its
+//     namespace proves that the migration has created it: [Hub.DeleteCreated]
 //   - the klusterlet has the hub's own bootstrap kubeconfig and no longer the source's, then
 //     annotations and pauses of the migration go, and those of users stay: [Hub.FinishMoved]
 //   - exactly what was added goes: [Hub.RevokeRegistration]
 //
 // # Reading order
 //
-// hub.go, validate.go, plain.go, approval.go, grant.go, issue.go, write.go, return.go, receive.go,
+// hub.go, created.go, validate.go, plain.go, approval.go, grant.go, issue.go, write.go, return.go, receive.go,
 // accept.go, request.go, register.go, stop.go, delete.go, finish.go, revoke.go. A file uses only files
 // before it.
 package target

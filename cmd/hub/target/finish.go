@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,10 +29,11 @@ func (h Hub) finish(ctx context.Context, name string) (waits string, err error) 
 		return "", &cluster.GoneError{Message: fmt.Sprintf("the target hub has no ManagedCluster %s any more: a user has deleted it; import the cluster again if it is needed", name)}
 	case !mc.DeletionTimestamp.IsZero():
 		return fmt.Sprintf("ManagedCluster %s of the target hub is being deleted", name), nil
-	case !cluster.IsOwned(mc, h.UID) && mc.Spec.HubAcceptsClient && meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionJoined):
-		return "", nil // an earlier pass has finished
-	case !cluster.IsOwned(mc, h.UID):
-		return "", &cluster.GoneError{Message: fmt.Sprintf("a user has deleted ManagedCluster %s of the target hub and created it again, and it has not joined", name)}
+	}
+	if ours, err := h.unfinished(ctx, mc); err != nil {
+		return "", err
+	} else if !ours {
+		return "", h.finished(ctx, mc)
 	}
 	own := h.ownBootstrap
 	if imports, err := h.Imports(); err != nil {
@@ -60,12 +60,40 @@ func (h Hub) finish(ctx context.Context, name string) (waits string, err error) 
 	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
 		return "", err
 	}
-	if cluster.IsOwned(namespace, h.UID) || cluster.HasOriginal(namespace, h.UID) {
+	if h.hasMarked(namespace) {
 		if err := h.release(ctx, namespace); err != nil {
 			return "", err
 		}
 	}
 	return "", h.release(ctx, mc)
+}
+
+// unfinished reports whether a ManagedCluster is the migration's. An interrupted pass may have released its namespace already.
+func (h Hub) unfinished(ctx context.Context, mc *clusterv1.ManagedCluster) (bool, error) {
+	created, err := h.created(ctx, mc)
+	if err != nil || created || !cluster.IsOwned(mc, h.UID) {
+		return created, err
+	}
+	namespace, err := h.namespaceOf(ctx, mc.Name)
+	return namespace != nil && !h.hasMarked(namespace), err
+}
+
+// finished returns nil if an earlier pass has finished, or if a user has created the ManagedCluster again for the same cluster. The namespace is
+// released before the ManagedCluster, so a marked one was not finished.
+func (h Hub) finished(ctx context.Context, mc *clusterv1.ManagedCluster) error {
+	if !mc.Spec.HubAcceptsClient || !isJoined(mc) {
+		return &cluster.GoneError{Message: fmt.Sprintf("a user has deleted ManagedCluster %s of the target hub and created it again, and it has not joined", mc.Name)}
+	}
+	namespace, err := h.namespaceOf(ctx, mc.Name)
+	if err != nil || namespace == nil || !h.hasMarked(namespace) {
+		return err
+	}
+	moved, there := namespace.Annotations[cluster.AnnotationIdentity], cluster.IdentityOf(mc)
+	if moved != "" && there != "" && moved != there {
+		return &cluster.GoneError{Message: fmt.Sprintf("a user has deleted ManagedCluster %s of the target hub, and another cluster has joined there under this name (%s %s, and the one that has moved has %s)",
+			mc.Name, cluster.ClaimID, there, moved)}
+	}
+	return nil
 }
 
 // release restores the user's values and removes the marks of the migration in one update.

@@ -1,11 +1,9 @@
 package target
 
 import (
-	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
@@ -19,28 +17,13 @@ type Hub struct {
 	Reconnect time.Duration
 	// Returns means that clusters return to this hub, without an import controller that would approve them. They have joined it before.
 	Returns bool
+	// Adopts means that the label of the migration is enough for a ManagedCluster, whoever has created it. None is deleted then.
+	Adopts bool
+	// Identities has the claim [cluster.ClaimID] of clusters at the source hub, as far as it is known.
+	Identities map[string]string
 	// Denied is called with the CertificateSigningRequests of the account that the migration has denied, each with the reason. Nil means no call.
 	Denied func(requests []string)
 	// Issued is called with the expiry of the certificate that a cluster has got by the migration and does not need here any more, from several
 	// goroutines. Nil means no call.
 	Issued func(cluster string, expiry time.Time)
-}
-
-// foreign returns the failure of a ManagedCluster that the migration has not created.
-func foreign(name string) error {
-	return cluster.Fail(cluster.ReasonForeignObject, "ManagedCluster %s on the target hub was not created by the migration: delete it if the cluster is to move", name)
-}
-
-// ours reads the ManagedCluster that the migration has created.
-func (h Hub) ours(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
-	mc, err := h.Find(ctx, name)
-	switch {
-	case err != nil:
-		return nil, err
-	case mc == nil:
-		return nil, cluster.Fail(cluster.ReasonNotPrepared, "the target hub has no ManagedCluster %s: a user has deleted it; start another migration", name)
-	case !cluster.IsOwned(mc, h.UID):
-		return nil, foreign(name)
-	}
-	return mc, nil
 }

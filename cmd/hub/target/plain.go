@@ -21,12 +21,6 @@ func Returning(source cluster.Hub, namespace, to string) Hub {
 	return Hub{Hub: source, Account: account, Returns: true}
 }
 
-// CheckRegistration fails if the hub has no ClusterRole by which clusters register.
-func (h Hub) CheckRegistration(ctx context.Context) error {
-	_, err := h.bootstrapRole(ctx)
-	return err
-}
-
 // checkWay refuses a cluster of a source hub that configures klusterlets in another way: only an import controller sends a kubeconfig.
 func (h Hub) checkWay(r message.Resources) error {
 	imports, err := h.Imports()

@@ -33,7 +33,7 @@ func (h Hub) ReceiveResources(ctx context.Context, arrived []message.Resources) 
 			return "", err
 		}
 		// If the namespace is new, most of the objects are new too.
-		isNew, err := h.namespace(ctx, name)
+		isNew, proof, err := h.namespace(ctx, name, identityAmong(objects))
 		if err != nil {
 			return "", err
 		}
@@ -43,6 +43,9 @@ func (h Hub) ReceiveResources(ctx context.Context, arrived []message.Resources) 
 			}
 		}
 		for _, o := range objects {
+			if o.Rule.Kind == kindCluster {
+				annotate(o, cluster.AnnotationProof, proof)
+			}
 			if err := h.apply(ctx, o, isNew); err != nil {
 				return "", err
 			}
@@ -89,8 +92,6 @@ func (h Hub) check(r message.Resources) (objects []cluster.Object, user string, 
 	slices.SortStableFunc(objects, func(a, b cluster.Object) int { return h.order(a) - h.order(b) })
 	return objects, user, nil
 }
-
-const kindCluster = "ManagedCluster"
 
 // order returns the position of an object's rule, or -1 if another object refers to the object.
 func (h Hub) order(o cluster.Object) int {
@@ -145,33 +146,46 @@ func merge(into, from map[string]string) map[string]string {
 	return merged
 }
 
-// namespace creates the namespace of a cluster if it does not exist. It reports whether it has created it.
-func (h Hub) namespace(ctx context.Context, name string) (isNew bool, err error) {
+// identityAmong returns the identity of the cluster in the objects that have arrived.
+func identityAmong(objects []cluster.Object) string {
+	for _, o := range objects {
+		if o.Rule.Kind == kindCluster {
+			return identityIn(o.Unstructured)
+		}
+	}
+	return ""
+}
+
+// namespace creates the namespace of a cluster if it does not exist. It reports whether it has created it, and returns the proof for the
+// ManagedCluster.
+func (h Hub) namespace(ctx context.Context, name, identity string) (isNew bool, proof string, err error) {
 	namespace := &corev1.Namespace{}
 	err = h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace)
 	switch {
 	case apierrors.IsNotFound(err):
 		namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{cluster.LabelMigration: h.UID}}}
+		markNamespace(namespace, identity)
 		err := h.Client.Create(ctx, namespace)
-		return err == nil, err
+		return err == nil, namespace.Annotations[cluster.AnnotationProof], err
 	case err == nil && !namespace.DeletionTimestamp.IsZero():
-		return false, fmt.Errorf("namespace %s of the target hub is being deleted", name)
+		return false, "", fmt.Errorf("namespace %s of the target hub is being deleted", name)
 	}
-	if err != nil || cluster.IsOwned(namespace, h.UID) {
-		return false, err
+	if err == nil && !h.hasMarked(namespace) {
+		err = h.retain(ctx, namespace, identity)
 	}
-	return false, h.retain(ctx, namespace)
+	return false, namespace.Annotations[cluster.AnnotationProof], err
 }
 
 // retain keeps a namespace that was there before the ManagedCluster: the import controller deletes the namespace of a cluster that has left
 // the hub.
-func (h Hub) retain(ctx context.Context, namespace *corev1.Namespace) error {
+func (h Hub) retain(ctx context.Context, namespace *corev1.Namespace, identity string) error {
 	original, err := cluster.OriginalOf(namespace, h.UID)
 	if err != nil {
 		return err
 	}
 	if err := cluster.Patch(ctx, h.Client, namespace, func() error {
 		original.Replace(namespace, cluster.AnnotationRetain, "true")
+		markNamespace(namespace, identity)
 		return original.Save(namespace)
 	}); err != nil {
 		return fmt.Errorf("retain namespace %s: %w", namespace.Name, err)

@@ -71,7 +71,7 @@ func (h Hub) accountRequests(ctx context.Context) ([]certificatesv1.CertificateS
 
 // sharing returns the UIDs of the migrations that use the bootstrap account.
 func (h Hub) sharing(ctx context.Context) ([]string, error) {
-	binding := h.bindings()[0]
+	binding := h.binding()
 	if err := h.Client.Get(ctx, client.ObjectKeyFromObject(binding), binding); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
@@ -86,7 +86,9 @@ func (h Hub) decideRequest(ctx context.Context, r *certificatesv1.CertificateSig
 			return err
 		}
 		if mc != nil {
-			facts.Clusters[name] = h.clusterFacts(mc)
+			if facts.Clusters[name], err = h.clusterFacts(ctx, mc); err != nil {
+				return err
+			}
 		}
 	}
 	d := csr.Decide(r, facts)
@@ -106,15 +108,20 @@ func (h Hub) decideRequest(ctx context.Context, r *certificatesv1.CertificateSig
 }
 
 // clusterFacts returns what a decision depends on.
-func (h Hub) clusterFacts(mc *clusterv1.ManagedCluster) csr.Cluster {
+func (h Hub) clusterFacts(ctx context.Context, mc *clusterv1.ManagedCluster) (csr.Cluster, error) {
 	if h.Returns {
 		migration, _ := cluster.MigrationOf(mc)
-		return csr.Cluster{Migration: migration, Accepts: mc.Spec.HubAcceptsClient}
+		return csr.Cluster{Migration: migration, Accepts: mc.Spec.HubAcceptsClient}, nil
 	}
-	return csr.Cluster{
+	f := csr.Cluster{
 		Migration: mc.Labels[cluster.LabelMigration], Accepts: mc.Spec.HubAcceptsClient,
 		Joined: meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionJoined),
 	}
+	created, err := h.created(ctx, mc)
+	if f.Migration == h.UID && !created {
+		f.Migration = ""
+	}
+	return f, err
 }
 
 // DecideReturns decides about the requests with which clusters register at this hub again.

@@ -30,13 +30,13 @@ func (h Hub) RevokeRegistration(ctx context.Context) error {
 			return fmt.Errorf("remove automatic approval: %w", err)
 		}
 	}
-	for _, binding := range h.bindings() {
-		if err := cluster.Unshare(ctx, h.Client, binding, h.UID); err != nil {
+	if err := h.replaceBinding(ctx); err != nil { // another migration may still need it, and an update of the former one would be refused
+		return err
+	}
+	for _, o := range h.granted() {
+		if err := cluster.Unshare(ctx, h.Client, o, h.UID); err != nil {
 			return fmt.Errorf("remove the permissions of bootstrap account %s: %w", h.Account, err)
 		}
-	}
-	if err := cluster.Unshare(ctx, h.Client, h.reviewRole(), h.UID); err != nil {
-		return fmt.Errorf("remove the permissions of bootstrap account %s: %w", h.Account, err)
 	}
 	return h.revokeTokens(ctx)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // StopAccepting sets hubAcceptsClient to false, and prevents automatic approval from setting it again. It does nothing
-// for a cluster that the hub does not have, and for one that a user has imported there since. It reports the certificate that the
+// for a cluster that the hub does not have, and for one that a user has imported there since, or that another client has planted. It reports the certificate that the
 // cluster has got here.
 func (h Hub) StopAccepting(ctx context.Context, clusters []string) (cluster.Result, error) {
 	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
@@ -17,6 +17,10 @@ func (h Hub) StopAccepting(ctx context.Context, clusters []string) (cluster.Resu
 			return "", err
 		case !cluster.IsOwned(mc, h.UID):
 			return "", nil
+		}
+		// A user may have deleted the namespace, and no client without permission can have the hub accept a cluster.
+		if created, err := h.created(ctx, mc); err != nil || !created && !mc.Spec.HubAcceptsClient {
+			return "", err
 		}
 		original, err := cluster.OriginalOf(mc, h.UID)
 		if err != nil {

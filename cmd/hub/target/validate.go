@@ -3,61 +3,67 @@ package target
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/objectname"
+	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
 // maxSigningRequests is the number of CertificateSigningRequests of a cluster at which OCM's agent creates no further
 // one.
 const maxSigningRequests = 10
 
-// bootstrapRoles are the ClusterRoles with which an account may register clusters: the import controller's, and OCM's
-// own. The first that exists is used.
-var bootstrapRoles = []string{
-	"open-cluster-management:managedcluster:bootstrap:agent-registration",
-	"open-cluster-management:bootstrap",
-}
-
 // ValidateTarget checks that the hub has none of the clusters and can have them. It writes
 // nothing.
 func (h Hub) ValidateTarget(ctx context.Context, clusters []string) (cluster.Result, error) {
-	if _, err := h.bootstrapRole(ctx); err != nil {
+	h.Hub = h.Pass().WithBatchReads(clusters)
+	returns, err := h.returns(ctx)
+	if err != nil {
 		return cluster.Result{}, err
 	}
-	h.Hub = h.Pass().WithBatchReads(clusters)
-	return h.Each(ctx, clusters, h.validate)
+	return h.Each(ctx, clusters, func(ctx context.Context, name string) (string, error) {
+		err := h.validate(ctx, name)
+		if o, ok := returns[objectname.Return(name)]; ok && err == nil {
+			err = cluster.Fail(cluster.ReasonExists, "the target hub has %s, which a former migration of %s has left: delete it there", o, name)
+		}
+		return "", err
+	})
 }
 
-func (h Hub) validate(ctx context.Context, name string) (waits string, err error) {
+func (h Hub) validate(ctx context.Context, name string) error {
 	mc, err := h.Find(ctx, name)
 	if err != nil {
-		return "", err
+		return err
 	}
 	switch {
 	case mc == nil:
-	case meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionJoined):
-		return "", cluster.Fail(cluster.ReasonOtherCluster, "the target hub has a cluster %s that has joined%s: remove the cluster from the migration", name, identified(mc))
+	case isJoined(mc):
+		return h.joined(mc, h.Identities[name])
 	default:
-		return "", cluster.Fail(cluster.ReasonExists, "the target hub has a ManagedCluster %s that has never joined: delete it there if nothing needs it, or remove the cluster from the migration", name)
+		return cluster.Fail(cluster.ReasonExists, "the target hub has a ManagedCluster %s that has never joined: delete it there if nothing needs it, or remove the cluster from the migration", name)
 	}
 	namespace := &corev1.Namespace{}
 	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
-		return "", err
+		return err
 	} else if err == nil && !namespace.DeletionTimestamp.IsZero() {
-		return "", cluster.Fail(cluster.ReasonBeingDeleted, "namespace %s of the target hub is being deleted: wait until it is gone, and start another migration", name)
+		return cluster.Fail(cluster.ReasonBeingDeleted, "namespace %s of the target hub is being deleted: wait until it is gone, and start another migration", name)
 	} else if err == nil {
 		if err := h.checkEmpty(ctx, name); err != nil {
-			return "", err
+			return err
+		}
+		if err := h.checkKinds(ctx, name); err != nil {
+			return err
 		}
 	}
-	return "", h.CheckRequests(ctx, name)
+	return h.CheckRequests(ctx, name)
 }
 
 // CheckRequests refuses a cluster with so many CertificateSigningRequests on the hub that its agent makes no other.
@@ -84,28 +90,49 @@ func (h Hub) checkEmpty(ctx context.Context, name string) error {
 	return cluster.Fail(cluster.ReasonNamespaceInUse, "namespace %s of the target hub has %s: move or delete them there, or remove the cluster from the migration", name, cluster.Few(names))
 }
 
-// claimID is the claim that identifies a cluster, whatever its name is.
-const claimID = "id.k8s.io"
-
-// identified is the identity of a cluster that has joined, for a message; empty without one.
-func identified(mc *clusterv1.ManagedCluster) string {
-	for _, claim := range mc.Status.ClusterClaims {
-		if claim.Name == claimID {
-			return fmt.Sprintf(" (%s %s)", claimID, claim.Value)
+// checkKinds refuses a namespace with an object of a kind that moves: the one that is to move may have its name, and with a former cluster's
+// host or deployment in its namespace, the target would not be as the source was.
+func (h Hub) checkKinds(ctx context.Context, name string) error {
+	var rules []resource.Rule
+	for _, r := range h.MigrationRules() {
+		if r.Group != "" && !r.ClusterScoped {
+			r.References = nil
+			rules = append(rules, r)
 		}
 	}
-	return ""
+	found, err := h.Objects(ctx, name, rules)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	names := make([]string, len(found))
+	for i, o := range found {
+		names[i] = o.GetKind() + " " + o.GetName()
+	}
+	return cluster.Fail(cluster.ReasonNamespaceInUse, "namespace %s of the target hub has %s, of kinds that move with a cluster: delete them there without deprovisioning what they stand for, or remove the cluster from the migration",
+		name, cluster.Few(names))
 }
 
-func (h Hub) bootstrapRole(ctx context.Context) (string, error) {
-	for _, name := range bootstrapRoles {
-		err := h.Client.Get(ctx, client.ObjectKey{Name: name}, &rbacv1.ClusterRole{})
-		if err == nil {
-			return name, nil
+// returns has what migrations have left of the objects with which a cluster would return, by name. A user of a preflight may not list Secrets: the
+// migration itself does.
+func (h Hub) returns(ctx context.Context) (map[string]string, error) {
+	imports, err := h.Imports()
+	if err != nil || !imports {
+		return nil, err
+	}
+	found := map[string]string{}
+	for kind, in := range map[schema.GroupVersionKind]string{
+		corev1.SchemeGroupVersion.WithKind("Secret"): h.BootstrapSecret("").Namespace, cluster.KlusterletConfigKind: "",
+	} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := h.Client.List(ctx, list, client.InNamespace(in)); err != nil && (in == "" || !apierrors.IsForbidden(err)) {
+			return nil, fmt.Errorf("list what migrations have left of kind %s: %w", kind.Kind, err)
 		}
-		if !apierrors.IsNotFound(err) {
-			return "", err
+		for i := range list.Items {
+			if o := &list.Items[i]; strings.HasPrefix(o.Name, objectname.Return("")) {
+				found[o.Name] = cluster.Name(h.Client, o)
+			}
 		}
 	}
-	return "", cluster.Fail(cluster.ReasonNoRole, "the hub has neither ClusterRole %s nor %s, by which clusters register: install Open Cluster Management's hub there", bootstrapRoles[0], bootstrapRoles[1])
+	return found, nil
 }

@@ -8,10 +8,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
+
+const kindCluster = "ManagedCluster"
 
 // own marks an object as created by the migration.
 func (h Hub) own(o *unstructured.Unstructured) error {
@@ -42,8 +46,8 @@ func (h Hub) write(ctx context.Context, o *unstructured.Unstructured, isNew bool
 		return h.create(ctx, o)
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", name, err)
-	case !cluster.IsOwned(present, h.UID):
-		return nil, cluster.Fail(cluster.ReasonExists, "the target hub has %s, which the migration has not created: delete it there, or remove the cluster from the migration", name)
+	case !cluster.IsOwned(present, h.UID) || !cluster.SameProof(present, o):
+		return nil, h.exists(present, o)
 	case !present.GetDeletionTimestamp().IsZero():
 		return nil, fmt.Errorf("%s is being deleted", name)
 	case cluster.SameContent(present, desired):
@@ -57,6 +61,37 @@ func (h Hub) write(ctx context.Context, o *unstructured.Unstructured, isNew bool
 		return nil, fmt.Errorf("update %s: %w", name, err)
 	}
 	return desired, nil
+}
+
+// exists returns the failure of an object that the migration has not created. The source hub sends the identity of a cluster.
+func (h Hub) exists(present, o *unstructured.Unstructured) error {
+	if present.GetKind() == kindCluster {
+		there, err := clusterOf(present)
+		if err != nil {
+			return err
+		}
+		if isJoined(there) {
+			return h.joined(there, identityIn(o))
+		}
+	}
+	return cluster.Fail(cluster.ReasonExists, "the target hub has %s, which the migration has not created: delete it there, or remove the cluster from the migration", cluster.Name(h.Client, o))
+}
+
+// identityIn returns the identity in a ManagedCluster that the source hub has sent; empty if it has sent none that can be read.
+func identityIn(o *unstructured.Unstructured) string {
+	sent, err := clusterOf(o)
+	if err != nil {
+		return ""
+	}
+	return cluster.IdentityOf(sent)
+}
+
+func clusterOf(o *unstructured.Unstructured) (*clusterv1.ManagedCluster, error) {
+	mc := &clusterv1.ManagedCluster{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, mc); err != nil {
+		return nil, fmt.Errorf("read ManagedCluster %s: %w", o.GetName(), err)
+	}
+	return mc, nil
 }
 
 func (h Hub) create(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {

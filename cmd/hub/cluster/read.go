@@ -92,3 +92,16 @@ func (h Hub) SigningRequests(ctx context.Context, cluster string) ([]certificate
 	found, _, err := list(client.MatchingLabels{clusterv1.ClusterNameLabelKey: cluster})
 	return found, err
 }
+
+// ClaimID is the claim that identifies a cluster, whatever its name is and at whichever hub it is.
+const ClaimID = "id.k8s.io"
+
+// IdentityOf returns the claim [ClaimID] of a cluster; empty if its agent has reported none.
+func IdentityOf(mc *clusterv1.ManagedCluster) string {
+	for _, claim := range mc.Status.ClusterClaims {
+		if claim.Name == ClaimID {
+			return claim.Value
+		}
+	}
+	return ""
+}

@@ -17,7 +17,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/godwit-dev/godwit/bench/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/hub/agent"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 	"github.com/godwit-dev/godwit/test/hub/ocm"
@@ -84,7 +83,7 @@ func (h *hub) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	objects := []client.Object{&operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: "cluster-manager"}}}
-	for _, namespace := range []string{managerNamespace, agentNamespace, agent.AccountNamespace} {
+	for _, namespace := range []string{managerNamespace, agentNamespace} {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	}
 	for _, o := range objects {

@@ -23,27 +23,38 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
+// agentsOwn stands for the namespace of an agent, which the manager does not know.
+const agentsOwn = "OWN"
+
 // TestManagerNamesTheAccount of the target hub in every command, where the hub has it.
 func TestManagerNamesTheAccount(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		reason    string
 		addon     *addonv1alpha1.ManagedClusterAddOnStatus
+		issues    bool
 		namespace string
 	}{
-		"NoAddon":      {"Without the add-on, the agent makes the account.", nil, cluster.AccountNamespace},
-		"NotInstalled": {"The add-on has not reported its namespace.", &addonv1alpha1.ManagedClusterAddOnStatus{}, cluster.AccountNamespace},
-		"OwnNamespace": {"The add-on makes the account in its namespace.", &addonv1alpha1.ManagedClusterAddOnStatus{Namespace: "accounts"}, "accounts"},
+		"NoAddon":      {"Without the add-on, the agent makes the account.", nil, false, agentsOwn},
+		"Unserved":     {"The add-on can't be asked for an account.", &addonv1alpha1.ManagedClusterAddOnStatus{Namespace: "accounts"}, false, agentsOwn},
+		"NotInstalled": {"The add-on has not reported its namespace.", &addonv1alpha1.ManagedClusterAddOnStatus{}, true, cluster.AccountNamespace},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newGlobalHub(t)
+			if test.issues {
+				g = newGlobalHubWith(t, hubMapper())
+				g.kubeconfig = "token: token of " + g.to.hub
+			}
 			if test.addon != nil {
 				g.installAddon(*test.addon)
 			}
 			key := g.migrate("move", "c1")
 			p := g.start(nil, key)
 			defer p.stop()
+			if test.issues {
+				g.issueToken()
+			}
 			g.mustBeMoved(g.await(key, "the cluster has moved", settled))
 			namespace, account, _ := strings.Cut(g.to.account(), "/")
 			if namespace != test.namespace || !strings.HasPrefix(account, "godwit-migration-") {

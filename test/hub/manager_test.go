@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/godwit-dev/godwit/cmd/hub"
-	"github.com/godwit-dev/godwit/cmd/hub/agent"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
@@ -109,7 +108,7 @@ func (m *move) send(e hub.Effect, missing []message.Gap) {
 	} else {
 		h.Type, h.To = message.TypeTarget, m.target.name
 		bundle = message.TargetBundle{
-			Command: command, FromHub: m.source.name, ManagedServiceAccountName: "account-" + m.target.name, InstallNamespace: agent.AccountNamespace,
+			Command: command, FromHub: m.source.name, ManagedServiceAccountName: "account-" + m.target.name, OwnAccount: true,
 			SourceIdentity: m.source.identity.Key().Bytes(), SourceSealingKey: m.sealing[hub.Source], UserObjects: m.users,
 			Bootstrap: &message.BootstrapRequest{Server: m.target.config.Host, CABundle: m.target.config.CAData, TokenLifetimeSeconds: int64(tokenLifetime.Seconds())},
 		}

@@ -179,7 +179,7 @@ func (m *move) newSide(role string, config *rest.Config) *hubSide {
 	if err := s.metrics.Register(s.registry); err != nil {
 		m.t.Fatal(err)
 	}
-	s.install(m.t, s.namespace, agent.AccountNamespace)
+	s.install(m.t, s.namespace)
 	user := "agent-of-" + s.name
 	m.grant(s, user)
 	s.config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}

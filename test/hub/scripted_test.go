@@ -94,7 +94,11 @@ func (a *scripted) handle(ctx context.Context, _ string, e message.Envelope) err
 	} else {
 		target, err = message.Decode[message.TargetBundle](data)
 		c = target.Command
-		a.accounts[target.InstallNamespace+"/"+target.ManagedServiceAccountName] = true
+		namespace := target.InstallNamespace
+		if target.OwnAccount {
+			namespace = agentsOwn
+		}
+		a.accounts[namespace+"/"+target.ManagedServiceAccountName] = true
 	}
 	if err != nil {
 		a.g.t.Error(err)

@@ -8,7 +8,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
@@ -29,14 +28,11 @@ type Options struct {
 	Transport Transport
 	// Hub is the name of the hub's ManagedCluster on the global hub.
 	Hub string
-	// Namespace of the agent has its Secrets, and the Placements by which users select clusters.
+	// Namespace of the agent has its Secrets, the accounts that it makes for migrations, and the Placements by which users select clusters.
 	Namespace string
 	// BootstrapNamespace is where the import controller reads bootstrap secrets;
 	// multicluster-engine unless set.
 	BootstrapNamespace string
-	// AccountNamespace has the account with which clusters return to a hub without the import controller;
-	// open-cluster-management-agent-addon unless set.
-	AccountNamespace string
 	// Manager is the key that verifies commands. The installation sets it.
 	Manager message.IdentityKey
 	// Identity signs what the agent sends. Its public key is enrolled with the manager.
@@ -61,7 +57,6 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.AccountNamespace = cmp.Or(o.AccountNamespace, cluster.AccountNamespace)
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
 	o.Poll = cmp.Or(o.Poll, 2*time.Second)
 	o.Quiet = cmp.Or(o.Quiet, 15*time.Second)

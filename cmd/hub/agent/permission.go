@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/csr"
 	"github.com/godwit-dev/godwit/cmd/hub/target"
 )
@@ -17,9 +16,6 @@ type Permission struct {
 	Namespace string
 	Verbs     []string
 }
-
-// AccountNamespace is the namespace of a hub's bootstrap account, unless the manager names another one.
-const AccountNamespace = cluster.AccountNamespace
 
 // Permissions returns exactly the permissions that an agent in a namespace needs. The namespaces of managed clusters
 // are not known before a migration, so these permissions are for all namespaces.
@@ -61,8 +57,9 @@ func Permissions(namespace string) []Permission {
 		{Group: operators, Resource: "clustermanagers", Names: []string{target.ClusterManager}, Verbs: []string{"get", "patch"}},
 		{Group: rbac, Resource: "clusterroles", Verbs: shares},
 		{Group: rbac, Resource: "clusterrolebindings", Verbs: shares},
-		{Group: "", Resource: "serviceaccounts", Namespace: AccountNamespace, Verbs: shares},
-		{Group: "", Resource: "serviceaccounts/token", Namespace: AccountNamespace, Verbs: []string{"create"}},
+		// Bootstrap accounts, beside the agent's own ServiceAccount: in a namespace of others it could act as their ServiceAccounts.
+		{Group: "", Resource: "serviceaccounts", Namespace: namespace, Verbs: shares},
+		{Group: "", Resource: "serviceaccounts/token", Namespace: namespace, Verbs: []string{"create"}},
 		// The agent authorizes readers of its metrics.
 		{Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verbs: []string{"create"}},
 		{Group: "authentication.k8s.io", Resource: "tokenreviews", Verbs: []string{"create"}},

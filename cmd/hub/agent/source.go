@@ -41,7 +41,7 @@ func (w *work) sourceHub() source.Hub {
 	b := w.task.Source
 	h := w.hubWith(b.UserObjects)
 	return source.Hub{
-		Hub: h, Returns: target.Returning(h, w.AccountNamespace, b.ToHub), AgentNamespace: w.Namespace, To: b.ToHub, Reconnect: reconnectTimeout(b.ReconnectTimeoutSeconds),
+		Hub: h, Returns: target.Returning(h, w.Namespace, b.ToHub), AgentNamespace: w.Namespace, To: b.ToHub, Reconnect: reconnectTimeout(b.ReconnectTimeoutSeconds),
 		OnEvictedWorks: b.EvictedWorks, OnUserObjects: b.UserObjects,
 	}
 }

@@ -34,20 +34,40 @@ func (w *work) targetPass(action hub.Action) (pass, bool) {
 	case hub.FinishMoved:
 		return h.FinishMoved, true
 	case hub.RevokeRegistration:
-		return passOfMigration(func(ctx context.Context) (string, error) {
-			h.Denied = func(requests []string) { w.found.setDenied(requests) } // the final report has them
-			return "", h.RevokeRegistration(ctx)
-		}), true
+		return passOfMigration(func(ctx context.Context) (string, error) { return "", w.revoke(ctx) }), true
 	}
 	return nil, false
 }
 
 func (w *work) targetHub() target.Hub {
 	b := w.task.Target
+	account := types.NamespacedName{Namespace: w.Namespace, Name: b.ManagedServiceAccountName}
+	if !b.OwnAccount {
+		account.Namespace = b.InstallNamespace
+	}
 	return target.Hub{
-		Hub: w.hubWith(b.UserObjects), Account: types.NamespacedName{Namespace: b.InstallNamespace, Name: b.ManagedServiceAccountName},
+		Hub: w.hubWith(b.UserObjects), Account: account, OtherNamespace: account.Namespace != w.Namespace,
 		Reconnect: reconnectTimeout(b.ReconnectTimeoutSeconds), Issued: w.found.addCertificate,
 	}
+}
+
+// revoke also revokes what an account in the other namespace was granted: a user may have installed or removed the add-on since
+// GrantRegistration.
+func (w *work) revoke(ctx context.Context) error {
+	h := w.targetHub()
+	h.Denied = func(requests []string) { w.found.setDenied(requests) } // the final report has them
+	if err := h.RevokeRegistration(ctx); err != nil {
+		return err
+	}
+	h.Denied = nil
+	for _, namespace := range []string{w.Namespace, w.task.Target.InstallNamespace} {
+		if namespace == h.Account.Namespace || namespace == "" {
+			continue
+		}
+		h.Account.Namespace, h.OtherNamespace = namespace, namespace != w.Namespace
+		return h.RevokeRegistration(ctx)
+	}
+	return nil
 }
 
 // reportDenied reports requests that the migration has denied, when there is another one.

@@ -9,8 +9,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
-// AccountNamespace is the namespace of a hub's bootstrap account, unless the add-on that issues its tokens is in
-// another namespace.
+// AccountNamespace is the namespace in which the add-on of ManagedServiceAccounts makes its accounts, unless it says another one.
 const AccountNamespace = "open-cluster-management-agent-addon"
 
 // Annotations that the migration sets, and restores.

@@ -100,7 +100,6 @@ func (o Options) carryOut(ctx context.Context, m *api.ManagedClusterMigration, p
 	for name, hub := range map[api.HubName]Hub{m.Spec.From: o.Source, m.Spec.To: o.Target} {
 		one := o.Agent
 		one.Client, one.Transport, one.Hub, one.Namespace = hub.Client, through, string(name), m.Namespace
-		one.AccountNamespace = m.Namespace // which exists, on a hub of any kind
 		one.Manager, one.Identity, one.Clock, one.Only, one.Paused = own.Key(), own, o.Clock, string(m.UID), paused
 		agents.Go(func() {
 			if err := agent.New(one).Run(working); err != nil {

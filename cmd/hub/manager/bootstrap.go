@@ -148,9 +148,8 @@ func (r *Reconciler) revokeBootstrap(ctx context.Context, m migration) error {
 	return nil
 }
 
-// installNamespace returns the namespace of the bootstrap account on its hub. The add-on creates the ServiceAccount of
-// a ManagedServiceAccount in its own namespace. On a hub without the add-on, the agent creates the ServiceAccount. A process without a
-// global hub has a namespace of its own.
+// installNamespace returns the namespace in which the add-on creates the ServiceAccount of a ManagedServiceAccount. An agent that makes the
+// account itself uses its own namespace; agents of v0.1.0 use this one.
 func (r *Reconciler) installNamespace(ctx context.Context, name string) (string, error) {
 	if r.Direct != nil {
 		return r.Namespace, nil

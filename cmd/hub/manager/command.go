@@ -109,6 +109,7 @@ func (r *Reconciler) targetBundle(ctx context.Context, m migration, e hub.Effect
 	if err != nil {
 		return b, err
 	}
+	b.OwnAccount = !served
 	if !served && hasAction(e, hub.GrantRegistration) {
 		if len(x.source) == 0 {
 			return b, x.explain("hub %s has sent no sealing key, to which the bootstrap kubeconfig is sealed: upgrade its agent", m.from())

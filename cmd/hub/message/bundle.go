@@ -39,8 +39,10 @@ type TargetBundle struct {
 	FromHub                   string      `json:"fromHub"`
 	ManagedServiceAccountName string      `json:"managedServiceAccountName,omitempty"`
 	InstallNamespace          string      `json:"installNamespace,omitempty"`
-	ManagedClusters           []string    `json:"managedClusters,omitempty"`
-	RollbackStage             api.Phase   `json:"rollbackStage,omitempty"`
+	// OwnAccount means that the agent of the target makes the bootstrap account in its own namespace, instead of InstallNamespace.
+	OwnAccount      bool      `json:"ownAccount,omitempty"`
+	ManagedClusters []string  `json:"managedClusters,omitempty"`
+	RollbackStage   api.Phase `json:"rollbackStage,omitempty"`
 	// ReconnectTimeoutSeconds is how long a klusterlet tries to reach a hub before it tries the
 	// other one.
 	ReconnectTimeoutSeconds int64 `json:"reconnectTimeoutSeconds,omitempty"`

@@ -36,7 +36,7 @@ var (
 // sourceHub returns the hub for the checks of package source.
 func (v *View) sourceHub(q Request) source.Hub {
 	h := source.Hub{
-		Hub: v.hub(), Returns: target.Returning(v.hub(), cluster.AccountNamespace, q.To), AgentNamespace: v.AgentNamespace, To: q.To,
+		Hub: v.hub(), Returns: target.Returning(v.hub(), v.AgentNamespace, q.To), AgentNamespace: v.AgentNamespace, To: q.To,
 		OnEvictedWorks: q.OnEvictedWorks, OnUserObjects: q.OnUserObjects,
 	}
 	if q.OnUserObjects == api.UserObjectsMove {

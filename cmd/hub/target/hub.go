@@ -13,6 +13,8 @@ type Hub struct {
 	cluster.Hub
 	// Account is the ServiceAccount with whose token clusters register. Migrations between the same hubs share it.
 	Account types.NamespacedName
+	// OtherNamespace means that the account is not in the namespace of the agent, which may have no permission for it.
+	OtherNamespace bool
 	// Reconnect is how long an agent tries to reach a hub before it tries the other one.
 	Reconnect time.Duration
 	// Returns means that clusters return to this hub, without an import controller that would approve them. They have joined it before.

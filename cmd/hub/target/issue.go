@@ -7,6 +7,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,7 +53,11 @@ func (h Hub) account() *corev1.ServiceAccount {
 
 // revokeTokens deletes the account with its last owner, if migrations have created it.
 func (h Hub) revokeTokens(ctx context.Context) error {
-	if err := client.IgnoreNotFound(cluster.Unshare(ctx, h.Client, h.account(), h.UID)); err != nil {
+	err := client.IgnoreNotFound(cluster.Unshare(ctx, h.Client, h.account(), h.UID))
+	if h.OtherNamespace && apierrors.IsForbidden(err) {
+		return nil // the add-on deletes the account
+	}
+	if err != nil {
 		return fmt.Errorf("delete bootstrap account %s: %w", h.Account, err)
 	}
 	return nil

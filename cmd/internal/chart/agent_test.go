@@ -10,11 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/cmd/hub/agent"
 	"github.com/godwit-dev/godwit/cmd/hub/identity"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 	"github.com/godwit-dev/godwit/cmd/internal/broker/brokertest"
@@ -28,10 +25,6 @@ func TestAgentWorksAsRendered(t *testing.T) {
 	c := newCluster(t)
 	const namespace, hub = "rendered-agent", "hub1"
 	c.restrictedNamespace(namespace)
-	err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agent.AccountNamespace}})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
 	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, message.StatusTopic(hub), message.SpecTopic(hub), message.MigrationTopic(hub)))
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/api/v1alpha1"
-	"github.com/godwit-dev/godwit/cmd/hub/agent"
 	hubapi "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/identity"
 	"github.com/godwit-dev/godwit/cmd/hub/kafka"
@@ -137,7 +136,6 @@ func (m *monitored) install() {
 	m.t.Helper()
 	m.restrictedNamespace(managersNamespace)
 	m.restrictedNamespace(agentsNamespace)
-	m.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agent.AccountNamespace}})
 	for _, account := range []string{"prometheus", "stranger"} {
 		m.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: managersNamespace, Name: account}})
 	}

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/godwit-dev/godwit/cmd/hub/agent"
 	"github.com/godwit-dev/godwit/cmd/hub/identity"
 	"github.com/godwit-dev/godwit/cmd/hub/kafka"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
@@ -47,7 +46,6 @@ func asAgent(t *testing.T, admin client.Client) *rest.Config {
 	t.Helper()
 	objects := []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agent.AccountNamespace}},
 	}
 	roles, err := permission.Manifest(clusterpermission.Agent, permission.Scope{Namespace: namespace}, []rbacv1.Subject{permission.ServiceAccount(namespace, "agent")})
 	if err != nil {

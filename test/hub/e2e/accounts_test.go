@@ -9,12 +9,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/cmd/hub/agent"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/test/controlplane"
 	"github.com/godwit-dev/godwit/test/hub/ocm"
 )
@@ -36,7 +37,11 @@ func serveAccounts(t *testing.T, in *installation) {
 	if err := controlplane.InstallCRDs(t.Context(), in.hub1.Config(), crds...); err != nil {
 		t.Fatal(err)
 	}
-	reconciler, err := ocm.StartAccounts(t.Context(), in.hub1, in.hub2, agent.AccountNamespace)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cluster.AccountNamespace}}
+	if err := in.hub2.Client.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	reconciler, err := ocm.StartAccounts(t.Context(), in.hub1, in.hub2, namespace.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +93,7 @@ func TestManagedServiceAccount(t *testing.T) {
 		t.Errorf("the token of the ManagedServiceAccount is valid for %s, which a migration with its rollback may exceed", validity)
 	}
 	// The ServiceAccount of hub2 is the reconciler's, and the agent of hub2 has issued no token.
-	key := client.ObjectKey{Namespace: agent.AccountNamespace, Name: account.GetName()}
+	key := client.ObjectKey{Namespace: cluster.AccountNamespace, Name: account.GetName()}
 	sa := &corev1.ServiceAccount{}
 	if err := in.hub2.Client.Get(t.Context(), key, sa); err != nil || sa.Labels["authentication.open-cluster-management.io/is-managed-serviceaccount"] != "true" {
 		t.Errorf("ServiceAccount %s of hub2 has labels %v, %v; want that of managed-serviceaccount", key, sa.Labels, err)

@@ -55,7 +55,7 @@ func (f fleet) release(t *testing.T, id string, names ...string) playedMigration
 	t.Helper()
 	at1 := cluster.Hub{Client: f.hub1.Client, UID: id}
 	m := playedMigration{
-		src:   source.Hub{Hub: at1, Returns: target.Returning(at1, cluster.AccountNamespace, "hub2"), To: "hub2", Reconnect: 180 * time.Second},
+		src:   source.Hub{Hub: at1, Returns: target.Returning(at1, "default", "hub2"), To: "hub2", Reconnect: 180 * time.Second},
 		dst:   target.Hub{Hub: cluster.Hub{Client: f.hub2.Client, UID: id}, Account: types.NamespacedName{Namespace: "default", Name: id}, Reconnect: 180 * time.Second},
 		names: names,
 	}

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/godwit-dev/godwit/cmd/hub/agent"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/identity"
 	"github.com/godwit-dev/godwit/test/controlplane"
@@ -172,7 +171,7 @@ func (in *installation) prepareHubs(ctx context.Context) error {
 		return err
 	}
 	for _, h := range []*ocm.Hub{in.hub1, in.hub2} {
-		for _, namespace := range []string{managerNamespace, agentNamespace, agent.AccountNamespace} {
+		for _, namespace := range []string{managerNamespace, agentNamespace} {
 			if err := h.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
 				return err
 			}

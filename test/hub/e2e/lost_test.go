@@ -22,7 +22,6 @@ import (
 	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/cmd/hub/agent"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/klusterlet"
 	"github.com/godwit-dev/godwit/test/controlplane"
@@ -40,9 +39,6 @@ func lostFleet(t *testing.T) fleet {
 		t.Fatal(err)
 	}
 	f.hub1 = startLostHub(t, ocm.HubOptions{CRDs: crds, Plain: true})
-	if err := f.hub1.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agent.AccountNamespace}}); err != nil {
-		t.Fatal(err)
-	}
 	return f
 }
 

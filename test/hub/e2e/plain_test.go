@@ -22,7 +22,6 @@ import (
 	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/godwit-dev/godwit/cmd/hub/agent"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/klusterlet"
@@ -43,13 +42,8 @@ var startPlains = sync.OnceValue(func() error {
 		if *h, err = ocm.StartHub(ctx, name, ocm.HubOptions{CRDs: crds, Plain: true}); err != nil {
 			return err
 		}
-		for _, o := range []client.Object{
-			&operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: clusterManager}},
-			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agent.AccountNamespace}},
-		} {
-			if err := (*h).Client.Create(ctx, o); err != nil {
-				return err
-			}
+		if err := (*h).Client.Create(ctx, &operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: clusterManager}}); err != nil {
+			return err
 		}
 	}
 	// The hubs are clusters of the global hub.

@@ -49,16 +49,9 @@ func forAgent(s permission.Scope) []permission.Permission {
 	return all
 }
 
-// forMove is the permissions of an agent and of a preflight in one process, which keeps the bootstrap account in the namespace of its
-// state.
+// forMove is the permissions of an agent and of a preflight in one process.
 func forMove(s permission.Scope) []permission.Permission {
-	all := forAgent(permission.Scope{Namespace: s.Installation})
-	for i := range all {
-		if all[i].Namespace == agent.AccountNamespace {
-			all[i].Namespace = s.Installation
-		}
-	}
-	return append(all, forHub(s)...)
+	return append(forAgent(permission.Scope{Namespace: s.Installation}), forHub(s)...)
 }
 
 // forRejoin is enough for every work that a lost hub may have applied.

@@ -103,21 +103,30 @@ func (t *Transport) Send(ctx context.Context, topic, key string, e message.Envel
 	slices.SortFunc(record.Headers, func(a, b kgo.RecordHeader) int { return strings.Compare(a.Key, b.Key) })
 	ctx, cancel := context.WithTimeout(ctx, t.options.DeliveryTimeout)
 	defer cancel()
+	refusal := t.handshakes.refusal()
 	// If the producer does not know whether the broker has a message, it keeps the message and sends it before any
 	// later one. So the caller may stop waiting and send it again.
 	sent := make(chan error, 1)
 	t.producer.Produce(context.WithoutCancel(ctx), record, func(_ *kgo.Record, err error) { sent <- err })
-	select {
-	case err := <-sent:
-		if err != nil {
-			return t.explain(operationWrite, topic, "", err)
+	for {
+		select {
+		case err := <-sent:
+			if err != nil {
+				return t.explain(operationWrite, topic, "", err)
+			}
+			return nil
+		case <-refusal:
+			// The client itself retries without end. If one broker refuses and another one does not, the message may arrive.
+			refusal = nil
+			if err := t.authenticate(ctx, t.producer); err != nil {
+				return t.explain(operationWrite, topic, "", err)
+			}
+		case <-ctx.Done():
+			if _, failure := t.refused(); failure != nil {
+				return t.explain(operationWrite, topic, "", failure)
+			}
+			return fmt.Errorf("write topic %s: the broker does not answer; the message may still arrive: %w", topic, ctx.Err())
 		}
-		return nil
-	case <-ctx.Done():
-		if failure := t.tlsFailure(); failure != nil {
-			return fmt.Errorf("write topic %s: %w", topic, failure)
-		}
-		return fmt.Errorf("write topic %s: the broker does not answer; the message may still arrive: %w", topic, ctx.Err())
 	}
 }
 
@@ -140,10 +149,10 @@ func (t *Transport) Receive(ctx context.Context, group string, topics []string, 
 		return err
 	}
 	defer client.CloseAllowingRebalance()
-	if err := t.authenticate(ctx, client, group); err != nil {
-		return err
-	}
 	all := strings.Join(topics, ", ")
+	if err := t.authenticate(ctx, client); err != nil {
+		return t.explain(operationRead, all, group, err)
+	}
 	for {
 		fetches := t.poll(ctx, client)
 		if ctx.Err() != nil {
@@ -152,8 +161,8 @@ func (t *Transport) Receive(ctx context.Context, group string, topics []string, 
 		if err := fetchError(fetches); err != nil {
 			return t.explain(operationRead, all, group, err)
 		}
-		if failure := t.tlsFailure(); failure != nil && fetches.NumRecords() == 0 {
-			return fmt.Errorf("read topic %s: %w", all, failure)
+		if _, failure := t.refused(); failure != nil && fetches.NumRecords() == 0 {
+			return t.explain(operationRead, all, group, failure)
 		}
 		if err := t.handle(ctx, client, fetches, handle); err != nil {
 			return err
@@ -162,21 +171,21 @@ func (t *Transport) Receive(ctx context.Context, group string, topics []string, 
 	}
 }
 
-// poll returns what has arrived, or nothing after the delivery timeout: the caller then looks whether a broker refuses TLS,
-// for which the client itself retries without end.
+// poll returns what has arrived, or nothing after the delivery timeout: the caller then looks whether a broker refuses the client,
+// which itself retries without end.
 func (t *Transport) poll(ctx context.Context, client *kgo.Client) kgo.Fetches {
 	ctx, cancel := context.WithTimeout(ctx, t.options.DeliveryTimeout)
 	defer cancel()
 	return client.PollFetches(ctx)
 }
 
-// authenticate returns an error if all brokers refuse TLS or the credentials: a consumer would wait forever. It returns nil
+// authenticate returns an error if all brokers refuse TLS or the credentials: a client would wait forever. It returns nil
 // if no broker answers.
-func (t *Transport) authenticate(ctx context.Context, client *kgo.Client, group string) error {
+func (t *Transport) authenticate(ctx context.Context, client *kgo.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, t.options.DeliveryTimeout)
 	defer cancel()
-	if err := client.Ping(ctx); errors.Is(err, kerr.SaslAuthenticationFailed) || tlsRemedy(err) != "" {
-		return t.explain(operationRead, strings.Join(client.GetConsumeTopics(), ", "), group, err)
+	if err := client.Ping(ctx); refuses(err) {
+		return err
 	}
 	return nil
 }
@@ -228,17 +237,26 @@ func envelope(r *kgo.Record) message.Envelope {
 	return e
 }
 
-// tlsFailure returns the error of a broker with which TLS fails at present; nil if there is none. A client dials again within a
+// refused returns the broker that refuses the client at present, and its error; nil if there is none. A client dials again within a
 // delivery timeout.
-func (t *Transport) tlsFailure() error { return t.handshakes.failure(2 * t.options.DeliveryTimeout) }
+func (t *Transport) refused() (broker string, err error) {
+	return t.handshakes.failure(2 * t.options.DeliveryTimeout)
+}
 
 // explain adds to an error of the broker what to do about it. The group is empty unless the operation is a read.
 func (t *Transport) explain(operation, topic, group string, err error) error {
-	if slices.ContainsFunc(forbidden, func(f error) bool { return errors.Is(err, f) }) {
-		return &ForbiddenError{Client: t.options.ClientID, Operation: operation, Topic: topic, Group: group, Err: err}
+	broker, failure := "", error(nil)
+	if refuses(err) {
+		broker, failure = t.refused()
 	}
-	if failure := t.tlsFailure(); failure != nil && tlsRemedy(err) != "" {
+	if failure != nil {
 		err = failure
+	}
+	switch {
+	case slices.ContainsFunc(forbidden, func(f error) bool { return errors.Is(err, f) }):
+		return &ForbiddenError{Client: t.options.ClientID, Operation: operation, Topic: topic, Broker: broker, Group: group, Err: err}
+	case failure != nil:
+		err = &TLSError{Broker: broker, Remedy: tlsRemedy(err), Err: err}
 	}
 	return fmt.Errorf("%s topic %s: %w", operation, topic, err)
 }

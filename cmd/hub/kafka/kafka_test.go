@@ -280,15 +280,31 @@ func TestMissingACL(t *testing.T) {
 	}
 }
 
-// TestWrongPassword: a consumer whose credentials are refused does not wait without end.
+// TestWrongPassword: an operation whose credentials are refused does not wait until its end. Its error names the broker, the client and what
+// to do.
+//
+// Matrix: H124.
 func TestWrongPassword(t *testing.T) {
-	broker := newBroker(t, kfake.EnableSASL(), kfake.User("SCRAM-SHA-256", "reader", "secret"), kfake.SeedTopics(1, topic))
+	broker := newBroker(t, kfake.EnableSASL(), kfake.User("SCRAM-SHA-256", "hub1", "secret"), kfake.SeedTopics(1, topic))
 	// The broker of the tests closes the connection, and Kafka answers with an error.
 	broker.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.SASLAuthenticate}, Err: kerr.SaslAuthenticationFailed, TopLevel: true, Count: -1})
-	transport := newTransport(t, Options{ClientID: "reader", SASL: scram.Auth{User: "reader", Pass: "wrong"}.AsSha256Mechanism(), DeliveryTimeout: 10 * time.Second}, broker)
-	err := transport.Receive(bounded(t), group, []string{topic}, func(context.Context, string, message.Envelope) error { return nil })
-	if f := (*ForbiddenError)(nil); !errors.As(err, &f) || !strings.Contains(err.Error(), "does not let reader read topic "+topic) {
-		t.Errorf("error is %v, want one that names the client and the topic", err)
+	// The context of the test ends an operation that waits.
+	transport := newTransport(t, Options{SASL: scram.Auth{User: "hub1", Pass: "wrong"}.AsSha256Mechanism(), DeliveryTimeout: 2 * timeout}, broker)
+	for operation, do := range map[string]func(context.Context) error{
+		"read": func(ctx context.Context) error {
+			return transport.Receive(ctx, group, []string{topic}, func(context.Context, string, message.Envelope) error { return nil })
+		},
+		"write":  func(ctx context.Context) error { return transport.Send(ctx, topic, "migration", text("x")) },
+		"create": func(ctx context.Context) error { return transport.EnsureTopics(ctx, topic) },
+	} {
+		t.Run(operation, func(t *testing.T) {
+			ctx := bounded(t)
+			err := do(ctx)
+			want := "broker " + broker.ListenAddrs()[0] + " does not let hub1 " + operation + " topic " + topic + ": correct its user or password"
+			if f := (*ForbiddenError)(nil); !errors.As(err, &f) || !strings.Contains(err.Error(), want) || ctx.Err() != nil {
+				t.Errorf("error is %v, %v, want one at once with %q", err, ctx.Err(), want)
+			}
+		})
 	}
 }
 

@@ -20,13 +20,19 @@ import (
 type ForbiddenError struct {
 	// Client, Operation and Topic are the client ID, the refused operation, and the topic.
 	Client, Operation, Topic string
+	// Broker is host:port of the broker that refuses the credentials; empty if it is not known, or refuses something else.
+	Broker string
 	// Group is the consumer group of a refused read.
 	Group string
 	Err   error
 }
 
 func (e *ForbiddenError) Error() string {
-	return fmt.Sprintf("the broker does not let %s %s topic %s: %s: %v", e.Client, e.Operation, e.Topic, e.remedy(), e.Err)
+	broker := "the broker"
+	if e.Broker != "" {
+		broker = "broker " + e.Broker
+	}
+	return fmt.Sprintf("%s does not let %s %s topic %s: %s: %v", broker, e.Client, e.Operation, e.Topic, e.remedy(), e.Err)
 }
 
 func (e *ForbiddenError) Unwrap() error { return e.Err }
@@ -100,10 +106,17 @@ func tlsRemedy(err error) string {
 	return ""
 }
 
-// handshakes has the brokers with which TLS fails. It observes the connections of a client.
+// refuses reports whether a broker has refused a connection for a reason that a retry does not change.
+func refuses(err error) bool {
+	return errors.Is(err, kerr.SaslAuthenticationFailed) || tlsRemedy(err) != ""
+}
+
+// handshakes has the brokers that refuse the client, by TLS or because of its credentials. It observes the connections of a client.
 type handshakes struct {
 	mutex  sync.Mutex
 	failed map[string]failedHandshake
+	// next is closed with the next refusal.
+	next chan struct{}
 }
 
 type failedHandshake struct {
@@ -113,7 +126,7 @@ type failedHandshake struct {
 
 var _ kgo.HookBrokerConnect = (*handshakes)(nil)
 
-// OnBrokerConnect implements kgo.HookBrokerConnect.
+// OnBrokerConnect implements kgo.HookBrokerConnect. The error is also that of the authentication, which follows TLS.
 func (h *handshakes) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
 	broker := net.JoinHostPort(meta.Host, strconv.Itoa(int(meta.Port)))
 	h.mutex.Lock()
@@ -121,23 +134,37 @@ func (h *handshakes) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, _
 	switch {
 	case err == nil:
 		delete(h.failed, broker)
-	case tlsRemedy(err) != "":
+	case refuses(err):
 		if h.failed == nil {
 			h.failed = map[string]failedHandshake{}
 		}
 		h.failed[broker] = failedHandshake{time.Now(), err}
+		if h.next != nil {
+			close(h.next)
+			h.next = nil
+		}
 	}
 }
 
-// failure returns the error of the first broker, in the order of their names, with which TLS has failed within a time; nil if
+// refusal returns a channel that is closed when a broker refuses the client next.
+func (h *handshakes) refusal() <-chan struct{} {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.next == nil {
+		h.next = make(chan struct{})
+	}
+	return h.next
+}
+
+// failure returns the error of the first broker, in the order of their names, that has refused the client within a time; nil if
 // there is none. Older failures do not count: the broker may have left the cluster.
-func (h *handshakes) failure(within time.Duration) error {
+func (h *handshakes) failure(within time.Duration) (broker string, err error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	for _, broker := range slices.Sorted(maps.Keys(h.failed)) {
 		if f := h.failed[broker]; time.Since(f.at) <= within {
-			return &TLSError{Broker: broker, Remedy: tlsRemedy(f.err), Err: f.err}
+			return broker, f.err
 		}
 	}
-	return nil
+	return "", nil
 }

@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -85,9 +86,8 @@ func TestHandshakes(t *testing.T) {
 		}
 		mustFail := func(when, want string) {
 			t.Helper()
-			var failure *TLSError
-			if err := h.failure(time.Minute); want == "" && err != nil || want != "" && (!errors.As(err, &failure) || failure.Broker != want) {
-				t.Errorf("%s: %v, want %q", when, err, want)
+			if broker, err := h.failure(time.Minute); broker != want || (err != nil) != (want != "") {
+				t.Errorf("%s: %q, %v, want %q", when, broker, err, want)
 			}
 		}
 		mustFail("both fail", "a:1")
@@ -96,6 +96,8 @@ func TestHandshakes(t *testing.T) {
 		mustFail("one was not dialled again", "b:1")
 		h.OnBrokerConnect(back, 0, nil, errors.New("connection refused"))
 		mustFail("the other does not answer", "b:1")
+		h.OnBrokerConnect(back, 0, nil, kerr.SaslAuthenticationFailed)
+		mustFail("the other refuses the password", "b:1")
 		h.OnBrokerConnect(back, 0, nil, nil)
 		mustFail("the other answers", "")
 	})

@@ -210,7 +210,7 @@ func write(t *testing.T, tr *hubkafka.Transport, topic string) error {
 //
 // The KafkaUsers of Strimzi can't be applied here, since they need its operator. They are compared with the ACLs of the broker.
 //
-// Matrix: H111, H117.
+// Matrix: H111, H117, H124.
 func TestSecuredBroker(t *testing.T) {
 	s := secure(t)
 	mgr, hub1, hub2 := s.withPassword(t, "manager", replacedOfManager), s.hub1(t), s.withPassword(t, "hub2", passwordOfHub2)
@@ -267,9 +267,12 @@ func (s *secured) mustForbid(t *testing.T, hub1, hub2 *hubkafka.Transport) {
 		"WrongPassword": {func() error {
 			return readOne(t, s.withPassword(t, "hub2", "wrong"), "godwit-agent-hub2-commands", "godwit.hub.hub2.spec")
 		}, "hub2 read topic godwit.hub.hub2.spec: correct its user or password"},
+		"WrongPasswordOfWriter": {func() error {
+			return write(t, s.withPassword(t, "hub2", "wrong"), "godwit.hub.hub2.status")
+		}, "hub2 write topic godwit.hub.hub2.status: correct its user or password"},
 	} {
 		err := c.do()
-		if f := (*hubkafka.ForbiddenError)(nil); !errors.As(err, &f) || !strings.Contains(err.Error(), "the broker does not let "+c.want) {
+		if f := (*hubkafka.ForbiddenError)(nil); !errors.As(err, &f) || !strings.Contains(err.Error(), " does not let "+c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}

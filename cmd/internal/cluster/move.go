@@ -9,12 +9,8 @@ import (
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/direct"
-	"github.com/godwit-dev/godwit/cmd/hub/rejoin"
-	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
-	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterrejoin"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
-	"github.com/godwit-dev/godwit/cmd/internal/permission"
 )
 
 type moveOptions struct {
@@ -22,8 +18,6 @@ type moveOptions struct {
 	selection
 	creation
 	timeouts
-	// clusterContext is the context of a cluster whose hub is lost.
-	clusterContext string
 }
 
 // moveHelp describes a move with both hubs.
@@ -61,7 +55,7 @@ func moveCommand(a *frame.App) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			o.direct = true
 			if o.clusterContext != "" {
-				if err := o.parseLost(c, args); err != nil {
+				if err := o.parseLost(c, o.hubFlags, args); err != nil {
 					return err
 				}
 				return o.Change(c.Context(), &o.change, o.planLost)
@@ -77,7 +71,7 @@ func moveCommand(a *frame.App) *cobra.Command {
 	}
 	o.addPlacementTo(c)
 	o.addContextsTo(a, c)
-	addContext(a, c, &o.clusterContext, "cluster-context", "`context` of the kubeconfig for the cluster itself, whose hub is lost, instead of --from-context")
+	o.addClusterContextTo(a, c)
 	o.addAddressTo(c)
 	o.addChoicesTo(c)
 	o.timeouts.addTo(c)
@@ -88,46 +82,13 @@ func moveCommand(a *frame.App) *cobra.Command {
 	return c
 }
 
-// parseLost checks the flags of a move by the context of the cluster.
-func (o *moveOptions) parseLost(c *cobra.Command, args []string) error {
-	switch {
-	case o.fromContext != "":
-		return frame.Usagef("--from-context and --cluster-context are mutually exclusive: a cluster whose hub answers moves with --from-context")
-	case o.toContext == "":
-		return frame.Usagef("specify --to-context=CONTEXT")
-	case o.placement != "":
-		return frame.Usagef("--placement and --cluster-context are mutually exclusive: the lost hub has the Placement")
-	case len(args) != 1:
-		return frame.Usagef("specify one cluster: --cluster-context is the context of this one")
-	}
-	for _, flag := range []string{"on-user-objects", "stage-timeout", "reconnect-timeout"} {
-		if c.Flags().Changed(flag) {
-			return frame.Usagef("--%s and --cluster-context are mutually exclusive: the flag is for a move with both hubs", flag)
-		}
-	}
-	return o.parseClusters(args)
-}
-
 // planLost plans to bring a cluster whose hub is lost to the target hub.
 func (o *moveOptions) planLost(ctx context.Context) (frame.Change, error) {
-	scope := permission.Scope{Installation: clusterpermission.Rejoin.Installation}
-	own, err := dial(ctx, o.InContext(o.clusterContext), clusterpermission.Rejoin, scope)
+	m, err := o.openLost(ctx, o.App, o.clusters[0])
 	if err != nil {
 		return nil, err
 	}
-	namespace := stateNamespace(o.App)
-	to, _, err := dialHub(ctx, o.InContext(o.toContext), permission.Scope{Namespace: namespace, Installation: namespace})
-	if err != nil {
-		return nil, err
-	}
-	address, err := o.addressOf(to.Config)
-	if err != nil {
-		return nil, err
-	}
-	m := &clusterrejoin.Move{App: o.App, Output: o.output, Writes: o.change.Writes(), Own: own.Connection, Target: to.Connection, Rejoin: &rejoin.Rejoin{
-		Cluster: o.clusters[0], Own: own.client, Target: to.client, Namespace: namespace, Address: address,
-		OnEvictedWorks: api.EvictedWorksPolicy(o.onEvictedWorks.Value), Clock: o.Clock,
-	}}
+	m.Output, m.Writes = o.output, o.change.Writes()
 	return m.Plan(ctx)
 }
 

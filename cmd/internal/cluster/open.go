@@ -12,7 +12,9 @@ import (
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/direct"
+	"github.com/godwit-dev/godwit/cmd/hub/rejoin"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
+	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterrejoin"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
 )
@@ -43,6 +45,27 @@ func (h *hubFlags) openDirect(ctx context.Context, a *frame.App) (*connection, e
 	}
 	c.client = direct.NewStore(c.client, c.scope.Namespace)
 	return c, nil
+}
+
+// openLost connects to a cluster whose hub is lost, and to the target hub.
+func (h *hubFlags) openLost(ctx context.Context, a *frame.App, name string) (*clusterrejoin.Move, error) {
+	own, err := dial(ctx, a.InContext(h.clusterContext), clusterpermission.Rejoin, permission.Scope{Installation: clusterpermission.Rejoin.Installation})
+	if err != nil {
+		return nil, err
+	}
+	namespace := stateNamespace(a)
+	to, _, err := dialHub(ctx, a.InContext(h.toContext), permission.Scope{Namespace: namespace, Installation: namespace})
+	if err != nil {
+		return nil, err
+	}
+	address, err := h.addressOf(to.Config)
+	if err != nil {
+		return nil, err
+	}
+	return &clusterrejoin.Move{App: a, Own: own.Connection, Target: to.Connection, Rejoin: &rejoin.Rejoin{
+		Cluster: name, Own: own.client, Target: to.client, Namespace: namespace, Address: address,
+		OnEvictedWorks: api.EvictedWorksPolicy(h.onEvictedWorks.Value), Clock: a.Clock,
+	}}, nil
 }
 
 func dialHub(ctx context.Context, a *frame.App, scope permission.Scope) (*connection, direct.ID, error) {

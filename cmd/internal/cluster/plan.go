@@ -20,7 +20,7 @@ type planOptions struct {
 func planCommand(a *frame.App) *cobra.Command {
 	o := &planOptions{App: a}
 	c := &cobra.Command{
-		Use:     "plan --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--from-context=CONTEXT] [--to-context=CONTEXT]",
+		Use:     "plan --from=HUB --to=HUB {CLUSTER... | --placement=NAME} [--from-context=CONTEXT] [--to-context=CONTEXT] | CLUSTER --to-context=CONTEXT --cluster-context=CONTEXT",
 		Aliases: []string{"preflight"},
 		Short:   "Show which clusters a migration would move, which would be at risk, and what blocks; changes nothing",
 		Long: "Show which clusters a migration would move, which would be at risk, and what blocks. This command\n" +
@@ -30,7 +30,8 @@ func planCommand(a *frame.App) *cobra.Command {
 			"is the global hub needs no context), and lists what does not move: ManifestWorks, add-ons, cluster\n" +
 			"sets, and kinds that the target hub does not serve. What it can't read is NotChecked, with the flag\n" +
 			"that changes that. With both contexts and without --from and --to, it checks a move without a global\n" +
-			"hub, as `" + a.Program + " cluster move` makes it.\n\n" +
+			"hub, as `" + a.Program + " cluster move` makes it. With --cluster-context, the context of a cluster whose\n" +
+			"hub is lost, it checks what `cluster move` would do with the same flags.\n\n" +
 			"The work agent of a cluster deletes what a ManifestWork has applied 60 minutes after the move,\n" +
 			"unless the delete option of the ManifestWork is Orphan. The source hub deletes the namespace of the\n" +
 			"cluster, with Secrets and ConfigMaps that no rule moves. Both block the cluster until you choose what\n" +
@@ -41,12 +42,20 @@ func planCommand(a *frame.App) *cobra.Command {
 			"blocked; 2 error.",
 		Example: "  # A move between two contexts\n" +
 			"  " + a.Program + " cluster plan cluster1 cluster2 --from-context=hub1 --to-context=hub2\n\n" +
+			"  # The source hub never returns\n" +
+			"  " + a.Program + " cluster plan cluster1 --to-context=hub2 --cluster-context=cluster1\n\n" +
 			"  # What the global hub knows\n" +
 			"  " + a.Program + " cluster plan --from=hub1 --to=hub2 cluster1 cluster2\n\n" +
 			"  # With the checks on both hubs, by contexts of the kubeconfig\n" +
 			"  " + a.Program + " cluster plan --from=hub1 --to=hub2 --placement=east --from-context=hub1 --to-context=hub2",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
+			if o.clusterContext != "" {
+				if err := o.parseLost(c, o.hubFlags, args); err != nil {
+					return err
+				}
+				return o.runLost(c.Context())
+			}
 			if err := o.parsePlan(args); err != nil {
 				return err
 			}
@@ -55,6 +64,7 @@ func planCommand(a *frame.App) *cobra.Command {
 	}
 	o.selection.addTo(a, c)
 	o.hubFlags.addTo(a, c)
+	o.addClusterContextTo(a, c)
 	o.addAddressTo(c)
 	o.output.AddTo(c, clusterreport.NoPreflight("", ""))
 	return c
@@ -81,6 +91,23 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return o.print(p)
+}
+
+// runLost checks a move by the context of the cluster.
+func (o *planOptions) runLost(ctx context.Context) error {
+	m, err := o.openLost(ctx, o.App, o.clusters[0])
+	if err != nil {
+		return err
+	}
+	p, err := m.Preflight(ctx)
+	if err != nil {
+		return err
+	}
+	return o.print(p)
+}
+
+func (o *planOptions) print(p clusterreport.Preflight) error {
 	if err := frame.WriteDocument(o.Streams.Out, o.output, p, p.Names(), writePreflight(o.App, o.output, p)); err != nil {
 		return err
 	}

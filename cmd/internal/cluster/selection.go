@@ -21,6 +21,8 @@ type hubFlags struct {
 	toServer, toCAFile               string
 	managerNamespace, agentNamespace string
 	onEvictedWorks, onUserObjects    frame.Choice
+	// clusterContext is the context of a cluster whose hub is lost.
+	clusterContext string
 	// direct means that the command uses the hubs of the contexts, and no global hub.
 	direct bool
 }
@@ -59,6 +61,11 @@ func (h *hubFlags) addAddressTo(c *cobra.Command) {
 	c.Flags().StringVar(&h.toServer, "to-server", "", "`URL` at which clusters reach the target hub (default: the server of --to-context)")
 	c.Flags().StringVar(&h.toCAFile, "to-ca-file", "", "`file` with the CA by which clusters verify it (default: the CA of --to-context)")
 	_ = c.RegisterFlagCompletionFunc("to-server", cobra.NoFileCompletions)
+}
+
+// addClusterContextTo adds the flag for a cluster whose hub is lost.
+func (h *hubFlags) addClusterContextTo(a *frame.App, c *cobra.Command) {
+	addContext(a, c, &h.clusterContext, "cluster-context", "`context` of the kubeconfig for the cluster itself, whose hub is lost, instead of --from-context")
 }
 
 // parseDirect decides whether the command works without a global hub.
@@ -149,6 +156,29 @@ func (o *selection) parseClusters(clusters []string) error {
 		seen[name] = true
 	}
 	return nil
+}
+
+// bothHubs are flags that have no meaning for a move without the source hub.
+var bothHubs = []string{"from", "to", "manager-namespace", "agent-namespace", "on-user-objects", "stage-timeout", "reconnect-timeout"}
+
+// parseLost checks the flags of a move by the context of the cluster.
+func (o *selection) parseLost(c *cobra.Command, h hubFlags, args []string) error {
+	switch {
+	case h.fromContext != "":
+		return frame.Usagef("--from-context and --cluster-context are mutually exclusive: a cluster whose hub answers moves with --from-context")
+	case h.toContext == "":
+		return frame.Usagef("specify --to-context=CONTEXT")
+	case o.placement != "":
+		return frame.Usagef("--placement and --cluster-context are mutually exclusive: the lost hub has the Placement")
+	case len(args) != 1:
+		return frame.Usagef("specify one cluster: --cluster-context is the context of this one")
+	}
+	for _, flag := range bothHubs {
+		if c.Flags().Changed(flag) {
+			return frame.Usagef("--%s and --cluster-context are mutually exclusive: the flag is for a move with both hubs", flag)
+		}
+	}
+	return o.parseClusters(args)
 }
 
 func (o *selection) request(h hubFlags) preflight.Request {

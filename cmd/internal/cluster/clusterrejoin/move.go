@@ -13,10 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	workv1 "open-cluster-management.io/api/work/v1"
 
+	"github.com/godwit-dev/godwit"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/direct"
 	"github.com/godwit-dev/godwit/cmd/hub/klusterlet"
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
 	"github.com/godwit-dev/godwit/cmd/hub/rejoin"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
@@ -48,16 +50,12 @@ func (m *Move) Plan(ctx context.Context) (frame.Change, error) {
 	if err := m.Target.Missing(ctx, m.onTarget()); err != nil {
 		return nil, frame.Refuse(err)
 	}
-	var err error
-	if m.facts, err = m.Rejoin.Ask(ctx); err == nil {
-		err = rejoin.Check(m.facts)
-	}
-	var refused *cluster.Error
+	refused, err := m.ask(ctx)
 	switch {
-	case errors.As(err, &refused):
-		return nil, frame.Refuse(fmt.Errorf("%w; nothing was written", err))
 	case err != nil:
-		return nil, m.explain(ctx, err)
+		return nil, err
+	case refused != nil:
+		return nil, frame.Refuse(fmt.Errorf("%w; nothing was written", refused))
 	}
 	if err := m.Own.Missing(ctx, m.onCluster()); err != nil {
 		return nil, frame.Refuse(err)
@@ -65,13 +63,47 @@ func (m *Move) Plan(ctx context.Context) (frame.Change, error) {
 	m.step = rejoin.Next(m.facts)
 	switch {
 	case m.facts.Done():
-		m.App.Console.Printf("%s is registered at %s, and nothing is left to do\n", m.Rejoin.Cluster, m.Target.Where())
+		m.App.Console.Printf("%s\n", m.nothing())
 		return nil, m.print()
 	case !m.Writes:
 		m.App.Console.Printf("%sdry run: nothing was written\n", m.describe())
 		return nil, m.print()
 	}
 	return m, nil
+}
+
+// ask reads both sides, and returns why the move is refused, if it is.
+func (m *Move) ask(ctx context.Context) (refused *cluster.Error, err error) {
+	if m.facts, err = m.Rejoin.Ask(ctx); err == nil {
+		err = rejoin.Check(m.facts)
+	}
+	if err != nil && !errors.As(err, &refused) {
+		return nil, m.explain(ctx, err)
+	}
+	return refused, nil
+}
+
+// Preflight reads both sides, and returns what blocks the move and what is at risk.
+func (m *Move) Preflight(ctx context.Context) (clusterreport.Preflight, error) {
+	refused, err := m.ask(ctx)
+	if err != nil {
+		return clusterreport.NoPreflight("", m.Rejoin.Address.URL), err
+	}
+	c := preflight.Cluster{Name: m.Rejoin.Cluster, Decision: preflight.Ready}
+	switch works := m.facts.Evictable(); {
+	case refused != nil:
+		c.Decision, c.Reasons = preflight.Blocked, []godwit.Finding{{Reason: refused.Reason, Message: refused.Message}}
+	case m.facts.Done():
+		m.App.Console.Printf("%s\n", m.nothing())
+	default:
+		m.App.Console.Printf("%s", m.describe())
+		if len(works) > 0 && m.Rejoin.OnEvictedWorks == api.EvictedWorksAccept {
+			c.Decision = preflight.AtRisk
+			c.AtRisk = []godwit.Finding{{Reason: cluster.ReasonWorkStays, Message: m.evicted(works)}}
+		}
+	}
+	r := preflight.Report{From: m.from(), To: m.Rejoin.Address.URL, Clusters: []preflight.Cluster{c}}
+	return clusterreport.PreflightOf(r, func(preflight.Check) string { return "" }), nil
 }
 
 // onTarget are the permissions on the target hub: those of a move.
@@ -128,13 +160,31 @@ func (m *Move) describe() string {
 		fmt.Fprintf(&text, "migration %s has left %s half done; if its manager still runs, end it first: %s\n", migration, f.Cluster, m.App.Hint("cluster forget NAME "+f.Cluster))
 	}
 	if works := f.Evictable(); len(works) > 0 {
-		what := "the work agent deletes it later"
-		if f.OnEvictedWorks == api.EvictedWorksOrphan {
-			what = "it stays on the cluster, and no hub has it"
-		}
-		fmt.Fprintf(&text, "ManifestWork %s of the lost hub has applied objects: %s\n", cluster.Few(works), what)
+		fmt.Fprintf(&text, "%s\n", m.evicted(works))
 	}
 	return text.String()
+}
+
+// evicted says what becomes of what the lost hub has applied.
+func (m *Move) evicted(works []string) string {
+	what := "the work agent deletes it later"
+	if m.facts.OnEvictedWorks == api.EvictedWorksOrphan {
+		what = "it stays on the cluster, and no hub has it"
+	}
+	return fmt.Sprintf("ManifestWork %s of the lost hub has applied objects: %s", cluster.Few(works), what)
+}
+
+// nothing says that nothing is left to do.
+func (m *Move) nothing() string {
+	return fmt.Sprintf("%s is registered at %s, and nothing is left to do", m.Rejoin.Cluster, m.Target.Where())
+}
+
+// from returns the address of the lost hub; empty if it is not known any more.
+func (m *Move) from() string {
+	if m.facts.Agent.Server == m.Rejoin.Address.URL { // the cluster had come there before
+		return ""
+	}
+	return m.facts.Agent.Server
 }
 
 // Question implements frame.Change.
@@ -204,15 +254,12 @@ func (m *Move) End(ctx context.Context) error {
 
 // print prints the document.
 func (m *Move) print() error {
-	from, step, why := m.facts.Agent.Server, string(m.step), render.Cause{Message: m.waits}
-	if from == m.Rejoin.Address.URL { // it had come there before
-		from = ""
-	}
+	step, why := string(m.step), render.Cause{Message: m.waits}
 	if m.step == rejoin.Done {
 		step = ""
 		why = render.Cause{Reason: api.ReasonSucceeded.Name, Message: fmt.Sprintf("%s is registered at %s", m.Rejoin.Cluster, m.Rejoin.Address.URL)}
 	}
-	d := clusterreport.Rejoined(m.Rejoin.Cluster, from, m.Rejoin.Address.URL, step, why).Lasting(m.App.Clock.Since(m.began).Seconds())
+	d := clusterreport.Rejoined(m.Rejoin.Cluster, m.from(), m.Rejoin.Address.URL, step, why).Lasting(m.App.Clock.Since(m.began).Seconds())
 	return frame.WriteDocument(m.App.Streams.Out, m.Output, d, []string{"managedcluster.cluster.open-cluster-management.io/" + m.Rejoin.Cluster}, func(w io.Writer) error {
 		return clusterreport.WriteMigration(w, m.App.Style(m.App.Streams.Out, m.Output), d)
 	})

@@ -90,7 +90,10 @@ func writeCandidate(text *strings.Builder, s render.Style, c Candidate, checks [
 }
 
 func preflightSum(p Preflight) string {
-	move := fmt.Sprintf("from %s to %s", p.From, p.To)
+	move := "to " + p.To
+	if p.From != "" {
+		move = "from " + p.From + " " + move
+	}
 	if len(p.Clusters) == 0 {
 		return "no cluster is known to move " + move
 	}

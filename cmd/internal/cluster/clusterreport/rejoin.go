@@ -6,10 +6,10 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
-// Rejoined is the document of a cluster that came to a hub without its former one: a migration without a name. The step is empty when
-// nothing is left to do.
+// Rejoined is the document of a cluster that came to a hub without its former one. No object has its state, so that it has the name of the
+// cluster and no namespace. The step is empty when nothing is left to do.
 func Rejoined(cluster, from, to, step string, why render.Cause) Migration {
-	d := NoMigration("", "")
+	d := NoMigration("", cluster)
 	d.From, d.To, d.Counts = from, to, Counts{Total: 1}
 	one := Cluster{Name: cluster, State: hub.Selected, Step: step}
 	if step == "" {

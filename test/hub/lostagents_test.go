@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"testing"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -29,13 +30,21 @@ import (
 // play plays the operator and the agents of the cluster, and the controllers of the hub, until the returned function is called.
 func (l *lostCluster) play() (stop func()) {
 	l.t.Helper()
-	ctx, cancel := context.WithCancel(l.t.Context())
+	return playing(l.t, func(ctx context.Context) error {
+		return errors.Join(operate(ctx, l.c), l.imports(ctx), l.register(ctx), l.evict(ctx))
+	})
+}
+
+// playing repeats a pass until the returned function is called.
+func playing(t *testing.T, pass func(context.Context) error) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for ctx.Err() == nil {
-			if err := errors.Join(l.operate(ctx), l.imports(ctx), l.register(ctx), l.evict(ctx)); err != nil && ctx.Err() == nil && !klusterlet.IsTransient(err) {
-				l.t.Log(err)
+			if err := pass(ctx); err != nil && ctx.Err() == nil && !klusterlet.IsTransient(err) {
+				t.Log(err)
 			}
 			pause(ctx, 20*time.Millisecond)
 		}
@@ -46,14 +55,14 @@ func (l *lostCluster) play() (stop func()) {
 	}
 }
 
-// operate plays the klusterlet operator.
-func (l *lostCluster) operate(ctx context.Context) error {
+// operate plays the klusterlet operator of a cluster.
+func operate(ctx context.Context, c client.Client) error {
 	k := &operatorv1.Klusterlet{}
-	if err := l.c.Get(ctx, client.ObjectKey{Name: own.Name}, k); err != nil || k.Status.ObservedGeneration == k.Generation {
+	if err := c.Get(ctx, client.ObjectKey{Name: own.Name}, k); err != nil || k.Status.ObservedGeneration == k.Generation {
 		return client.IgnoreNotFound(err)
 	}
 	k.Status.ObservedGeneration = k.Generation
-	return l.c.Status().Update(ctx, k)
+	return c.Status().Update(ctx, k)
 }
 
 // imports plays the import controller of the hub: it makes a bootstrap kubeconfig, approves the requests of the cluster, and configures its klusterlet.
@@ -119,7 +128,7 @@ func (l *lostCluster) register(ctx context.Context) error {
 	}
 	if registered.Host == config.Host {
 		l.registered.Store(true)
-		return l.renew(ctx, mc)
+		return renewAt(ctx, l.hub, mc)
 	}
 	if !mc.Spec.HubAcceptsClient {
 		return nil
@@ -127,7 +136,7 @@ func (l *lostCluster) register(ctx context.Context) error {
 	if err := l.hub.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.name}}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	issued, err := l.request(ctx, config)
+	issued, err := requestAt(ctx, l.hub, l.name, fmt.Sprintf("%s-%d", l.name, l.requests), config)
 	if err != nil || !issued {
 		return err
 	}
@@ -135,16 +144,15 @@ func (l *lostCluster) register(ctx context.Context) error {
 	return l.c.Update(ctx, hub)
 }
 
-// request requests a certificate with the bootstrap token, and reports whether the request is approved.
-func (l *lostCluster) request(ctx context.Context, bootstrap *rest.Config) (bool, error) {
+// requestAt requests a certificate for a cluster with the bootstrap token of a hub, and reports whether the request is approved.
+func requestAt(ctx context.Context, hub client.Client, clusterName, name string, bootstrap *rest.Config) (bool, error) {
 	r := &certificatesv1.CertificateSigningRequest{}
-	name := fmt.Sprintf("%s-%d", l.name, l.requests)
-	if err := l.hub.Get(ctx, client.ObjectKey{Name: name}, r); apierrors.IsNotFound(err) {
-		c, err := client.New(bootstrap, client.Options{Scheme: hubScheme(), Mapper: l.hub.RESTMapper()})
+	if err := hub.Get(ctx, client.ObjectKey{Name: name}, r); apierrors.IsNotFound(err) {
+		c, err := client.New(bootstrap, client.Options{Scheme: hubScheme(), Mapper: hub.RESTMapper()})
 		if err != nil {
 			return false, err
 		}
-		if r, err = klusterlet.NewSigningRequest(name, l.name); err != nil {
+		if r, err = klusterlet.NewSigningRequest(name, clusterName); err != nil {
 			return false, err
 		}
 		return false, c.Create(ctx, r)
@@ -156,28 +164,28 @@ func (l *lostCluster) request(ctx context.Context, bootstrap *rest.Config) (bool
 	}), nil
 }
 
-// renew renews the lease of a registered cluster.
-func (l *lostCluster) renew(ctx context.Context, mc *clusterv1.ManagedCluster) error {
+// renewAt renews the lease of a cluster that is registered at a hub.
+func renewAt(ctx context.Context, hub client.Client, mc *clusterv1.ManagedCluster) error {
 	changed := false
 	for _, kind := range []string{clusterv1.ManagedClusterConditionJoined, clusterv1.ManagedClusterConditionAvailable} {
 		changed = meta.SetStatusCondition(&mc.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "R", Message: "m"}) || changed
 	}
 	if changed {
-		if err := l.hub.Status().Update(ctx, mc); err != nil {
+		if err := hub.Status().Update(ctx, mc); err != nil {
 			return err
 		}
 	}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.name, Name: cluster.LeaseName}}
-	err := l.hub.Get(ctx, client.ObjectKeyFromObject(lease), lease)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Name, Name: cluster.LeaseName}}
+	err := hub.Get(ctx, client.ObjectKeyFromObject(lease), lease)
 	now := metav1.NowMicro()
 	lease.Spec.RenewTime = &now
 	if apierrors.IsNotFound(err) {
-		return l.hub.Create(ctx, lease)
+		return hub.Create(ctx, lease)
 	}
 	if err != nil {
 		return err
 	}
-	return l.hub.Update(ctx, lease)
+	return hub.Update(ctx, lease)
 }
 
 // evict plays the work agent: it deletes what a deleted work owns, and removes its finalizer. It evicts the works of other hubs at once,

@@ -34,8 +34,8 @@ import (
 	"github.com/godwit-dev/godwit/test/hub/ocm"
 )
 
-// planes are the API server of a cluster with a klusterlet, and that of a hub without the import controller.
-type planes struct{ cluster, hub *controlplane.ControlPlane }
+// planes are the API server of a cluster with a klusterlet, and those of hubs without the import controller.
+type planes struct{ cluster, hub, source *controlplane.ControlPlane }
 
 // startedPlanes are those that the tests of lost clusters share. Such a test runs alone, since an API server has one Klusterlet.
 var startedPlanes planes
@@ -64,7 +64,7 @@ var startLostPlanes = sync.OnceValue(func() (err error) {
 // stop ends the planes, if a test has started them.
 func (p planes) stop() error {
 	var errs []error
-	for _, cp := range []*controlplane.ControlPlane{p.cluster, p.hub} {
+	for _, cp := range []*controlplane.ControlPlane{p.cluster, p.hub, p.source} {
 		if cp != nil {
 			errs = append(errs, cp.Stop())
 		}

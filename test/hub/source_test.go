@@ -210,8 +210,11 @@ func TestSentIsAllowed(t *testing.T) {
 		objects = append(objects, o)
 		kinds = append(kinds, o.GetKind()+"/"+strings.ReplaceAll(o.GetName(), s.name, "NAME"))
 		references = append(references, resource.References(o.Object, resource.Rules())...)
-		if o.GetKind() == "ManagedCluster" && (o.GetAnnotations()[cluster.AnnotationKlusterletConfig] != "proxy-"+s.name || o.Object["status"] != nil) {
-			t.Errorf("the ManagedCluster that is sent: %s", text)
+		if o.GetKind() == "ManagedCluster" {
+			identity := map[string]any{"clusterClaims": []any{map[string]any{"name": cluster.ClaimID, "value": "id-of-" + s.name}}}
+			if diff := cmp.Diff(identity, o.Object["status"]); diff != "" || o.GetAnnotations()[cluster.AnnotationKlusterletConfig] != "proxy-"+s.name {
+				t.Errorf("the ManagedCluster that is sent: %s, status (-want +got):\n%s", text, diff)
+			}
 		}
 	}
 	for _, o := range objects {

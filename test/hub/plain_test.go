@@ -108,8 +108,8 @@ const plainAccounts = "default"
 func (p *plainActions) act(action string, pass func(context.Context, source.Hub, target.Hub) (cluster.Result, error)) {
 	p.t.Helper()
 	deadline := time.Now().Add(patience)
-	for i := 0; ; i++ {
-		through := &fault.Transport{Fault: fault.All()[[]string{"killed before the write", "killed after the write"}[i%2]]}
+	for i, at := 0, 0; ; i++ {
+		through := &fault.Transport{At: at, Fault: fault.All()[[]string{"killed before the write", "killed after the write"}[i%2]]}
 		done := false
 		through.Run(p.t.Context(), func(ctx context.Context) {
 			src, dst := p.hubs(through)
@@ -128,8 +128,12 @@ func (p *plainActions) act(action string, pass func(context.Context, source.Hub,
 		if time.Now().After(deadline) {
 			p.t.Fatalf("%s is not done after %d processes", action, i)
 		}
-		if i%2 == 1 {
-			p.sent = append(p.sent, through.Writes()...)
+		killed := through.Writes()[len(through.Writes())-1]
+		switch {
+		case strings.HasSuffix(killed, "/token"): // a token that was issued is lost with its process: the next one gets to the write after it
+			i, at = i-1, len(through.Writes())
+		case i%2 == 1:
+			p.sent, at = append(p.sent, killed), 0
 		}
 	}
 }
@@ -252,8 +256,8 @@ func TestPlainIsContinued(t *testing.T) {
 		// stages are the requests by which the ManifestWork changes at both hubs.
 		stages []string
 	}{
-		// Reading, with the namespace, TwoHubs, and at the target Reading, with the namespace, Handover, OneHub, and the end.
-		"Moves": {false, (*plainActions).finish, []string{"POST", "PATCH", "PATCH", "POST", "PATCH", "PATCH", "PATCH", "DELETE"}},
+		// Reading, with the namespace, TwoHubs, at the target Reading, with the namespace, Handover, OneHub, and the end, and that at the source.
+		"Moves": {false, (*plainActions).finish, []string{"POST", "PATCH", "PATCH", "POST", "PATCH", "PATCH", "PATCH", "DELETE", "PATCH", "DELETE"}},
 		// Reading, with the namespace, TwoHubs, Restored, and the end.
 		"Returns": {true, (*plainActions).back, []string{"POST", "PATCH", "PATCH", "PATCH", "DELETE"}},
 	} {

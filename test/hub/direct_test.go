@@ -115,7 +115,7 @@ func (d *directMove) mustBeMoved() {
 	}
 	for _, s := range []*hubSide{d.source, d.target} {
 		secrets := &corev1.SecretList{}
-		if err := s.c.List(d.t.Context(), secrets, client.InNamespace(d.namespace), client.HasLabels{"godwit.dev/hub-migration"}); err != nil {
+		if err := s.c.List(d.t.Context(), secrets, client.InNamespace(d.namespace), client.MatchingLabels{"godwit.dev/hub-migration": string(m.UID)}); err != nil {
 			d.t.Fatal(err)
 		}
 		if len(secrets.Items) > 0 {

@@ -47,9 +47,6 @@ func (a *Agent) Run(ctx context.Context) error {
 	var executions sync.WaitGroup
 	start := func(m *migration, execute func(context.Context)) { m.start(ctx, &executions, execute) }
 	for uid, s := range all {
-		if a.Only != "" && uid != a.Only {
-			continue
-		}
 		m := a.migration(uid)
 		s.task.Until = s.task.Until.Add(a.Paused)
 		m.stored, m.resumed = s, true

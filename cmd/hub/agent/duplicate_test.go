@@ -132,7 +132,7 @@ func TestSourceKeyReplaced(t *testing.T) {
 		if err := a.receiveCommand(ctx, message.SpecTopic("hub2"), e, func(*migration, func(context.Context)) {}); err != nil {
 			t.Fatal(err)
 		}
-		stored, _, err := store{c, "godwit"}.list(ctx)
+		stored, _, err := store{c, "godwit", ""}.list(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ type Agent struct {
 // New returns an agent, which does nothing until [Agent.Run].
 func New(o Options) *Agent {
 	return &Agent{
-		Options: o.withDefaults(), store: store{o.Client, o.Namespace},
+		Options: o.withDefaults(), store: store{o.Client, o.Namespace, o.Only},
 		migrations: map[string]*migration{},
 	}
 }

@@ -26,6 +26,8 @@ const (
 type store struct {
 	client    client.Client
 	namespace string
+	// only is the UID of the one migration that is read; empty means all.
+	only string
 }
 
 // stored is a task with the key of its migration. The key is nil when the migration needs to open nothing more.
@@ -37,7 +39,7 @@ type stored struct {
 	version string
 }
 
-// list returns the tasks of all migrations by UID. For a task that a newer release wrote, it returns an error by UID:
+// list returns the tasks of migrations by UID. For a task that a newer release wrote, it returns an error by UID:
 // the agent accepts no command of this migration. A Secret that can't be read is an error: without it, the agent would
 // execute a replayed command.
 func (s store) list(ctx context.Context) (all map[string]stored, newer map[string]error, err error) {
@@ -47,6 +49,9 @@ func (s store) list(ctx context.Context) (all map[string]stored, newer map[strin
 	}
 	all, newer = make(map[string]stored, len(secrets.Items)), map[string]error{}
 	for _, secret := range secrets.Items {
+		if s.only != "" && secret.Labels[labelStored] != s.only {
+			continue
+		}
 		if err := format.CheckData(fmt.Sprintf("Secret %s/%s", secret.Namespace, secret.Name), secret.Data); err != nil {
 			newer[secret.Labels[labelStored]] = cluster.RefuseNewer(err)
 			continue

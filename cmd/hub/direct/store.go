@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
@@ -62,13 +64,37 @@ func read(from *corev1.ConfigMap, m *api.ManagedClusterMigration) error {
 	if err := format.CheckData(what, from.Data); err != nil {
 		return fmt.Errorf("%w; %s", err, format.Do)
 	}
+	repair := fmt.Sprintf("restore it from a backup, or delete it, and with it what is known of the migration: kubectl -n %s delete configmap %s", from.Namespace, from.Name)
+	if !strings.HasSuffix(from.Name, nameSuffix) {
+		return fmt.Errorf("%s has label %s, and its name does not end in %s, so that it has no migration: another client has written it; %s", what, LabelMigration, nameSuffix, repair)
+	}
 	*m = api.ManagedClusterMigration{}
 	if err := json.Unmarshal([]byte(from.Data[dataMigration]), m); err != nil {
-		return fmt.Errorf("read the migration in key %s of %s: %w", dataMigration, what, err)
+		return fmt.Errorf("read the migration in key %s of %s: %w; %s", dataMigration, what, err, repair)
 	}
-	m.Namespace, m.Name = from.Namespace, from.Name[:len(from.Name)-len(nameSuffix)]
-	m.UID, m.ResourceVersion, m.CreationTimestamp = from.UID, from.ResourceVersion, from.CreationTimestamp
+	identify(m, from)
 	return nil
+}
+
+// identify gives a migration the identity of its ConfigMap.
+func identify(m *api.ManagedClusterMigration, from *corev1.ConfigMap) {
+	m.Namespace = from.Namespace
+	m.Name, _ = strings.CutSuffix(from.Name, nameSuffix)
+	m.UID, m.ResourceVersion, m.CreationTimestamp = from.UID, from.ResourceVersion, from.CreationTimestamp
+}
+
+// unreadable returns what is known of a migration whose ConfigMap can't be read: its identity, and its spec if that is readable.
+func unreadable(from *corev1.ConfigMap, why error) api.ManagedClusterMigration {
+	m := api.ManagedClusterMigration{}
+	var parts struct {
+		Spec json.RawMessage `json:"spec"`
+	}
+	if json.Unmarshal([]byte(from.Data[dataMigration]), &parts) == nil && json.Unmarshal(parts.Spec, &m.Spec) != nil {
+		m.Spec = api.ManagedClusterMigrationSpec{}
+	}
+	identify(&m, from)
+	manager.MarkUnreadable(&m, why)
+	return m
 }
 
 // write returns the ConfigMap of a migration.
@@ -101,7 +127,7 @@ func (s *Store) Get(ctx context.Context, key client.ObjectKey, o client.Object, 
 	return read(from, m)
 }
 
-// List implements client.Reader. One migration that can't be read fails the list: its clusters are not known.
+// List implements client.Reader. A migration that can't be read is in the list as [Migrations] returns it.
 func (s *Store) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	to, ok := list.(*api.ManagedClusterMigrationList)
 	if !ok {
@@ -111,20 +137,20 @@ func (s *Store) List(ctx context.Context, list client.ObjectList, opts ...client
 	if err := s.Client.List(ctx, from, append(slices.Clone(opts), client.InNamespace(s.namespace), client.HasLabels{LabelMigration})...); err != nil {
 		return err
 	}
-	var err error
-	to.Items, err = Migrations(from)
-	return err
+	to.Items = Migrations(from)
+	return nil
 }
 
-// Migrations returns the migrations in ConfigMaps that have the [LabelMigration].
-func Migrations(from *corev1.ConfigMapList) ([]api.ManagedClusterMigration, error) {
+// Migrations returns the migrations in ConfigMaps that have the [LabelMigration]. One that can't be read stalls alone: it is marked by
+// [manager.MarkUnreadable], and keeps the clusters of its spec.
+func Migrations(from *corev1.ConfigMapList) []api.ManagedClusterMigration {
 	all := make([]api.ManagedClusterMigration, len(from.Items))
 	for i := range from.Items {
 		if err := read(&from.Items[i], &all[i]); err != nil {
-			return nil, err
+			all[i] = unreadable(&from.Items[i], err)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // Create implements client.Writer.

@@ -6,11 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/direct"
+	"github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/cmd/internal/render"
 )
 
 type statusOptions struct {
@@ -114,11 +117,24 @@ func (o *statusOptions) list(ctx context.Context) error {
 	}
 	items := make([]clusterreport.Migration, len(all))
 	for i := range all {
-		m := migration{ManagedClusterMigration: &all[i]}
-		if m.state, err = c.state(ctx, &all[i]); err != nil {
+		if items[i], err = c.row(ctx, &all[i]); err != nil {
 			return err
 		}
-		items[i] = m.report(c)
 	}
 	return frame.Print(o.App, o.output, clusterreport.MigrationList(items), clusterreport.WriteMigrations)
+}
+
+// row returns the document of a migration in a list. One that can't be read has the cause in it, and the others are listed.
+func (c *connection) row(ctx context.Context, m *api.ManagedClusterMigration) (clusterreport.Migration, error) {
+	state, err := manager.ReadState(ctx, c.client, m)
+	if err == nil {
+		return migration{m, state}.report(c), nil
+	}
+	reason := manager.WhyUnreadable(m, err)
+	if reason == nil {
+		return clusterreport.Migration{}, c.explain(ctx, err)
+	}
+	d := clusterreport.SummaryOf(m, c.clock.Now())
+	d.Cause = render.Cause{Reason: reason.Name, Message: err.Error()}
+	return d, nil
 }

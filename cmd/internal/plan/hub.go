@@ -82,10 +82,7 @@ func (s *scanner) storedMigrations(ctx context.Context) ([]planreport.Migration,
 	if err := s.read(ctx, list, direct.LabelMigration, "/api", "v1", "namespaces", direct.Namespace, "configmaps"); err != nil {
 		return fail(s.withNamespace(direct.Namespace), err, clusterpermission.ListStored(direct.Namespace))
 	}
-	stored, err := direct.Migrations(list)
-	if err != nil {
-		return fail(s, err)
-	}
+	stored := direct.Migrations(list)
 	all := make([]planreport.Migration, len(stored))
 	for i := range stored {
 		words := "cluster status " + stored[i].Name + " --from-context=" + quote.Shell(nameOf(s.app))

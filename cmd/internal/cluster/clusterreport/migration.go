@@ -19,6 +19,11 @@ func (m Migration) aborted() bool {
 	return m.Phase == api.PhaseFailed && m.Reason == api.ReasonAborted.Name
 }
 
+// isUnreadable reports whether the state of the migration can't be read.
+func (m Migration) isUnreadable() bool {
+	return m.Reason == api.ReasonStateLost.Name || m.Reason == api.ReasonNewerFormat.Name
+}
+
 // phaseCell shows Completed, Failed and Aborted only when no work is left.
 func phaseCell(m Migration) render.Cell {
 	switch {
@@ -26,6 +31,8 @@ func phaseCell(m Migration) render.Cell {
 		return render.Cell{Text: "✓ Aborted", Tone: render.Good}
 	case m.aborted():
 		return render.Cell{Text: "! Aborted", Tone: render.Attention}
+	case m.isUnreadable():
+		return render.Cell{Text: "✗ " + m.Reason, Tone: render.Bad}
 	case m.Phase == "":
 		return render.Cell{Text: "? NotObserved", Tone: render.Attention}
 	case m.Phase == api.PhaseCompleted && m.Settled && m.Counts.Moved == m.Counts.Total:
@@ -89,9 +96,17 @@ var clusterTable = render.Table[Cluster]{
 	{Name: "Reason", Cell: func(c Cluster) render.Cell { return render.TextCell(c.Reason) }},
 }
 
-// WriteMigrations writes a row for each migration.
+// WriteMigrations writes a row for each migration, and the causes of those that can't be read.
 func WriteMigrations(w io.Writer, s render.Style, items []Migration) error {
-	_, err := fmt.Fprintf(w, "%s%s\n", migrationTable.Text(s, items), render.Count(int64(len(items)), "migration", "migrations"))
+	var text strings.Builder
+	text.WriteString(migrationTable.Text(s, items))
+	for _, m := range items {
+		if m.isUnreadable() {
+			text.WriteString(render.Below(m.Name, m.Lines(s, render.MarkBad)))
+		}
+	}
+	fmt.Fprintf(&text, "%s\n", render.Count(int64(len(items)), "migration", "migrations"))
+	_, err := io.WriteString(w, text.String())
 	return err
 }
 

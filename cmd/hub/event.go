@@ -40,6 +40,10 @@ type Rollback struct{ At time.Time }
 // Delete is the deletion of the migration: it aborts a running migration.
 type Delete struct{ At time.Time }
 
+// Lose means that a user ends the migration without the target hub, which never answers again. It aborts a running migration. What is
+// left for the target hub to do stays undone. The event is repeated while the state [State.NeedsLose].
+type Lose struct{ At time.Time }
+
 // Forget is the request of a user to end the migration without clusters.
 type Forget struct {
 	At       time.Time
@@ -145,6 +149,8 @@ func (e Wait) occurredAt() time.Time { return e.At }
 func (e Rollback) occurredAt() time.Time { return e.At }
 
 func (e Delete) occurredAt() time.Time { return e.At }
+
+func (e Lose) occurredAt() time.Time { return e.At }
 
 func (e Forget) occurredAt() time.Time { return e.At }
 

@@ -6,14 +6,16 @@ import (
 	"strings"
 )
 
-// left has what stays on a hub if an action is not done, as a noun of a message.
+// left has what stays on a hub if an action is not done, as a noun of a message: on hubs with the import controller, and without it.
 var left = map[Action]string{
 	RestoreAcceptance: "spec.hubAcceptsClient of its ManagedCluster, which may be false",
 	RemovePauses:      "the pauses of its provisioning",
-	RevertBootstrap:   "the annotations of the migration on its ManagedCluster, the KlusterletConfig migration-* and Secret bootstrap-* that they name, and delete option Orphan of its ManifestWork *-klusterlet-crds",
-	DeleteMoved:       "all objects of the cluster",
-	DeleteCreated:     "the objects that the migration has created for the cluster",
-	FinishMoved:       "the annotations of the migration on the objects of the cluster, and its Secret and KlusterletConfig godwit-return-*",
+	RevertBootstrap: "the annotations of the migration on its ManagedCluster, KlusterletConfig migration-* and Secret bootstrap-*, and delete option Orphan of its ManifestWork *-klusterlet-crds" +
+		", or without the import controller ManifestWork godwit-klusterlet, and ServiceAccount and bindings godwit-return-*",
+	DeleteMoved:   "all objects of the cluster",
+	DeleteCreated: "the objects that the migration has created for the cluster",
+	FinishMoved: "the annotations of the migration on the objects of the cluster, and its Secret and KlusterletConfig godwit-return-*" +
+		", or without the import controller ManifestWork godwit-klusterlet",
 
 	RevokeRegistration: "the permissions of the bootstrap account",
 	RevokeBootstrap:    "the ManagedServiceAccount with the bootstrap token",
@@ -49,15 +51,25 @@ func leftOf(turns []turn, p Party) string {
 	return strings.Join(parts, ", and ")
 }
 
-// LeftBehind returns what a migration has left that was deleted before it had ended, or that has forgotten clusters. It is
-// empty if nothing is left.
-func (s State) LeftBehind() string {
-	var parts []string
-	if s.Abandoned {
-		for _, p := range []Party{Target, Manager} {
-			if what := leftOf(closing[max(s.Turn-1, 0):], p); what != "" {
-				parts = append(parts, "left on "+hubOf(p)+" "+what)
-			}
+// remainder is something that a migration has left, of clusters or of the migration as a whole.
+type remainder struct {
+	what     string
+	clusters []string
+}
+
+// remainders returns what a migration has left that was ended before it was done, or without clusters.
+func (s State) remainders() []remainder {
+	var all []remainder
+	from := len(closing)
+	switch {
+	case s.Abandoned:
+		from = max(s.Turn-1, 0)
+	case s.TargetLost && s.Settled() && s.Turn > 0:
+		from = 0
+	}
+	for _, p := range []Party{Target, Manager} {
+		if what := leftOf(closing[from:], p); what != "" && (p == Target || !s.TargetLost) {
+			all = append(all, remainder{what: "left on " + hubOf(p) + " " + what})
 		}
 	}
 	walking := s
@@ -65,7 +77,7 @@ func (s State) LeftBehind() string {
 	names := map[string][]string{} // by what is left
 	for _, c := range s.Clusters {
 		switch {
-		case c.State == Forgotten:
+		case c.State == Forgotten, c.State == Restored && c.Note != "":
 			names[c.Note] = append(names[c.Note], c.Name)
 		case s.Abandoned && !c.HasEnded():
 			what := walking.Leaves(c)
@@ -73,9 +85,48 @@ func (s State) LeftBehind() string {
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(names)) {
-		parts = append(parts, what+", for "+firstNames(names[what]))
+		all = append(all, remainder{what, names[what]})
+	}
+	return all
+}
+
+// LeftBehind returns what a migration has left that was ended before it was done, or that has forgotten clusters. It names the first
+// clusters. It is empty if nothing is left.
+func (s State) LeftBehind() string {
+	var parts []string
+	for _, r := range s.remainders() {
+		if len(r.clusters) > 0 {
+			r.what += ", for " + firstNames(r.clusters)
+		}
+		parts = append(parts, r.what)
 	}
 	return strings.Join(parts, "; ")
+}
+
+const (
+	// maxInNote bounds the clusters in a note of [State.NotesOfLeft].
+	maxInNote = 20
+	// maxNote bounds such a note, in bytes: an event has 1 KiB for it and for what introduces it.
+	maxNote = 900
+)
+
+// NotesOfLeft returns the same as [State.LeftBehind] in several notes, which name all clusters.
+func (s State) NotesOfLeft() []string {
+	var notes []string
+	for _, r := range s.remainders() {
+		if len(r.clusters) == 0 {
+			notes = append(notes, r.what)
+		}
+		for rest := r.clusters; len(rest) > 0; {
+			note, n := r.what+", for "+rest[0], 1
+			for n < min(len(rest), maxInNote) && len(note)+len(", ")+len(rest[n]) <= maxNote {
+				note += ", " + rest[n]
+				n++
+			}
+			notes, rest = append(notes, note), rest[n:]
+		}
+	}
+	return notes
 }
 
 // hubOf names the hub of a party in a message.

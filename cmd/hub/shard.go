@@ -147,7 +147,7 @@ func (s State) Progress(shards int) *api.MigrationProgress {
 	p := &api.MigrationProgress{
 		Format: format.Current, Stage: s.Stage, Turn: int32(s.Turn), Attempt: s.Attempt, Thirds: int32(s.Thirds), //nolint:gosec // small numbers
 		RollbackStage: s.RollbackStage, Reason: s.Reason, Message: s.Message, WaitingFor: s.WaitingFor,
-		Deleting: s.Deleting, Abandoned: s.Abandoned, DeniedRequests: s.DeniedRequests, Shards: int32(shards), //nolint:gosec // admission allows 5,000 clusters
+		Deleting: s.Deleting, TargetLost: s.TargetLost, Abandoned: s.Abandoned, DeniedRequests: s.DeniedRequests, Shards: int32(shards), //nolint:gosec // admission allows 5,000 clusters
 	}
 	if !s.Since.IsZero() {
 		p.Since = &metav1.MicroTime{Time: s.Since}
@@ -167,7 +167,7 @@ func Restore(spec api.ManagedClusterMigrationSpec, phase api.Phase, p *api.Migra
 	}
 	s.Phase, s.Stage, s.Turn, s.Attempt, s.Thirds = phase, p.Stage, int(p.Turn), p.Attempt, int(p.Thirds)
 	s.RollbackStage, s.Reason, s.Message, s.WaitingFor = p.RollbackStage, p.Reason, p.Message, p.WaitingFor
-	s.Deleting, s.Abandoned, s.DeniedRequests = p.Deleting, p.Abandoned, p.DeniedRequests
+	s.Deleting, s.TargetLost, s.Abandoned, s.DeniedRequests = p.Deleting, p.TargetLost, p.Abandoned, p.DeniedRequests
 	if p.Since != nil {
 		s.Since = p.Since.Time
 	}

@@ -34,7 +34,7 @@ const (
 	// Returned means that the source hub has seen two renewals of its lease since the
 	// rollback began.
 	Returned ClusterState = "Returned"
-	// Restored means that the target hub has deleted the objects that it had created.
+	// Restored means that the target hub has deleted the objects that it had created. With a note, that hub is lost, and may have them.
 	Restored ClusterState = "Restored"
 	// Gone means that a user has deleted the ManagedCluster at one of the hubs, and that the migration has nothing left
 	// to do for the cluster.
@@ -200,7 +200,9 @@ type State struct {
 	Deleting bool
 	// DeniedRequests are the first CertificateSigningRequests of the bootstrap account that the target hub has denied, each with the reason.
 	DeniedRequests []string
-	// Abandoned means that the migration was deleted and that its time is over: what is left stays as it is.
+	// TargetLost means that a user has ended the migration without the target hub: see [Lose].
+	TargetLost bool
+	// Abandoned means that the migration was deleted, or has lost its target hub, and that its time is over: what is left stays as it is.
 	Abandoned bool
 
 	Timeouts Timeouts

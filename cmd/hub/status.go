@@ -246,7 +246,7 @@ func (s State) ending(kind string, states ...ClusterState) metav1.Condition {
 	isLeft := s.hasClusterIn(states...)
 	c.Reason, c.Message = s.waiting(states...)
 	switch {
-	case s.Abandoned && (isLeft || kind == api.ConditionCleaned), s.Settled() && s.hasClusterIn(Forgotten):
+	case s.Abandoned && (isLeft || kind == api.ConditionCleaned), s.Settled() && s.LeftBehind() != "":
 		c.Reason, c.Message = api.ReasonLeftBehind.Name, s.LeftBehind()
 		return c
 	case s.Settled(), s.inFinalPhase() && !isLeft && kind == api.ConditionRolledBack && s.Stage == api.PhaseCleaning:

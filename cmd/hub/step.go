@@ -27,6 +27,8 @@ func Step(s State, e Event) State {
 		s.rollback(e.At)
 	case Delete:
 		s.delete(e.At)
+	case Lose:
+		s.lose(e.At)
 	case Forget:
 		s.forget(e.Clusters)
 	case Sent:
@@ -143,13 +145,18 @@ func (s *State) forget(names []string) {
 		if !ok || s.Clusters[i].HasEnded() {
 			continue
 		}
-		for _, t := range s.turnOf(s.Clusters[i]) { // a command without the cluster replaces the present one
-			s.Attempt++
-			s.Records[s.key(t.party)] = Record{Stage: s.Stage, Attempt: s.Attempt}
-		}
-		s.Clusters[i].Note = s.Leaves(s.Clusters[i])
-		s.Clusters[i].State = Forgotten
+		s.forgetCluster(i)
 	}
+}
+
+// forgetCluster ends the migration without a cluster. A command without the cluster replaces the present one.
+func (s *State) forgetCluster(i int) {
+	for _, t := range s.turnOf(s.Clusters[i]) {
+		s.Attempt++
+		s.Records[s.key(t.party)] = Record{Stage: s.Stage, Attempt: s.Attempt}
+	}
+	s.Clusters[i].Note = s.Leaves(s.Clusters[i])
+	s.Clusters[i].State = Forgotten
 }
 
 // sent records that a command was sent, or why it can't be.
@@ -181,8 +188,8 @@ func (s *State) tick(now time.Time) {
 	switch {
 	case thirds >= 3 && !s.inFinalPhase():
 		s.expire(now)
-	case thirds >= 3 && s.Deleting:
-		s.Abandoned = true // the deletion must not wait for a hub that never returns
+	case thirds >= 3 && (s.Deleting || s.TargetLost):
+		s.Abandoned = true // the end must not wait for a hub or a cluster that never returns
 	default:
 		s.repeat()
 	}

@@ -38,11 +38,16 @@ type directMove struct {
 // newDirectMove makes clusters and a migration of them, which nothing carries out yet.
 func newDirectMove(t *testing.T, clusters int, change func(*klusterlet.Klusterlet)) *directMove {
 	t.Helper()
+	return newDirectMoveTo(t, second.Config(), clusters, change)
+}
+
+func newDirectMoveTo(t *testing.T, target *rest.Config, clusters int, change func(*klusterlet.Klusterlet)) *directMove {
+	t.Helper()
 	m, namespace := &move{t: t, logs: newLines(t)}, "direct-"+newName()
 	for _, role := range []struct {
 		side   **hubSide
 		config *rest.Config
-	}{{&m.source, shared.Config()}, {&m.target, second.Config()}} {
+	}{{&m.source, shared.Config()}, {&m.target, target}} {
 		id, err := direct.IDOf(t.Context(), hubClient(t, role.config), namespace)
 		if err != nil {
 			t.Fatal(err)
@@ -74,14 +79,22 @@ func newDirectMove(t *testing.T, clusters int, change func(*klusterlet.Klusterle
 
 // run carries the migration out in a process whose requests pass a transport.
 func (d *directMove) run(ctx context.Context, process string, through *fault.Transport) error {
+	return d.carryOut(ctx, d.options(process, through))
+}
+
+func (d *directMove) carryOut(ctx context.Context, o direct.Options) error {
+	return direct.Run(logr.NewContext(ctx, d.log(d.source)), d.migration, o)
+}
+
+func (d *directMove) options(process string, through *fault.Transport) direct.Options {
 	hubOf := func(s *hubSide) direct.Hub {
 		config := through.Config(s.config)
 		return direct.Hub{Client: hubClient(d.t, config), Config: config}
 	}
-	return direct.Run(logr.NewContext(ctx, d.log(d.source)), d.migration, direct.Options{
+	return direct.Options{
 		Source: hubOf(d.source), Target: hubOf(d.target), Process: process, Recorder: events.NewFakeRecorder(1000), Clock: d.clock,
 		Agent: agent.Options{BootstrapNamespace: bootstrapNamespace, Poll: 200 * time.Millisecond, Quiet: time.Second},
-	})
+	}
 }
 
 func (d *directMove) read() *api.ManagedClusterMigration {

@@ -36,7 +36,10 @@ type Hub struct {
 
 // Options of a run.
 type Options struct {
-	Source, Target Hub
+	Source Hub
+	// Target is empty if the target hub never answers again. The migration then ends without it: what the target has not proven to have returns,
+	// and the status names what is left.
+	Target Hub
 	// Process names this process in the Lease.
 	Process string
 	// Recorder gets the events of the migration; a process has no object to record them for.
@@ -77,8 +80,9 @@ func Run(ctx context.Context, m *api.ManagedClusterMigration, o Options) error {
 
 // carryOut runs the manager and both agents in this process.
 func (o Options) carryOut(ctx context.Context, m *api.ManagedClusterMigration, paused time.Duration) error {
+	lost := o.Target.Client == nil
 	address, err := AddressIn(m)
-	if err != nil {
+	if err != nil && !lost {
 		return err
 	}
 	// One process has one identity: it signs what all three parties send. It is stored, since a resumed agent checks
@@ -91,13 +95,17 @@ func (o Options) carryOut(ctx context.Context, m *api.ManagedClusterMigration, p
 	r := &manager.Reconciler{
 		Client: store, Reader: store, Recorder: o.Recorder, Clock: o.Clock, Transport: through, Metrics: manager.NewMetrics(store),
 		Namespace: m.Namespace, Identity: own,
-		Direct: &manager.Direct{Target: address, Paused: paused},
+		Direct: &manager.Direct{Target: address, TargetLost: lost, Paused: paused},
+	}
+	hubs := map[api.HubName]Hub{m.Spec.From: o.Source, m.Spec.To: o.Target}
+	if lost {
+		delete(hubs, m.Spec.To)
 	}
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	var agents sync.WaitGroup
 	failed := make(chan error, 2)
-	for name, hub := range map[api.HubName]Hub{m.Spec.From: o.Source, m.Spec.To: o.Target} {
+	for name, hub := range hubs {
 		one := o.Agent
 		one.Client, one.Transport, one.Hub, one.Namespace = hub.Client, through, string(name), m.Namespace
 		one.Manager, one.Identity, one.Clock, one.Only, one.Paused = own.Key(), own, o.Clock, string(m.UID), paused
@@ -119,5 +127,8 @@ func (o Options) carryOut(ctx context.Context, m *api.ManagedClusterMigration, p
 	if err != nil {
 		return err
 	}
-	return errors.Join(agent.DeleteStored(ctx, o.Source.Client, m.Namespace, string(m.UID)), agent.DeleteStored(ctx, o.Target.Client, m.Namespace, string(m.UID)))
+	for _, hub := range hubs {
+		err = errors.Join(err, agent.DeleteStored(ctx, hub.Client, m.Namespace, string(m.UID)))
+	}
+	return err
 }

@@ -84,6 +84,12 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (mig
 			return hub.Delete{At: r.Clock.Now()}, nil
 		},
 		func(m migration) (hub.Event, error) {
+			if r.Direct == nil || !r.Direct.TargetLost || !m.state.NeedsLose() {
+				return nil, nil
+			}
+			return hub.Lose{At: r.Clock.Now()}, nil
+		},
+		func(m migration) (hub.Event, error) {
 			rollback = m.object.Annotations[api.RequestAnnotation] == api.RequestRollback
 			if !rollback {
 				return nil, nil
@@ -142,7 +148,8 @@ func (r *Reconciler) start(ctx context.Context, m migration) (hub.Event, error) 
 // removeRequest removes the request annotation after the request was stored.
 func (r *Reconciler) removeRequest(ctx context.Context, key types.NamespacedName) error {
 	return r.edit(ctx, key, func(o *api.ManagedClusterMigration) bool {
-		if o.Status.Phase == api.PhaseCleaning || o.Status.Phase == api.PhaseCompleted {
+		ends := r.Direct != nil && r.Direct.TargetLost
+		if !ends && (o.Status.Phase == api.PhaseCleaning || o.Status.Phase == api.PhaseCompleted) {
 			r.event(o, corev1.EventTypeWarning, api.ReasonFailed.Name, "a rollback was requested in phase "+string(o.Status.Phase)+", in which the source hub deletes: move the clusters back by another migration")
 		}
 		delete(o.Annotations, api.RequestAnnotation)

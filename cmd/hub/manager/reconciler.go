@@ -32,6 +32,8 @@ const changedMigrations = 64
 type Direct struct {
 	// Target is how managed clusters reach the target hub.
 	Target clusterv1.ClientConfig
+	// TargetLost means that the target hub never answers again: the process ends the migration without it.
+	TargetLost bool
 	// Paused is how long no process has carried out the migration.
 	Paused time.Duration
 }

@@ -56,6 +56,7 @@ type Klusterlet struct {
 	// kubeconfigs are the bootstrap kubeconfigs, by the server of the hub.
 	kubeconfigs map[string][]byte
 	renewed     time.Time
+	targetLost  bool
 
 	mutex sync.Mutex // of the following
 	// hub is the hub at which the cluster is registered. renewals counts the renewals of its lease there.
@@ -120,6 +121,13 @@ func (k *Klusterlet) Reach() {
 	k.Unreachable = false
 }
 
+// LoseTarget means that the target hub never answers again, from the next pass on.
+func (k *Klusterlet) LoseTarget() {
+	k.passes.Lock()
+	defer k.passes.Unlock()
+	k.targetLost = true
+}
+
 // Renewals returns how often the cluster has renewed its lease at the hub where it is registered.
 func (k *Klusterlet) Renewals() int {
 	k.mutex.Lock()
@@ -161,9 +169,11 @@ func (k *Klusterlet) pass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	onTarget, err := k.read(ctx, k.Target)
-	if err != nil {
-		return err
+	var onTarget *clusterv1.ManagedCluster
+	if !k.targetLost {
+		if onTarget, err = k.read(ctx, k.Target); err != nil {
+			return err
+		}
 	}
 	if err := k.chooseHub(ctx, onSource, onTarget); err != nil {
 		return err

@@ -215,6 +215,9 @@ type MigrationProgress struct {
 	// Deleting means that the object is being deleted.
 	// +optional
 	Deleting bool `json:"deleting,omitempty"`
+	// TargetLost means that a user has ended the migration without the target hub, which never answers again.
+	// +optional
+	TargetLost bool `json:"targetLost,omitempty"`
 	// Abandoned means that the object was deleted, and that the manager has left what it could not restore or delete in
 	// time.
 	// +optional

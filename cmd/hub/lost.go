@@ -1,0 +1,76 @@
+package hub
+
+import (
+	"time"
+)
+
+// lost is the message of a migration that a user has ended without the target hub.
+const lost = "a user has ended the migration without the target hub, which never answers again"
+
+// NeedsLose reports whether [Lose] changes a state: the migration waits for something that only the target hub can do, or still moves a
+// cluster to it, or the event has not been yet.
+func (s State) NeedsLose() bool {
+	switch {
+	case s.Settled():
+		return false
+	case !s.TargetLost:
+		return true
+	case s.walks():
+		for _, c := range s.Clusters {
+			if !c.HasEnded() && (!c.returns() || s.turnOf(c).has(Target)) {
+				return true
+			}
+		}
+		return false
+	case ByCluster(s.Stage):
+		// The source hub is told first that the migration has forgotten clusters.
+		return s.turn().has(Target) && (!s.forgetsAtEnd() || s.Record(Source).Sent > 0)
+	}
+	return true
+}
+
+// lose returns every cluster that the target hub has not proven to have, without the target hub. The source hub keeps what it has of the
+// others: it is the last that is known of them.
+func (s *State) lose(now time.Time) {
+	if s.Settled() {
+		return
+	}
+	if s.inFinalPhase() && !s.TargetLost {
+		s.restartClock(now)
+		s.repeat()
+	}
+	s.TargetLost = true
+	s.abort(now)
+	s.Message = lost
+	switch {
+	case s.walks():
+		for i := range s.Clusters {
+			s.loseTargetOf(i)
+		}
+	case ByCluster(s.Stage) && s.NeedsLose():
+		s.beginTurn(s.Turn + 1)
+	}
+}
+
+// loseTargetOf ends what a cluster waits for at the target hub.
+func (s *State) loseTargetOf(i int) {
+	c := &s.Clusters[i]
+	switch {
+	case c.HasEnded():
+		return
+	case !c.returns():
+		s.forgetCluster(i)
+		return
+	}
+	way := s.way(*c)
+	for c.Turn < len(way) && way[c.Turn].has(Target) {
+		c.Turn++
+		c.Attempt = 0
+	}
+	if c.Turn == len(way) {
+		c.State = Restored
+		if what := leftOf(way, Target); what != "" {
+			c.Note = "left on " + Target.String() + " " + what
+		}
+	}
+}

@@ -29,8 +29,8 @@ func (s State) NeedsLose() bool {
 	return true
 }
 
-// lose returns every cluster that the target hub has not proven to have, without the target hub. The source hub keeps what it has of the
-// others: it is the last that is known of them.
+// lose returns every cluster whose klusterlet still knows the source hub, also one that is registered at the target hub. The source hub
+// keeps what it has of the others: it is the last that is known of them.
 func (s *State) lose(now time.Time) {
 	if s.Settled() {
 		return
@@ -40,6 +40,11 @@ func (s *State) lose(now time.Time) {
 		s.repeat()
 	}
 	s.TargetLost = true
+	for i, c := range s.Clusters {
+		if t := s.turnOf(c); c.State == Registered && t != nil && t.place() == FinishMoved {
+			s.returnCluster(i)
+		}
+	}
 	s.abort(now)
 	s.Message = lost
 	switch {

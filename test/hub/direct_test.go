@@ -12,6 +12,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -38,12 +39,12 @@ type directMove struct {
 // newDirectMove makes clusters and a migration of them, which nothing carries out yet.
 func newDirectMove(t *testing.T, clusters int, change func(*klusterlet.Klusterlet)) *directMove {
 	t.Helper()
-	return newDirectMoveTo(t, second.Config(), clusters, change)
+	return newDirectMoveTo(t, second.Config(), types.NamespacedName{Namespace: "direct-" + newName(), Name: "move"}, clusters, change)
 }
 
-func newDirectMoveTo(t *testing.T, target *rest.Config, clusters int, change func(*klusterlet.Klusterlet)) *directMove {
+func newDirectMoveTo(t *testing.T, target *rest.Config, key types.NamespacedName, clusters int, change func(*klusterlet.Klusterlet)) *directMove {
 	t.Helper()
-	m, namespace := &move{t: t, logs: newLines(t)}, "direct-"+newName()
+	m, namespace := &move{t: t, logs: newLines(t)}, key.Namespace
 	for _, role := range []struct {
 		side   **hubSide
 		config *rest.Config
@@ -63,7 +64,7 @@ func newDirectMoveTo(t *testing.T, target *rest.Config, clusters int, change fun
 		}
 	}
 	play(t, m.klusterlets...)
-	d.migration = &api.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: "move"}}
+	d.migration = &api.ManagedClusterMigration{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: key.Name}}
 	d.migration.Spec = api.ManagedClusterMigrationSpec{
 		From: api.HubName(m.source.name), To: api.HubName(m.target.name), OnUserObjects: api.UserObjectsAccept, SupportedConfigs: &api.MigrationConfig{StageTimeout: &metav1.Duration{Duration: patience}},
 	}

@@ -12,9 +12,9 @@ import (
 // answerTimeout bounds the question whether a hub answers. An API server that can be reached answers within a second.
 const answerTimeout = 5 * time.Second
 
-// answers reports whether the API server in a kubeconfig without credentials answers from here, over the proxy there and verified by the CA there.
+// Answers reports whether the API server in a kubeconfig without credentials answers from here, over the proxy there and verified by the CA there.
 // A proxy before API servers that are gone answers with another status.
-func answers(ctx context.Context, kubeconfig []byte) bool {
+func Answers(ctx context.Context, kubeconfig []byte) bool {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		return false

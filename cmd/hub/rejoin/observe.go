@@ -67,7 +67,7 @@ func (r *Rejoin) Observe(ctx context.Context) (Facts, error) {
 func (r *Rejoin) Ask(ctx context.Context) (Facts, error) {
 	f, err := r.Observe(ctx)
 	if err == nil && f.Agent.Server != "" && !f.isRegistered() {
-		f.Answers = answers(ctx, f.Agent.Kubeconfig)
+		f.Answers = Answers(ctx, f.Agent.Kubeconfig)
 	}
 	return f, err
 }

@@ -137,7 +137,7 @@ func (c *connection) runDirect(ctx context.Context, a *frame.App, m migration) e
 		return errors.New("the connection has no store of migrations")
 	}
 	return direct.Run(ctx, m.ManagedClusterMigration, direct.Options{
-		Source: direct.Hub{Client: source.Client, Config: c.Config}, Target: direct.Hub{Client: c.pair.to.client, Config: c.pair.to.Config},
+		Source: direct.Hub{Client: source.Client, Config: c.Config}, Target: c.pair.target(),
 		Process:  fmt.Sprintf("%d on %s of %s, since %s", os.Getpid(), host, cmp.Or(c.WhoAmI(ctx), "a user"), a.Clock.Now().UTC().Format(time.RFC3339)),
 		Recorder: announcer{a.Console}, Clock: clock.RealClock{},
 	})

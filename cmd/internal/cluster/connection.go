@@ -60,7 +60,7 @@ type target struct {
 type pair struct {
 	fromContext, toContext string
 	from                   direct.ID
-	// to is nil for a command that only reads.
+	// to is nil for a command that only reads, and for one that ends a migration whose target hub is lost.
 	to *target
 }
 
@@ -74,6 +74,14 @@ func (p *pair) flags(namespace string) string {
 		flags += " --namespace=" + namespace
 	}
 	return flags
+}
+
+// target returns the target hub for a process; empty if it is lost.
+func (p *pair) target() direct.Hub {
+	if p.to == nil {
+		return direct.Hub{}
+	}
+	return direct.Hub{Client: p.to.client, Config: p.to.Config}
 }
 
 // names returns the names of the hubs.

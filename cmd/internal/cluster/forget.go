@@ -9,32 +9,42 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterpermission"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 )
 
-type forgetOptions struct{ requestOptions }
+type forgetOptions struct {
+	requestOptions
+	all bool
+}
 
 func forgetCommand(a *frame.App) *cobra.Command {
-	o := &forgetOptions{requestOptions{App: a}}
+	o := &forgetOptions{requestOptions: requestOptions{App: a}}
 	c := &cobra.Command{
-		Use:   "forget NAME CLUSTER... [-n NAMESPACE] [--watch]",
+		Use:   "forget NAME {CLUSTER... | --all} [-n NAMESPACE] [--watch]",
 		Short: "End a migration without clusters that can't end",
 		Long: "Tell the manager to do nothing more for clusters of the migration NAME, such as one that is offline for\n" +
 			"ever or whose deletion waits for a foreign finalizer. The other clusters continue, and the migration ends\n" +
 			"without the forgotten ones. The command says what is left of each on which hub; nothing removes that\n" +
 			"later.\n\n" +
 			"Each cluster continues by itself from phase Registering on, so a cluster that hangs holds up the end of\n" +
-			"the migration alone. In an earlier phase abort the migration instead.\n\n" +
+			"the migration alone. In an earlier phase abort the migration instead.\n\n" + lostTargetHelp + " With\n" +
+			"--all it ends at once, and without all of them, whether the target hub answers or not.\n\n" +
 			"Exit codes: 0 requested, or with --watch the migration has ended; 3 refused, and nothing written; 2 error;\n" +
 			"124 --timeout; 130 interrupted.",
-		Example:           "  " + a.Program + " cluster forget east cluster7",
+		Example: "  " + a.Program + " cluster forget east cluster7\n\n" +
+			"  # End a migration of `cluster move` at once, without its target hub\n" +
+			"  " + a.Program + " cluster forget cluster1-move-1 --all --from-context=hub1",
 		ValidArgsFunction: completeMigrations(a),
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return frame.Usagef("specify the NAME of the migration, and then the clusters")
+			switch {
+			case len(args) == 0, len(args) == 1 && !o.all:
+				return frame.Usagef("specify the NAME of the migration, and then the clusters, or --all")
+			case len(args) > 1 && o.all:
+				return frame.Usagef("names of clusters and --all are mutually exclusive")
 			}
 			if err := o.parseDirect(); err != nil {
 				return err
@@ -42,6 +52,7 @@ func forgetCommand(a *frame.App) *cobra.Command {
 			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, args[0], args[1:]) })
 		},
 	}
+	c.Flags().BoolVar(&o.all, "all", false, "all clusters with which the migration has not ended")
 	o.addTo(c)
 	return c
 }
@@ -57,6 +68,13 @@ func (o *forgetOptions) plan(ctx context.Context, name string, clusters []string
 	if err != nil {
 		return nil, err
 	}
+	if o.all {
+		if clusters, err = allForgettable(o.App, c, m); err != nil {
+			return nil, err
+		}
+	} else if err := c.checkLost(ctx, o.App, m, "forget "+name+" "+strings.Join(clusters, " ")); err != nil {
+		return nil, err
+	}
 	for _, one := range clusters {
 		if why := whyNotForgettable(o.App, c, m, one); why != "" {
 			return nil, frame.Refuse(fmt.Errorf("%s %s can't end without %s: %s", c.kind(), name, one, why))
@@ -66,6 +84,26 @@ func (o *forgetOptions) plan(ctx context.Context, name string, clusters []string
 		return nil, frame.Refuse(err)
 	}
 	return &forget{request{requestOptions: &o.requestOptions, connection: c, migration: m}, clusters}, nil
+}
+
+// allForgettable returns the clusters with which a migration has not ended. Without one, it is an error, unless the migration waits for a lost
+// target hub alone.
+func allForgettable(a *frame.App, c *connection, m migration) ([]string, error) {
+	var names []string
+	for _, one := range m.state.Clusters {
+		if !one.HasEnded() {
+			names = append(names, one.Name)
+		}
+	}
+	switch {
+	case m.state.Settled():
+		return nil, frame.Refuse(fmt.Errorf("%s %s has ended: nothing is left to do for it", c.kind(), m.Name))
+	case !hub.ByCluster(m.state.Stage):
+		return nil, frame.Refuse(fmt.Errorf("%s %s can't end without its clusters in phase %s; abort the migration: %s", c.kind(), m.Name, m.state.Phase, c.hint(a, "rollback "+m.Name)))
+	case len(names) == 0 && !c.losesTarget():
+		return nil, frame.Refuse(fmt.Errorf("%s %s waits for no cluster: see what it waits for: %s", c.kind(), m.Name, c.hint(a, "status "+m.Name)))
+	}
+	return names, nil
 }
 
 // whyNotForgettable returns why a migration can't end without a cluster, and what to do.
@@ -93,6 +131,11 @@ func (o *forget) Question() (string, error) {
 		if slices.Contains(o.clusters, one.Name) {
 			fmt.Fprintf(&text, "%s: %s\n", one.Name, m.state.Leaves(one))
 		}
+	}
+	text.WriteString(o.connection.withoutTarget(m))
+	if len(o.clusters) == 0 {
+		fmt.Fprintf(&text, "End %s %s in namespace %s on %s?", o.connection.kind(), m.Name, m.Namespace, o.connection.Where())
+		return text.String(), nil
 	}
 	fmt.Fprintf(&text, "End %s %s in namespace %s on %s without %s?", o.connection.kind(), m.Name, m.Namespace, o.connection.Where(), strings.Join(o.clusters, ", "))
 	return text.String(), nil

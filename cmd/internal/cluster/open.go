@@ -33,7 +33,7 @@ func (h *hubFlags) openDirect(ctx context.Context, a *frame.App) (*connection, e
 	if h.toContext != "" {
 		to := &target{}
 		if to.connection, to.id, err = dialHub(ctx, a.InContext(h.toContext), scope); err != nil {
-			return nil, err
+			return nil, h.explainTarget(a, err)
 		}
 		if to.id == id {
 			return nil, frame.Usagef("--from-context=%s and --to-context=%s are the same hub: specify the contexts of two hubs", h.fromContext, h.toContext)
@@ -66,6 +66,14 @@ func (h *hubFlags) openLost(ctx context.Context, a *frame.App, name string) (*cl
 		Cluster: name, Own: own.client, Target: to.client, Namespace: namespace, Address: address,
 		OnEvictedWorks: api.EvictedWorksPolicy(h.onEvictedWorks.Value), Clock: a.Clock,
 	}}, nil
+}
+
+// explainTarget says what to do about a target hub that never answers again.
+func (h *hubFlags) explainTarget(a *frame.App, err error) error {
+	if _, gone := frame.Unreachable(err); gone && h.endsWithoutTarget {
+		a.Console.Printf("if the hub of --to-context=%s never answers again, leave the flag out: the migration then ends without it\n", h.toContext)
+	}
+	return err
 }
 
 func dialHub(ctx context.Context, a *frame.App, scope permission.Scope) (*connection, direct.ID, error) {

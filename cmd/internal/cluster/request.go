@@ -26,6 +26,7 @@ func (o *requestOptions) addTo(c *cobra.Command) {
 	o.change.AddTimeoutTo(c)
 	addManagerNamespace(c, &o.managerNamespace)
 	o.addContextsTo(o.App, c)
+	o.endsWithoutTarget = true
 	o.output.AddTo(c, clusterreport.NoMigration("", ""))
 }
 

@@ -28,10 +28,12 @@ func rollbackCommand(a *frame.App) *cobra.Command {
 			"runs it again, for the clusters that are not back yet. In phase Registering, clusters that are\n" +
 			"registered at the target hub by then stay there.\n\n" +
 			"In phases Cleaning and Completed the source hub has begun to delete. Move the clusters back by\n" +
-			"another migration then: the command prints it.\n\n" +
+			"another migration then: the command prints it.\n\n" + lostTargetHelp + "\n\n" +
 			"Exit codes: 0 the rollback is requested, or with --watch every cluster is back; 3 refused, and nothing\n" +
 			"written; 4 with --watch some clusters have moved; 2 error; 124 --timeout; 130 interrupted.",
-		Example:           "  " + a.Program + " cluster rollback east --watch",
+		Example: "  " + a.Program + " cluster rollback east --watch\n\n" +
+			"  # The target hub of `cluster move` never answers again\n" +
+			"  " + a.Program + " cluster rollback cluster1-move-1 --from-context=hub1",
 		Args:              oneName,
 		ValidArgsFunction: completeMigrations(a),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -59,14 +61,17 @@ func (o *rollbackOptions) plan(ctx context.Context, name string) (frame.Change, 
 	if err := c.missing(ctx); err != nil {
 		return nil, frame.Refuse(err)
 	}
+	if err := c.checkLost(ctx, o.App, m, "rollback "+name); err != nil {
+		return nil, err
+	}
 	return &rollback{request{requestOptions: &o.requestOptions, connection: c, migration: m}}, nil
 }
 
 // Question implements frame.Change.
 func (o *rollback) Question() (string, error) {
 	m := o.migration
-	return fmt.Sprintf("%s\nReturn the clusters of %s %s in namespace %s on %s to hub %s?",
-		clusterreport.Progress(m.report(o.connection)), o.connection.kind(), m.Name, m.Namespace, o.connection.Where(), m.Spec.From), nil
+	return fmt.Sprintf("%s\n%sReturn the clusters of %s %s in namespace %s on %s to hub %s?",
+		clusterreport.Progress(m.report(o.connection)), o.connection.withoutTarget(m), o.connection.kind(), m.Name, m.Namespace, o.connection.Where(), m.Spec.From), nil
 }
 
 // Run implements frame.Change.
@@ -94,7 +99,7 @@ func abortCode(m clusterreport.Migration) frame.Code {
 	switch {
 	case !m.Settled:
 		return frame.Pending
-	case m.Phase == api.PhaseFailed:
+	case m.Phase == api.PhaseFailed, m.Counts.Restored == m.Counts.Total:
 		return frame.OK
 	}
 	return frame.Partial
@@ -103,6 +108,8 @@ func abortCode(m clusterreport.Migration) frame.Code {
 // whyNotAbortable returns why a migration can't be aborted, and what to do.
 func whyNotAbortable(a *frame.App, c *connection, m migration) string {
 	switch {
+	case c.losesTarget() && !m.state.Settled(): // what waits for the target hub ends
+		return ""
 	case m.state.Phase == api.PhaseCleaning, m.state.Phase == api.PhaseCompleted:
 		var moved []string
 		for _, one := range m.state.Clusters {

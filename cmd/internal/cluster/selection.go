@@ -25,6 +25,8 @@ type hubFlags struct {
 	clusterContext string
 	// direct means that the command uses the hubs of the contexts, and no global hub.
 	direct bool
+	// endsWithoutTarget means that the command ends a migration without --to-context.
+	endsWithoutTarget bool
 }
 
 func (h *hubFlags) addTo(a *frame.App, c *cobra.Command) {
@@ -68,10 +70,10 @@ func (h *hubFlags) addClusterContextTo(a *frame.App, c *cobra.Command) {
 	addContext(a, c, &h.clusterContext, "cluster-context", "`context` of the kubeconfig for the cluster itself, whose hub is lost, instead of --from-context")
 }
 
-// parseDirect decides whether the command works without a global hub.
+// parseDirect decides whether the command works without a global hub. Without --to-context, it ends a migration whose target hub is lost.
 func (h *hubFlags) parseDirect() error {
-	if (h.fromContext == "") != (h.toContext == "") {
-		return frame.Usagef("specify --from-context=CONTEXT and --to-context=CONTEXT, or none of both for a migration on a global hub")
+	if h.fromContext == "" && h.toContext != "" {
+		return frame.Usagef("specify --from-context=CONTEXT and --to-context=CONTEXT, --from-context=CONTEXT alone if the target hub never answers again, or none of both for a migration on a global hub")
 	}
 	h.direct = h.fromContext != ""
 	return nil

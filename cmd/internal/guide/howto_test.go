@@ -23,7 +23,7 @@ var placeholder = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(-[A-Z0-9]+)*\b`)
 // testedElsewhere are guides that a test runs itself: of this package, one needs two clusters, one restarts API servers, and one has a CRD of its own; test/externalname
 // needs a provider and a directory server, or copies a provider from a guide, test/hub/e2e two hubs and their clusters, test/crdmigrator unreadable objects and released CRDs, and cmd/internal/chart
 // Prometheus and releases of the chart.
-var testedElsewhere = []string{"fleet.md", "import-external-resources.md", "keep-values.md", "lost-hub.md", "monitor.md", "move-clusters.md", "move-to-crossplane-v2.md", "replace-keys-of-hubs.md", "rescue-a-crd.md", "rotate-an-encryption-key.md", "secure-the-broker.md", "skip-releases.md", "uninstall.md", "upgrade-godwit.md", "write-a-provider.md"}
+var testedElsewhere = []string{"fleet.md", "import-external-resources.md", "keep-values.md", "lost-hub.md", "lost-target-hub.md", "monitor.md", "move-clusters.md", "move-to-crossplane-v2.md", "replace-keys-of-hubs.md", "rescue-a-crd.md", "rotate-an-encryption-key.md", "secure-the-broker.md", "skip-releases.md", "uninstall.md", "upgrade-godwit.md", "write-a-provider.md"}
 
 // published is the chart of a release. Tutorials install the same chart from its folder, since a test has no registry.
 const published = "oci://ghcr.io/godwit-dev/charts/godwit"

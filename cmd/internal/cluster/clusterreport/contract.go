@@ -197,7 +197,7 @@ func countsOf(c api.ClusterCounts) Counts {
 
 // noteReason returns the reason of a cluster with a note.
 func noteReason(s hub.ClusterState) string {
-	if s == hub.Forgotten {
+	if s == hub.Forgotten || s == hub.Restored {
 		return api.ReasonLeftBehind.Name
 	}
 	return cluster.ReasonNotFound.Name

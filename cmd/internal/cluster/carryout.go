@@ -18,6 +18,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/direct"
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterreport"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 // carryOut carries a migration out until it has settled, prints its progress and its document, and returns the exit code
@@ -97,6 +98,14 @@ func continueCommand(a *frame.App, c *connection, m migration) string {
 	}
 	if c.pair.toContext == "" {
 		words = append(words, "--to-context=CONTEXT")
+	}
+	if address, err := direct.AddressIn(m.ManagedClusterMigration); err == nil && c.pair.to != nil {
+		if address.URL != c.pair.to.Config.Host {
+			words = append(words, "--to-server="+quote.Shell(address.URL))
+		}
+		if c.pair.to.caFile != "" {
+			words = append(words, "--to-ca-file="+quote.Shell(c.pair.to.caFile))
+		}
 	}
 	return a.Hint(strings.Join(words, " ") + c.pair.flags(m.Namespace))
 }

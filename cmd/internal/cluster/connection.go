@@ -51,8 +51,10 @@ type connection struct {
 type target struct {
 	*connection
 	id direct.ID
-	// address is how clusters reach the hub, unless the migration has one already.
+	// address is how clusters reach the hub. That of a migration to continue is the same.
 	address clusterv1.ClientConfig
+	// caFile is the flag that gives its CA; empty if the context does.
+	caFile string
 }
 
 // pair is the two hubs of a command that needs no global hub. The connection of the command is that of the source hub, whose

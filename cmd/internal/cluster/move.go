@@ -130,6 +130,9 @@ func (o *moveOptions) planRest(ctx context.Context, c *connection, known *api.Ma
 	if err := c.missing(ctx); err != nil {
 		return nil, frame.Refuse(err)
 	}
+	if err := c.checkAddress(o.App, known); err != nil {
+		return nil, err
+	}
 	m := migration{ManagedClusterMigration: known}
 	var err error
 	if m.state, err = c.state(ctx, known); err != nil {
@@ -145,8 +148,9 @@ func (o *moveOptions) planRest(ctx context.Context, c *connection, known *api.Ma
 // Question implements frame.Change.
 func (r *continuation) Question() (string, error) {
 	m := r.migration
-	return fmt.Sprintf("%s\nContinue migration %s of %s from %s to %s?",
-		clusterreport.Progress(m.report(r.connection)), m.Name, clustersOf(m.ManagedClusterMigration), r.connection.Where(), r.connection.pair.to.Where()), nil
+	to := r.connection.pair.to
+	return fmt.Sprintf("%s\nContinue migration %s of %s from %s to %s, which clusters reach at %s?",
+		clusterreport.Progress(m.report(r.connection)), m.Name, clustersOf(m.ManagedClusterMigration), r.connection.Where(), to.Where(), to.address.URL), nil
 }
 
 // Run implements frame.Change. End carries the migration out.

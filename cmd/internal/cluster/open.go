@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/internal/cluster/clusterrejoin"
 	"github.com/godwit-dev/godwit/cmd/internal/frame"
 	"github.com/godwit-dev/godwit/cmd/internal/permission"
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 // stateNamespace returns the namespace of the state, on both hubs.
@@ -31,7 +34,7 @@ func (h *hubFlags) openDirect(ctx context.Context, a *frame.App) (*connection, e
 	}
 	c.pair = &pair{fromContext: h.fromContext, toContext: h.toContext, from: id}
 	if h.toContext != "" {
-		to := &target{}
+		to := &target{caFile: h.toCAFile}
 		if to.connection, to.id, err = dialHub(ctx, a.InContext(h.toContext), scope); err != nil {
 			return nil, h.explainTarget(a, err)
 		}
@@ -104,6 +107,32 @@ func (h *hubFlags) addressOf(config *rest.Config) (clusterv1.ClientConfig, error
 	}
 	address.CABundle = ca
 	return address, nil
+}
+
+// checkAddress refuses a migration that gives clusters another address of the target hub than the command.
+func (c *connection) checkAddress(a *frame.App, m *api.ManagedClusterMigration) error {
+	why, err := otherAddress(m, c.pair.to.address)
+	if err == nil && why != "" {
+		return frame.Refuse(fmt.Errorf("%s, and otherwise return them: %s", why, c.hint(a, "rollback "+m.Name)))
+	}
+	return err
+}
+
+// otherAddress returns how the address of the target hub in a migration differs from that of a command, and what confirms it. Who may write
+// ConfigMaps in the namespace of the state could have changed it.
+func otherAddress(m *api.ManagedClusterMigration, given clusterv1.ClientConfig) (string, error) {
+	stored, err := direct.AddressIn(m)
+	switch {
+	case err != nil:
+		return "", err
+	case stored.URL != given.URL:
+		return fmt.Sprintf("clusters of migration %s reach hub %s at %s, and this command has %s: nothing was written; if they reach it there, give --to-server=%s",
+			m.Name, m.Spec.To, stored.URL, given.URL, quote.Shell(stored.URL)), nil
+	case !bytes.Equal(bytes.TrimSpace(stored.CABundle), bytes.TrimSpace(given.CABundle)):
+		return fmt.Sprintf("clusters of migration %s verify hub %s at %s by another CA than that of this command: nothing was written; if that CA is right, give it with --to-ca-file=FILE",
+			m.Name, m.Spec.To, stored.URL), nil
+	}
+	return "", nil
 }
 
 // prepareDirect creates the namespace of the state on both hubs. With a global hub it does nothing.

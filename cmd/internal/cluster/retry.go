@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,7 @@ func retryCommand(a *frame.App) *cobra.Command {
 	}
 	c.Flags().BoolVar(&o.failed, "failed", false, "all clusters that were not moved")
 	o.creation.addTo(a, c)
+	o.addAddressTo(c)
 	return c
 }
 
@@ -66,11 +68,7 @@ func (o *retryOptions) plan(ctx context.Context, name string) (frame.Change, err
 		return nil, frame.Refuse(fmt.Errorf("%s %s has moved all of its clusters: nothing is left to retry", c.kind(), name))
 	}
 	if c.pair != nil {
-		address, err := direct.AddressIn(m.ManagedClusterMigration)
-		if err != nil {
-			return nil, err
-		}
-		if err := direct.KeepAddress(next, address); err != nil {
+		if err := errors.Join(c.checkAddress(o.App, m.ManagedClusterMigration), direct.KeepAddress(next, c.pair.to.address)); err != nil {
 			return nil, err
 		}
 	}

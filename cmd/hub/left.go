@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
 // left has what stays on a hub if an action is not done, as a noun of a message: on hubs with the import controller, and without it.
@@ -88,6 +90,19 @@ func (s State) remainders() []remainder {
 		all = append(all, remainder{what, names[what]})
 	}
 	return all
+}
+
+// Abandon returns the state of a migration that can't continue, and that leaves what it has changed.
+func (s State) Abandon() State {
+	s = s.clone()
+	s.Abandoned = true
+	switch {
+	case StageNumber(s.Stage) <= StageNumber(api.PhaseValidating): // it has changed neither hub
+		s.Turn, s.Clusters = len(closing)+1, nil
+	case !ByCluster(s.Stage):
+		s.Turn = 0
+	}
+	return s
 }
 
 // LeftBehind returns what a migration has left that was ended before it was done, or that has forgotten clusters. It names the first

@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
@@ -161,4 +163,69 @@ func TestBrokenMigrationStallsAlone(t *testing.T) {
 		c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
 		return c != nil && c.Reason == api.ReasonStateLost.Name
 	})
+}
+
+// TestBrokenMigrationIsDeleted: the ConfigMap of one migration can't be written, and a newer release has written that of another. A user deletes
+// both. They end in the time of each deletion, and events name every cluster of the one whose state is known.
+//
+// Matrix: H131.
+func TestBrokenMigrationIsDeleted(t *testing.T) {
+	t.Parallel()
+	g, clock := newGlobalHub(t), &leaping{}
+	g.clock = clock
+	held, release := g.from.hold(hub.InstallBootstrap)
+	var clusters []string
+	for i := range 25 {
+		clusters = append(clusters, fmt.Sprintf("cluster-%02d", i))
+	}
+	stuck, newer := g.migrate("stuck", clusters...), g.migrate("newer", "other")
+	p := g.start(nil, stuck, newer)
+	defer p.stop()
+	defer release()
+	<-held
+	for _, key := range []objectKey{stuck, newer} {
+		g.await(key, "it has begun", func(m *api.ManagedClusterMigration) bool { return m.Status.Phase == api.PhaseInitializing })
+	}
+	immutable, frozen := true, g.quiet(stuck, "-state-0")
+	frozen.Immutable = &immutable
+	g.update(frozen)
+	later := g.quiet(newer, "-state-0")
+	later.Data["format"] = "2"
+	g.update(later)
+	for _, key := range []objectKey{stuck, newer} {
+		if err := g.c.Delete(t.Context(), g.read(key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pause(t.Context(), 20*awaitEvery)
+	for _, key := range []objectKey{stuck, newer} {
+		if m := g.read(key); len(m.Finalizers) == 0 {
+			t.Errorf("%s is released before its time", key)
+		}
+	}
+	clock.leap(24 * time.Minute)
+	for _, key := range []objectKey{stuck, newer} {
+		if _, err := p.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+		g.awaitGone(key)
+	}
+	var left []string
+	for len(g.events.Events) > 0 {
+		if e := <-g.events.Events; strings.Contains(e, api.ReasonLeftBehind.Name) {
+			left = append(left, e)
+		}
+	}
+	all := strings.Join(left, "\n")
+	for _, name := range clusters {
+		if !strings.Contains(all, name) {
+			t.Errorf("no event names %s", name)
+		}
+	}
+	if !strings.Contains(all, "a newer release wrote it") {
+		t.Error("no event is about the migration of a newer release")
+	}
+	if t.Failed() {
+		t.Logf("events:\n%s", all)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -138,8 +137,8 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, m migration) error {
 	if err := r.deleteExchange(ctx, m); err != nil {
 		return err
 	}
-	if what := m.state.LeftBehind(); what != "" && !m.object.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(m.object, api.Finalizer) {
-		r.event(m.object, corev1.EventTypeWarning, api.ReasonLeftBehind.Name, "the migration is deleted, and has left something behind: "+what)
+	if !m.object.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(m.object, api.Finalizer) {
+		r.announceLeft(m.object, "the migration is deleted, and has left something behind: ", m.state)
 	}
 	if m.object.Status.CompletionTime != nil {
 		if err := r.ownState(ctx, m); err != nil {

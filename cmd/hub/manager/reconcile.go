@@ -25,11 +25,24 @@ import (
 // another migration.
 const waitInterval = time.Second
 
-// Reconcile executes the due effects of a migration.
+// Reconcile executes the due effects of a migration. A deleted one ends, also if its state can't be read or written.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	result, err := r.advance(ctx, req)
+	if err == nil {
+		return result, nil
+	}
+	released, wait, failed := r.releaseStuck(ctx, req.NamespacedName, err)
+	if released || failed != nil {
+		return reconcile.Result{}, failed
+	}
+	return reconcile.Result{RequeueAfter: wait}, r.reportUnreadableState(ctx, req.NamespacedName, err)
+}
+
+// advance executes the due effects of a migration.
+func (r *Reconciler) advance(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	m, err := r.observe(ctx, req.NamespacedName)
 	if err != nil {
-		return reconcile.Result{}, r.reportUnreadableState(ctx, req.NamespacedName, err)
+		return reconcile.Result{}, err
 	}
 	for {
 		var waits bool
@@ -157,21 +170,46 @@ func (r *Reconciler) removeRequest(ctx context.Context, key types.NamespacedName
 	})
 }
 
-// releaseLost removes the finalizer of a deleted migration whose state is lost: nothing can bring it back, and a namespace
-// that is being deleted has lost it first. It returns false if the migration is not deleted.
-func (r *Reconciler) releaseLost(ctx context.Context, key types.NamespacedName) (deleted bool, err error) {
-	m := &api.ManagedClusterMigration{}
-	if err := r.Reader.Get(ctx, key, m); err != nil || m.DeletionTimestamp.IsZero() {
-		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+// releaseStuck removes the finalizer of a deleted migration whose state can't be read or written. If nothing brings it back, such as in a
+// namespace that is being deleted, it does so at once, and otherwise after the time in which a deletion ends. It returns how long to wait until then.
+func (r *Reconciler) releaseStuck(ctx context.Context, key types.NamespacedName, why error) (released bool, wait time.Duration, err error) {
+	m := migration{object: &api.ManagedClusterMigration{}}
+	if err := r.Reader.Get(ctx, key, m.object); err != nil || m.object.DeletionTimestamp.IsZero() {
+		return apierrors.IsNotFound(err), 0, client.IgnoreNotFound(err)
 	}
-	if m.Status.CompletionTime == nil { // the deletion of one that has ended deletes its state
-		r.event(m, corev1.EventTypeWarning, api.ReasonLeftBehind.Name, fmt.Sprintf(
-			"the migration is deleted, and its state is lost: objects with annotation godwit.dev/migration-original or godwit.dev/migration of UID %s on hubs %s and %s are what it has left", m.UID, m.Spec.From, m.Spec.To))
+	newer := errors.As(why, new(*format.NewerError))
+	switch {
+	case errors.Is(why, errStateLost), apierrors.HasStatusCause(why, corev1.NamespaceTerminatingCause):
+	case newer, r.final(ctx, why):
+		ends := 2 * hub.New(m.object.Spec).Timeouts.ForPhase(api.PhaseRollbacking)
+		if left := ends - r.Clock.Since(m.object.DeletionTimestamp.Time); left > 0 {
+			return false, left, nil
+		}
+	default:
+		return false, 0, nil
 	}
-	if err := r.deleteExchange(ctx, migration{object: m}); err != nil {
-		return false, err
+	if m.object.Status.CompletionTime == nil { // the deletion of one that has ended deletes its state
+		r.announceStuck(ctx, m, why)
 	}
-	return true, r.edit(ctx, key, func(o *api.ManagedClusterMigration) bool { return controllerutil.RemoveFinalizer(o, api.Finalizer) })
+	if err := r.deleteExchange(ctx, m); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot delete the keys of a migration that is deleted")
+	}
+	return true, 0, r.edit(ctx, key, func(o *api.ManagedClusterMigration) bool { return controllerutil.RemoveFinalizer(o, api.Finalizer) })
+}
+
+// announceStuck records what a deleted migration leaves whose state can't be read or written. Without the state, the UID of the migration finds
+// it on the hubs.
+func (r *Reconciler) announceStuck(ctx context.Context, m migration, why error) {
+	if r.restore(ctx, &m) == nil {
+		r.announceLeft(m.object, "the migration is deleted, its state can't be written, and it has left something behind: ", m.state.Abandon())
+		return
+	}
+	problem := "its state is lost"
+	if !errors.Is(why, errStateLost) {
+		problem = "its state can't be read: " + why.Error()
+	}
+	r.event(m.object, corev1.EventTypeWarning, api.ReasonLeftBehind.Name, fmt.Sprintf(
+		"the migration is deleted, and %s: objects with annotation godwit.dev/migration-original or godwit.dev/migration of UID %s on hubs %s and %s are what it has left", problem, m.object.UID, m.object.Spec.From, m.object.Spec.To))
 }
 
 // hasRead reports whether the manager has read all messages of both hubs from before its start. Deadlines do not count
@@ -195,11 +233,6 @@ func (r *Reconciler) hasRead(ctx context.Context, m migration) (bool, error) {
 
 // reportUnreadableState writes to the status why the manager can't resume. It returns nil if only another release can.
 func (r *Reconciler) reportUnreadableState(ctx context.Context, key types.NamespacedName, err error) error {
-	if errors.Is(err, errStateLost) {
-		if deleted, failed := r.releaseLost(ctx, key); deleted || failed != nil {
-			return failed
-		}
-	}
 	why := status.Summary{State: status.StateStalled, Reason: api.ReasonStateLost.Name, Message: fmt.Sprint(err) + ". Restore the ConfigMaps from a backup"}
 	newer := errors.As(err, new(*format.NewerError))
 	switch {

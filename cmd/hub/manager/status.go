@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -142,6 +143,17 @@ func cleanupMessage(s hub.State) string {
 		return "the cleanup is not finished: " + c.Message
 	}
 	return "the cleanup is not finished"
+}
+
+// announceLeft records what a migration has left behind, in events that name all clusters.
+func (r *Reconciler) announceLeft(m *api.ManagedClusterMigration, introduction string, s hub.State) {
+	for n, note := range s.NotesOfLeft() {
+		action := "Migrate"
+		if n > 0 { // events that differ in the note alone are one event with the note of the first
+			action = fmt.Sprintf("Leave%d", n)
+		}
+		r.Recorder.Eventf(m, nil, corev1.EventTypeWarning, api.ReasonLeftBehind.Name, action, "%s", kube.EventNote(introduction+note))
+	}
 }
 
 func (r *Reconciler) event(m *api.ManagedClusterMigration, kind, reason, note string) {

@@ -233,7 +233,54 @@ func TestDirectRunsOnce(t *testing.T) {
 	}
 }
 
-// TestDirectPauseDoesNotCount: a process continues hours after the one before it was killed, beyond every timeout. The clusters move
+// TestDirectTakesOver: a process is killed in Registering and leaves its Lease. The next one waits until the Lease has ended, and moves the clusters.
+// The migration has the pause between both, in which no timeout runs.
+//
+// Matrix: H93, H132.
+func TestDirectTakesOver(t *testing.T) {
+	t.Parallel()
+	d := newDirectMove(t, 1, func(k *klusterlet.Klusterlet) { k.Unreachable = true })
+	through := &fault.Transport{Fault: fault.All()["killed before the write"], At: -1}
+	through.Before = func(n int) {
+		if d.isRegistering() {
+			through.At = n
+		}
+	}
+	through.Run(t.Context(), func(ctx context.Context) {
+		if err := d.run(ctx, "the killed", through); err == nil {
+			t.Error("the killed process has ended the migration")
+		}
+	})
+	before := &coordinationv1.Lease{}
+	if err := d.source.c.Get(t.Context(), d.leaseKey(), before); err != nil || before.Spec.HolderIdentity == nil || *before.Spec.HolderIdentity != "the killed" {
+		t.Fatalf("the killed process has not left its Lease: %+v, %v", before.Spec, err)
+	}
+	since := d.read().Status.Progress.Since.Time
+	d.klusterlets[0].Reach()
+	seen := make(chan time.Duration, 1)
+	watching, stop := context.WithCancel(t.Context())
+	go func() {
+		defer close(seen)
+		for watching.Err() == nil {
+			m := &api.ManagedClusterMigration{}
+			if err := d.store.Get(watching, client.ObjectKeyFromObject(d.migration), m); err == nil && m.Status.Phase == api.PhaseRegistering && m.Status.Progress.Since.After(since) {
+				seen <- m.Status.Progress.Since.Sub(since)
+				return
+			}
+			pause(watching, 20*time.Millisecond)
+		}
+	}()
+	if err := d.run(t.Context(), "the next", &fault.Transport{}); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if paused, ok := <-seen; !ok || paused <= 0 {
+		t.Error("the phase does not begin later by the pause")
+	}
+	d.mustBeMoved()
+}
+
+// TestDirectPauseDoesNotCount: a process continues hours after the one before it was stopped, beyond every timeout. The clusters move
 // nevertheless.
 //
 // Matrix: H95.

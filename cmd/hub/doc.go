@@ -23,7 +23,7 @@
 //
 // text.go bounds messages, and failure.go has the reason and the message of a failure. state.go has the types, turns.go
 // the protocol as tables, left.go what a step leaves that is not done, and due.go the effects of a state. event.go has the events. report.go records reports of
-// parties, phase.go begins and ends phases, registering.go decides on each cluster of phase Registering, lost.go ends a migration without its target hub, and step.go is
+// parties, phase.go begins and ends phases, registering.go decides on each cluster of phase Registering, abort.go ends a migration early, also without its target hub or without clusters, and step.go is
 // [Step]. status.go computes what users see, shard.go stores a state, and overlap.go compares the clusters of two
 // migrations. inbox.go and lease.go are for agents. A file uses only files before it.
 package hub

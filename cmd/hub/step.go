@@ -114,16 +114,6 @@ func (s *State) delete(now time.Time) {
 	s.abort(now)
 }
 
-// abort ends a migration before phase Cleaning, in which the source hub deletes objects.
-func (s *State) abort(now time.Time) {
-	switch s.Phase {
-	case api.PhasePending, api.PhaseValidating, api.PhaseInitializing, api.PhaseDeploying:
-		s.fail(api.ReasonAborted.Name, aborted, now)
-	case api.PhaseRegistering:
-		s.abortRegistering(now)
-	}
-}
-
 // Forgettable returns those of some clusters that the migration has not ended with, and that it can end without now.
 func (s State) Forgettable(names []string) []string {
 	var all []string
@@ -147,16 +137,6 @@ func (s *State) forget(names []string) {
 		}
 		s.forgetCluster(i)
 	}
-}
-
-// forgetCluster ends the migration without a cluster. A command without the cluster replaces the present one.
-func (s *State) forgetCluster(i int) {
-	for _, t := range s.turnOf(s.Clusters[i]) {
-		s.Attempt++
-		s.Records[s.key(t.party)] = Record{Stage: s.Stage, Attempt: s.Attempt}
-	}
-	s.Clusters[i].Note = s.Leaves(s.Clusters[i])
-	s.Clusters[i].State = Forgotten
 }
 
 // sent records that a command was sent, or why it can't be.

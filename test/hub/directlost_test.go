@@ -126,7 +126,7 @@ func loseTarget(t *testing.T, plane *controlplane.ControlPlane, moves ...*direct
 }
 
 // TestLostTargetGuide runs the guide for a target hub that is lost, for a migration whose clusters come back, and for one with a cluster that
-// answers nobody.
+// is offline.
 //
 // Matrix: H129.
 func TestLostTargetGuide(t *testing.T) {
@@ -168,7 +168,7 @@ func TestLostTargetGuide(t *testing.T) {
 	one.mustHaveLostTarget(api.PhaseFailed, 0)
 	m := other.read()
 	if m.Status.CompletionTime == nil || m.Status.Counts.Forgotten != 2 || len(m.Status.Failures) != 2 || !strings.Contains(m.Status.Failures[1].Message, "left on the source hub") {
-		t.Errorf("the migration with a cluster that answers nobody: %+v", m.Status)
+		t.Errorf("the migration with a cluster that is offline: %+v", m.Status)
 	}
 }
 

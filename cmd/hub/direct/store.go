@@ -3,6 +3,7 @@ package direct
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -93,7 +95,12 @@ func unreadable(from *corev1.ConfigMap, why error) api.ManagedClusterMigration {
 		m.Spec = api.ManagedClusterMigrationSpec{}
 	}
 	identify(&m, from)
-	manager.MarkUnreadable(&m, why)
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, manager.AnnotationUnreadable, why.Error())
+	reason := api.ReasonStateLost
+	if errors.As(why, new(*format.NewerError)) {
+		reason = api.ReasonNewerFormat
+	}
+	meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason.Name, Message: why.Error()})
 	return m
 }
 
@@ -141,8 +148,8 @@ func (s *Store) List(ctx context.Context, list client.ObjectList, opts ...client
 	return nil
 }
 
-// Migrations returns the migrations in ConfigMaps that have the [LabelMigration]. One that can't be read stalls alone: it is marked by
-// [manager.MarkUnreadable], and keeps the clusters of its spec.
+// Migrations returns the migrations in ConfigMaps that have the [LabelMigration]. One that can't be read stalls alone: it has
+// [manager.AnnotationUnreadable], condition Stalled says why, and it keeps the clusters of its spec.
 func Migrations(from *corev1.ConfigMapList) []api.ManagedClusterMigration {
 	all := make([]api.ManagedClusterMigration, len(from.Items))
 	for i := range from.Items {

@@ -19,6 +19,8 @@ func (r recorded) Eventf(_, _ runtime.Object, kind, reason, action, note string,
 }
 
 // TestEventsOfLeftAreSeveral: what does not fit into one event is in several, of which none is counted as another one.
+//
+// Matrix: H131.
 func TestEventsOfLeftAreSeveral(t *testing.T) {
 	s := hub.State{Phase: api.PhaseFailed, Stage: api.PhaseRollbacking, Abandoned: true}
 	for i := range 50 {

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,7 +18,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/seal"
-	"github.com/godwit-dev/godwit/cmd/internal/status"
 	"github.com/godwit-dev/godwit/internal/format"
 )
 
@@ -39,26 +37,13 @@ func (m migration) hubOf(p hub.Party) string { return hubOf(m.object, p) }
 // errStateLost means that ConfigMaps of a migration were deleted or changed.
 var errStateLost = errors.New("the state of the migration is lost")
 
-// annotationUnreadable says why a migration can't be read. It is in memory alone, where a store lists what it can't read.
-const annotationUnreadable = "godwit.dev/unreadable"
+// AnnotationUnreadable says why a store can read no more of a migration than its spec, and is in memory alone. The migration does nothing.
+const AnnotationUnreadable = "godwit.dev/unreadable"
 
-// MarkUnreadable marks a migration of which a store can read no more than the spec, with the cause. Its state is lost, so that it does
-// nothing, and its condition Stalled says why.
-func MarkUnreadable(m *api.ManagedClusterMigration, why error) {
-	metav1.SetMetaDataAnnotation(&m.ObjectMeta, annotationUnreadable, why.Error())
-	reason := api.ReasonStateLost
-	if errors.As(why, new(*format.NewerError)) {
-		reason = api.ReasonNewerFormat
-	}
-	status.Summary{State: status.StateStalled, Reason: reason.Name, Message: why.Error()}.Apply(statusObject{m})
-}
-
-// WhyUnreadable returns the reason for which the state of a migration can't be read, by an error of [ReadState]. It returns nil if another
-// attempt may succeed.
-func WhyUnreadable(m *api.ManagedClusterMigration, err error) *godwit.Reason {
-	c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
+// WhyUnreadable returns the reason of an error of [ReadState]. It returns nil if another attempt may succeed.
+func WhyUnreadable(err error) *godwit.Reason {
 	switch {
-	case errors.As(err, new(*format.NewerError)), m.Annotations[annotationUnreadable] != "" && c != nil && c.Reason == api.ReasonNewerFormat.Name:
+	case errors.As(err, new(*format.NewerError)):
 		return api.ReasonNewerFormat
 	case errors.Is(err, errStateLost):
 		return api.ReasonStateLost
@@ -107,7 +92,7 @@ func sealed(m *api.ManagedClusterMigration, name string, data map[string]string)
 }
 
 func readState(ctx context.Context, reader client.Reader, m *api.ManagedClusterMigration, check func(*api.ManagedClusterMigration, int, *corev1.ConfigMap) error) (hub.State, error) {
-	if why := m.Annotations[annotationUnreadable]; why != "" {
+	if why := m.Annotations[AnnotationUnreadable]; why != "" {
 		return hub.State{}, fmt.Errorf("%w: %s", errStateLost, why)
 	}
 	if err := format.CheckObject(fmt.Sprintf("managedclustermigration %s/%s", m.Namespace, m.Name), m); err != nil {

@@ -130,11 +130,13 @@ func (c *connection) row(ctx context.Context, m *api.ManagedClusterMigration) (c
 	if err == nil {
 		return migration{m, state}.report(c), nil
 	}
-	reason := manager.WhyUnreadable(m, err)
+	reason := manager.WhyUnreadable(err)
 	if reason == nil {
 		return clusterreport.Migration{}, c.explain(ctx, err)
 	}
 	d := clusterreport.SummaryOf(m, c.clock.Now())
-	d.Cause = render.Cause{Reason: reason.Name, Message: err.Error()}
+	if m.Annotations[manager.AnnotationUnreadable] == "" { // otherwise its condition says why
+		d.Cause = render.Cause{Reason: reason.Name, Message: err.Error()}
+	}
 	return d, nil
 }

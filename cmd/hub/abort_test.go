@@ -10,7 +10,7 @@ import (
 )
 
 // TestLostTarget: at any moment of a migration the target hub is lost, and a user ends the migration without it. It ends without an answer of
-// the target, with or without one cluster that answers nobody. What still knows the source hub is returned, and what is left is named.
+// the target, with or without one cluster that is offline. What still knows the source hub is returned, and what is left is named.
 //
 // Matrix: H128.
 func TestLostTarget(t *testing.T) {

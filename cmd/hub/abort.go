@@ -2,6 +2,8 @@ package hub
 
 import (
 	"time"
+
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
 // lost is the message of a migration that a user has ended without the target hub.
@@ -55,6 +57,26 @@ func (s *State) lose(now time.Time) {
 	case ByCluster(s.Stage) && s.NeedsLose():
 		s.beginTurn(s.Turn + 1)
 	}
+}
+
+// abort ends a migration before phase Cleaning, in which the source hub deletes objects.
+func (s *State) abort(now time.Time) {
+	switch s.Phase {
+	case api.PhasePending, api.PhaseValidating, api.PhaseInitializing, api.PhaseDeploying:
+		s.fail(api.ReasonAborted.Name, aborted, now)
+	case api.PhaseRegistering:
+		s.abortRegistering(now)
+	}
+}
+
+// forgetCluster ends the migration without a cluster. A command without the cluster replaces the present one.
+func (s *State) forgetCluster(i int) {
+	for _, t := range s.turnOf(s.Clusters[i]) {
+		s.Attempt++
+		s.Records[s.key(t.party)] = Record{Stage: s.Stage, Attempt: s.Attempt}
+	}
+	s.Clusters[i].Note = s.Leaves(s.Clusters[i])
+	s.Clusters[i].State = Forgotten
 }
 
 // loseTargetOf ends what a cluster waits for at the target hub.

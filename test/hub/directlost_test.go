@@ -204,7 +204,7 @@ func (d *directMove) mustHaveLostTarget(phase api.Phase, forgotten int32) {
 	}
 	for i, s := range d.sites {
 		want := "left on the target hub the objects that the migration has created for the cluster"
-		if int32(i) < forgotten { //nolint:gosec // two clusters
+		if int32(i) < forgotten {
 			want = "left on the source hub all objects of the cluster"
 		} else {
 			if diff := cmp.Diff(asUserSees(d.before[s.name]), asUserSees(s.objects())); diff != "" {

@@ -38,7 +38,7 @@ func (m migration) hubOf(p hub.Party) string { return hubOf(m.object, p) }
 var errStateLost = errors.New("the state of the migration is lost")
 
 // AnnotationUnreadable says why a store can read no more of a migration than its spec, and is in memory alone. The migration does nothing.
-const AnnotationUnreadable = "godwit.dev/unreadable"
+const AnnotationUnreadable = "unreadable"
 
 // WhyUnreadable returns the reason of an error of [ReadState]. It returns nil if another attempt may succeed.
 func WhyUnreadable(err error) *godwit.Reason {

@@ -52,7 +52,7 @@ func forgetCommand(a *frame.App) *cobra.Command {
 			return o.Change(c.Context(), &o.change, func(ctx context.Context) (frame.Change, error) { return o.plan(ctx, args[0], args[1:]) })
 		},
 	}
-	c.Flags().BoolVar(&o.all, "all", false, "all clusters with which the migration has not ended")
+	frame.AddAll(c, &o.all, "all clusters with which the migration has not ended")
 	o.addTo(c)
 	return c
 }

@@ -281,28 +281,29 @@ func (s State) orders(t task) []Order {
 	return orders
 }
 
-// ordersByCluster returns the orders of a party for the clusters that take a turn of it. What returns comes first: it may
-// be without a hub.
+// ordersByCluster returns the orders of a party for the clusters that take a turn of it. An agent makes a pass of one order after the
+// other. What returns comes first: it may be without a hub. Then the clusters that are the furthest on their way: one that has changed hubs is
+// finished before others change.
 func (s State) ordersByCluster(p Party) []Order {
 	var orders []Order
-	for _, back := range []bool{true, false} {
-		way := moving
-		if back {
-			way = s.wayBack()
+	for i, t := range s.wayBack() {
+		orders = append(orders, t.orders(p, s.clustersAt(true, i))...)
+	}
+	for i, t := range slices.Backward(moving) {
+		orders = append(orders, t.orders(p, s.clustersAt(false, i))...)
+	}
+	return orders
+}
+
+// orders returns the orders of a party for the clusters at the turn.
+func (t turn) orders(p Party, names []string) []Order {
+	var orders []Order
+	for _, task := range t {
+		if task.party != p || len(names) == 0 {
+			continue
 		}
-		for i, t := range way {
-			for _, task := range t {
-				if task.party != p {
-					continue
-				}
-				names := s.clustersAt(back, i)
-				if len(names) == 0 {
-					continue
-				}
-				for _, a := range task.actions {
-					orders = append(orders, Order{Action: a, Clusters: names})
-				}
-			}
+		for _, a := range task.actions {
+			orders = append(orders, Order{Action: a, Clusters: names})
 		}
 	}
 	return orders

@@ -18,12 +18,15 @@ var faults = []budget{
 // withAbort are worlds in which a user aborts as well, at any time.
 var withAbort = []budget{{messages: 1, abort: true}, {manager: true, abort: true}, {source: true, target: true, abort: true}}
 
+// bothOrders are those of the two ways to configure klusterlets. Both are checked.
+var bothOrders = map[order]string{sourceFirst: "SourceFirst", targetFirst: "TargetFirst"}
+
 // TestWorlds walks every world of two clusters. In each that ends, one hub has each
 // cluster, the other has nothing of it, and no hub has deleted one that was not at the
 // other hub. A cluster that a user has deleted, or that ends to answer, keeps no other one
-// from its end, and a deleted migration ends.
+// from its end. A hub that is lost, or whose agent is, keeps no cluster from the other hub, and a deleted migration ends.
 //
-// Matrix: H34, H84, H85, H86.
+// Matrix: H34, H84, H85, H86, H134.
 func TestWorlds(t *testing.T) {
 	cases := map[string]struct {
 		able [2]ability
@@ -42,10 +45,17 @@ func TestWorlds(t *testing.T) {
 		"DetachedReachesNot": {[2]ability{registers, reachesNot}, []budget{{detach: true, abort: true}}},
 		"Silent":             {[2]ability{registers, registers}, []budget{{messages: 1, silence: true}, {manager: true, source: true, target: true, silence: true}}},
 		"SilentIsRefused":    {[2]ability{registers, isRefused}, []budget{{messages: 1, silence: true}}},
-		"SilentAborted":      {[2]ability{registers, registers}, []budget{{manager: true, silence: true, abort: true}}},
+		"SilentReachesNot":   {[2]ability{reachesNot, registers}, []budget{{messages: 1, silence: true}}},
+		"SilentAborted":      {[2]ability{registers, isRefused}, []budget{{manager: true, silence: true, abort: true}}},
 		"SilentDetached":     {[2]ability{registers, registers}, []budget{{silence: true, detach: true}}},
 		"Removed":            {[2]ability{registers, isRefused}, []budget{{messages: 1, remove: true}}},
 		"RemovedSilent":      {[2]ability{registers, registers}, []budget{{remove: true, silence: true}}},
+		"Deaf":               {[2]ability{registers, registers}, []budget{{deaf: true, abort: true}, {manager: true, deaf: true}}},
+		"DeafIsRefused":      {[2]ability{registers, isRefused}, []budget{{deaf: true, abort: true}}},
+		"DeafReachesNot":     {[2]ability{reachesNot, registers}, []budget{{deaf: true, abort: true}}},
+		"Dead":               {[2]ability{registers, registers}, []budget{{dead: true, abort: true}, {messages: 1, dead: true}}},
+		"DeadIsRefused":      {[2]ability{registers, isRefused}, []budget{{dead: true, abort: true}}},
+		"DeadSilent":         {[2]ability{registers, registers}, []budget{{dead: true, silence: true}}},
 		"RemovedDeaf":        {[2]ability{registers, isRefused}, []budget{{manager: true, remove: true, deaf: true}}},
 	}
 	total := &atomic.Int64{}
@@ -54,24 +64,26 @@ func TestWorlds(t *testing.T) {
 			t.Errorf("%d worlds, want more: the walk ends too early", total.Load())
 		}
 	})
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, left := range tc.left {
-				worlds, wrong := explore(realProtocol(), newWorld(tc.able, left))
-				t.Logf("%+v: %d worlds", left, worlds)
-				total.Add(int64(worlds))
-				if wrong != "" {
-					t.Errorf("%+v: %s", left, wrong)
+	for o, hub := range bothOrders {
+		for name, tc := range cases {
+			t.Run(hub+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				for _, left := range tc.left {
+					worlds, wrong := explore(realProtocol(), newWorld(o, tc.able, left))
+					t.Logf("%+v: %d worlds", left, worlds)
+					total.Add(int64(worlds))
+					if wrong != "" {
+						t.Errorf("%+v: %s", left, wrong)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
 // TestMutants shows that the walk finds mistakes: each mutant is the protocol with one.
 //
-// Matrix: H29, H30, H70, H72, H73, H75, H78, H84, H85, H86.
+// Matrix: H29, H30, H70, H72, H73, H75, H78, H84, H85, H86, H134.
 func TestMutants(t *testing.T) {
 	mutants := map[string]struct {
 		reason string
@@ -225,6 +237,22 @@ func TestMutants(t *testing.T) {
 			},
 			want: "the migration does not end",
 		},
+		"LostTargetIsAwaited": {
+			reason: "A cluster returns only when the target has stopped to accept it, which a lost target never does.",
+			able:   [2]ability{registers, isRefused}, left: budget{dead: true},
+			mutate: func(*protocol) {
+				turns := returning[api.PhaseRegistering]
+				awaited := turn{{Target, []Action{StopAccepting, RemovePauses}}} // the turn of this place is never left
+				returning[api.PhaseRegistering] = []turn{turns[0], awaited, turns[2], turns[3]}
+			},
+			want: "is not back",
+		},
+		"LostSourceIsAwaited": {
+			reason: "The target finishes a cluster when the source has deleted it, which a lost source never does.",
+			able:   [2]ability{registers, registers}, left: budget{dead: true},
+			mutate: func(*protocol) { moving = []turn{moving[0], moving[1], moving[3], moving[2]} },
+			want:   "is not finished at the target hub",
+		},
 		"CommitBeforeShards": {
 			reason: "The status is written before the ConfigMaps, and the manager crashes in between.",
 			able:   [2]ability{registers, registers}, left: budget{manager: true},
@@ -233,17 +261,19 @@ func TestMutants(t *testing.T) {
 		},
 	}
 	for name, tc := range mutants {
-		t.Run(name, func(t *testing.T) {
-			forth, back := moving, maps.Clone(returning)
-			defer func() { moving, returning = forth, back }()
-			p := realProtocol()
-			tc.mutate(&p)
-			worlds, wrong := explore(p, newWorld(tc.able, tc.left))
-			what, _, _ := strings.Cut(wrong, ",")
-			t.Logf("%d worlds: %s", worlds, what)
-			if !strings.Contains(wrong, tc.want) || wrong == "" {
-				t.Errorf("%s\nfound %q, want %q", tc.reason, wrong, tc.want)
-			}
-		})
+		for o, hub := range bothOrders {
+			t.Run(hub+"/"+name, func(t *testing.T) {
+				forth, back := moving, maps.Clone(returning)
+				defer func() { moving, returning = forth, back }()
+				p := realProtocol()
+				tc.mutate(&p)
+				worlds, wrong := explore(p, newWorld(o, tc.able, tc.left))
+				what, _, _ := strings.Cut(wrong, ",")
+				t.Logf("%d worlds: %s", worlds, what)
+				if !strings.Contains(wrong, tc.want) || wrong == "" {
+					t.Errorf("%s\nfound %q, want %q", tc.reason, wrong, tc.want)
+				}
+			})
+		}
 	}
 }

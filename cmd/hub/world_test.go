@@ -18,9 +18,11 @@ type world struct {
 	toAgent  [2][]Command
 	toMgr    [2][]Report
 	clusters [2]klusterlet
-	granted  bool // the target approves registrations
-	deaf     bool // the target hub does not answer any more
-	removed  bool // the migration has no finalizer any more
+	order    order
+	granted  bool    // the target approves registrations
+	deaf     [2]bool // the agent on the hub does not answer any more
+	dead     [2]bool // nor does the hub itself
+	removed  bool    // the migration has no finalizer any more
 	left     budget
 	wrong    string // the invariant that is broken
 }
@@ -31,10 +33,19 @@ type budget struct {
 	manager, source, target bool // crashes
 	abort                   bool // a user aborts
 	remove                  bool // a user deletes the migration
-	detach                  bool // a user deletes the ManagedCluster of a cluster at one hub
-	silence                 bool // a cluster ends for ever to answer
-	deaf                    bool // the target hub ends for ever to answer
+	detach                  bool // a user deletes the ManagedCluster of one cluster at one hub
+	silence                 bool // one cluster ends for ever to answer
+	deaf                    bool // the agent on one hub ends for ever to answer
+	dead                    bool // one hub ends for ever to answer
 }
+
+// order is the order of the bootstrap kubeconfigs of a cluster. An agent that has no hub takes the first one that takes it.
+type order uint8
+
+const (
+	sourceFirst order = iota // of a ManifestWork of the migration
+	targetFirst              // of an import controller: its own hub is the last one
+)
 
 // agent has a stored inbox. The rest of it does not survive a crash.
 type agent struct {
@@ -94,9 +105,9 @@ func realProtocol() protocol {
 
 var parties = [2]Party{Source, Target}
 
-func newWorld(able [2]ability, left budget) world {
+func newWorld(o order, able [2]ability, left budget) world {
 	spec := api.ManagedClusterMigrationSpec{From: "hub1", To: "hub2", IncludedManagedClusters: []api.ClusterName{"c1", "c2"}}
-	w := world{state: Step(New(spec), Start{At: epoch}), left: left}
+	w := world{state: Step(New(spec), Start{At: epoch}), order: o, left: left}
 	for i := range w.clusters {
 		w.clusters[i] = klusterlet{name: fmt.Sprintf("c%d", i+1), able: able[i], source: true, object: [2]bool{true, false}, accepted: [2]bool{true, false}}
 	}
@@ -120,7 +131,7 @@ func (w *world) key(b []byte) []byte {
 	rank := w.ranks()
 	b = append(b[:0], byte(StageNumber(s.Stage)), byte(s.Turn), rank(s.Attempt), byte(min(s.Thirds, maxThirds+afterForget+1)), byte(StageNumber(s.RollbackStage)),
 		flags(s.inFinalPhase(), s.Deleting, w.granted, w.left.manager, w.left.source, w.left.target, w.left.abort), byte(w.left.messages),
-		flags(w.left.remove, w.left.detach, w.left.silence, w.left.deaf, w.deaf, w.removed, s.Abandoned))
+		flags(w.left.remove, w.left.detach, w.left.silence, w.left.deaf, w.deaf[0], w.deaf[1], w.removed, s.Abandoned), flags(w.left.dead, w.dead[0], w.dead[1]))
 	for _, c := range s.Clusters {
 		b = append(b, byte(slices.Index(clusterStates[:], c.State)), byte(c.Turn), rank(c.Attempt), flags(c.Note != ""))
 	}
@@ -237,7 +248,7 @@ func (w *world) moves(p protocol) []move {
 		w.agentMoves(p, i, add)
 	}
 	for i := range w.clusters {
-		if next := w.clone(); next.clusters[i].change(next.granted) {
+		if next := w.clone(); next.clusters[i].change(next.order, next.granted, next.dead) {
 			add(next.clusters[i].name+" changes hubs", next)
 		}
 	}
@@ -260,26 +271,33 @@ func (w *world) userMoves(p protocol, add func(string, world)) {
 		next.step(p, Delete{At: next.now()})
 		add("a user deletes the migration", next)
 	}
-	if w.left.deaf {
-		next := w.clone()
-		next.left.deaf, next.deaf = false, true
-		add("the target hub is silent", next)
-	}
-	if w.left.detach {
-		for i := range parties {
-			if c := w.clusters[0]; c.object[i] {
+	for i, p := range parties {
+		if w.left.deaf {
+			next := w.clone()
+			next.left.deaf, next.deaf[i] = false, true
+			add("the agent on "+p.String()+" is silent", next)
+		}
+		if w.left.dead {
+			next := w.clone()
+			next.left.dead, next.deaf[i], next.dead[i] = false, true, true
+			add(p.String()+" is lost", next)
+		}
+		for n, c := range w.clusters {
+			if w.left.detach && c.object[i] {
 				next := w.clone()
 				next.left.detach = false
-				d := &next.clusters[0]
+				d := &next.clusters[n]
 				d.object[i], d.accepted[i], d.detached[i] = false, false, true
-				add(fmt.Sprintf("a user deletes %s at the %s", c.name, parties[i]), next)
+				add(fmt.Sprintf("a user deletes %s at the %s", c.name, p), next)
 			}
 		}
 	}
-	if w.left.silence {
-		next := w.clone()
-		next.left.silence, next.clusters[0].silent = false, true
-		add("c1 is silent", next)
+	for n, c := range w.clusters {
+		if w.left.silence {
+			next := w.clone()
+			next.left.silence, next.clusters[n].silent = false, true
+			add(c.name+" is silent", next)
+		}
 	}
 }
 
@@ -300,23 +318,55 @@ func (w *world) timeMoves(p protocol, busy bool, add func(string, world)) {
 		next.left.messages--
 	}
 	limit := maxThirds
-	if w.state.Clusters[0].State == Forgotten {
+	if w.state.hasClusterIn(Forgotten) {
 		limit += afterForget
 	}
 	if w.state.inFinalPhase() && w.state.Thirds > limit {
-		if c := w.state.Clusters[0]; w.clusters[0].silent && !c.HasEnded() {
-			next.wrong = w.checkEndOf(1)
-			next.step(p, Forget{At: deadline, Clusters: []string{c.Name}})
-			add("a user forgets "+c.Name, next)
-			return
-		}
-		if w.deaf && !w.state.Deleting {
-			return // until a user deletes the migration
-		}
-		next.wrong = "the migration does not end"
+		w.giveUp(p, next, add)
+		return
 	}
 	next.step(p, Tick{At: deadline})
 	add("time passes", next)
+}
+
+// giveUp is what a user does with a migration that does not end by itself.
+func (w *world) giveUp(p protocol, next world, add func(string, world)) {
+	if (w.deaf[0] || w.deaf[1]) && !w.state.Deleting {
+		next.wrong = w.checkDeaf()
+		next.left.remove = false
+		next.step(p, Delete{At: next.now()})
+		add("a user deletes the migration, whose hub is silent", next)
+		return
+	}
+	for i, c := range w.state.Clusters {
+		if w.clusters[i].silent && !c.HasEnded() {
+			next.wrong = w.checkEndOf(1 - i)
+			next.step(p, Forget{At: next.now(), Clusters: []string{c.Name}})
+			add("a user forgets "+c.Name, next)
+			return
+		}
+	}
+	next.wrong = "the migration does not end"
+	next.state.Thirds++ // another world
+	add("time passes", next)
+}
+
+// checkDeaf: a hub that does not answer keeps no cluster from the other hub. The klusterlet of a cluster that returns is restored without the
+// target hub, and the cluster is back unless the target hub still accepts it. A cluster that moves needs nothing of the source hub any more.
+func (w *world) checkDeaf() string {
+	const source, target = 0, 1
+	for i, c := range w.clusters {
+		state := w.state.Clusters[i]
+		isBack := c.at == atSource && state.State == Returned
+		switch {
+		case c.lost() || state.HasEnded():
+		case w.deaf[target] && state.returns() && (c.bootstrap || !isBack && (c.at != atTarget || w.dead[target])):
+			return fmt.Sprintf("the target hub is silent, and %s, which is %s, is not back", c.name, state.State)
+		case w.deaf[source] && state.State == Registered && (c.at != atTarget || !c.finished):
+			return fmt.Sprintf("the source hub is silent, and %s, which is %s, is not finished at the target hub", c.name, state.State)
+		}
+	}
+	return ""
 }
 
 func (w *world) now() time.Time {
@@ -389,7 +439,7 @@ func (w *world) checkManager(e Effect) string {
 
 func (w *world) commandMoves(p protocol, i int, add func(string, world)) {
 	queue := w.toAgent[i]
-	if len(queue) == 0 || w.deaf && parties[i] == Target {
+	if len(queue) == 0 || w.deaf[i] {
 		return
 	}
 	what := fmt.Sprintf("command %d to %s", queue[0].Attempt, parties[i])
@@ -461,7 +511,7 @@ func (w *world) reportMoves(p protocol, i int, add func(string, world)) {
 
 func (w *world) agentMoves(p protocol, i int, add func(string, world)) {
 	a := w.agents[i]
-	if r := a.inbox.Report; r != nil && r.Finished || w.deaf && parties[i] == Target {
+	if r := a.inbox.Report; r != nil && r.Finished || w.deaf[i] {
 		return
 	}
 	next := w.clone()
@@ -647,16 +697,16 @@ func (c *klusterlet) apply(p protocol, a Action) {
 }
 
 // change is what happens to the cluster by itself. Its agent prefers its own hub, then takes
-// the first of the others that accepts it, or that does not know it and approves it. At the
+// the first in its order that accepts it, or that does not know it and approves it. At the
 // target, the import controller configures it. An agent with one kubeconfig stays at its hub,
-// also at one that does not accept it any more.
-func (c *klusterlet) change(granted bool) bool {
+// also at one that does not accept it any more. A hub that is lost takes none.
+func (c *klusterlet) change(o order, granted bool, dead [2]bool) bool {
 	const source, target = 0, 1
 	if c.silent {
 		return false
 	}
-	sourceTakes := c.source && c.object[source] && c.accepted[source]
-	targetTakes := c.bootstrap && (c.object[target] && c.accepted[target] || !c.object[target] && granted)
+	sourceTakes := c.source && c.object[source] && c.accepted[source] && !dead[source]
+	targetTakes := c.bootstrap && (c.object[target] && c.accepted[target] || !c.object[target] && granted) && !dead[target] && c.able != reachesNot
 	was := *c
 	switch c.at {
 	case atSource:
@@ -664,7 +714,7 @@ func (c *klusterlet) change(granted bool) bool {
 			c.at = nowhere
 		}
 	case atTarget:
-		switch accepted := c.object[target] && c.accepted[target]; {
+		switch accepted := c.object[target] && c.accepted[target] && !dead[target]; {
 		case accepted && !c.keepsSource:
 			c.source = false
 		case !accepted && c.source:
@@ -676,12 +726,11 @@ func (c *klusterlet) change(granted bool) bool {
 		}
 	case nowhere:
 		switch {
-		case sourceTakes:
+		case sourceTakes && (o == sourceFirst || !targetTakes):
 			c.at = atSource
-		case targetTakes && c.able == registers:
+		case targetTakes && c.able == registers && c.object[target]:
 			c.at = atTarget
-			c.object[target], c.accepted[target] = true, true
-		case targetTakes && c.able == isRefused:
+		case targetTakes: // it waits there for a certificate, also if it has made its own ManagedCluster, which the hub does not accept
 			c.at = stuck
 		}
 	}
@@ -712,7 +761,7 @@ func (w *world) checkEnd() string {
 	if w.state.Deleting != w.removed {
 		return "the migration is deleted, and its finalizer stays"
 	}
-	if w.deaf && w.state.Abandoned {
+	if (w.deaf[0] || w.deaf[1]) && w.state.Abandoned {
 		return ""
 	}
 	for i := range w.clusters {
@@ -743,9 +792,11 @@ func (w *world) checkEndOf(i int) string {
 	case w.state.Phase == api.PhaseCompleted && state != Moved && state != Restored,
 		w.state.Phase == api.PhaseFailed && w.state.RollbackStage != "" && state != Restored:
 		return fmt.Sprintf("%s is %s in phase %s", c.name, state, w.state.Phase)
+	case w.dead[hub]: // the cluster is lost with it
+		return ""
 	case c.at != hub:
 		return fmt.Sprintf("%s is %s, and its agent is at %d", c.name, state, c.at)
-	case c.object[other]:
+	case c.object[other] && !w.dead[other]:
 		return fmt.Sprintf("%s is %s, and the other hub still has it", c.name, state)
 	case !c.finished && c.bootstrap:
 		return c.name + " still has the bootstrap kubeconfig of the target"

@@ -18,12 +18,16 @@ var faults = []budget{
 // withAbort are worlds in which a user aborts as well, at any time.
 var withAbort = []budget{{messages: 1, abort: true}, {manager: true, abort: true}, {source: true, target: true, abort: true}}
 
+// isOfTransport reports whether all that goes wrong is that of messages and processes. It is the same in either order of hubs.
+func (b budget) isOfTransport() bool {
+	return b.messages > 0 && b == budget{messages: b.messages, manager: b.manager, source: b.source, target: b.target}
+}
+
 // bothOrders are those of the two ways to configure klusterlets. Both are checked.
 var bothOrders = map[order]string{sourceFirst: "SourceFirst", targetFirst: "TargetFirst"}
 
-// TestWorlds walks every world of two clusters. In each that ends, one hub has each
-// cluster, the other has nothing of it, and no hub has deleted one that was not at the
-// other hub. A cluster that a user has deleted, or that ends to answer, keeps no other one
+// TestWorlds walks every world of two clusters. In each that ends, one hub has each cluster, the other has nothing of it, and no hub
+// has deleted one that was not at the other hub. A cluster that a user has deleted, or that no longer answers, keeps no other one
 // from its end. A hub that is lost, or whose agent is, keeps no cluster from the other hub, and a deleted migration ends.
 //
 // Matrix: H34, H84, H85, H86, H134.
@@ -69,6 +73,9 @@ func TestWorlds(t *testing.T) {
 			t.Run(hub+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				for _, left := range tc.left {
+					if o == targetFirst && left.isOfTransport() {
+						continue
+					}
 					worlds, wrong := explore(realProtocol(), newWorld(o, tc.able, left))
 					t.Logf("%+v: %d worlds", left, worlds)
 					total.Add(int64(worlds))

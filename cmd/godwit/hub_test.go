@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,6 +79,11 @@ func addContext(e *testscript.Env, target *controlplane.ControlPlane) error {
 	}
 	e.Setenv("TARGET", "--context="+targetContext)
 	e.Setenv("TARGETSERVER", target.Config().Host)
+	e.Setenv("TARGETCAFILE", filepath.Join(e.WorkDir, "target.ca"))
+	if err := os.WriteFile(e.Getenv("TARGETCAFILE"), target.Config().CAData, 0o600); err != nil {
+		return err
+	}
+	e.Setenv("TARGETCA", base64.StdEncoding.EncodeToString(target.Config().CAData))
 	return clientcmd.WriteToFile(*config, path)
 }
 

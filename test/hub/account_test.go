@@ -1,7 +1,6 @@
 package hub_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -103,7 +102,7 @@ func (g *globalHub) issueToken() (name, validity string) {
 	}
 	account := g.managedAccounts()[0]
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: g.to.hub, Name: account.GetName()}, Data: map[string][]byte{
-		corev1.ServiceAccountTokenKey: []byte("token of " + g.to.hub), corev1.ServiceAccountRootCAKey: []byte("ca"),
+		corev1.ServiceAccountTokenKey: []byte("token of " + g.to.hub), corev1.ServiceAccountRootCAKey: g.tokenCA,
 	}}
 	if err := g.c.Create(g.t.Context(), secret); err != nil {
 		g.t.Fatal(err)
@@ -247,6 +246,8 @@ func (g *globalHub) awaitGone(key objectKey) {
 }
 
 // TestManagerFails with a reason, before a cluster changes hubs: nothing is left of the migration.
+//
+// Matrix: H135.
 func TestManagerFails(t *testing.T) {
 	t.Parallel()
 	accounts := func(t *testing.T) *globalHub {
@@ -271,14 +272,14 @@ func TestManagerFails(t *testing.T) {
 			}
 		}, "", false, api.ReasonHubAddressUnknown, "has no spec.managedClusterClientConfigs: set it"},
 		"AddressUntrusted": {"No cluster would register.", newGlobalHub, func(g *globalHub) {
-			patch, err := json.Marshal(map[string]any{"spec": map[string]any{"managedClusterClientConfigs": []clusterv1.ClientConfig{{URL: shared.Config().Host, CABundle: []byte(unrelatedCA())}}}})
-			if err != nil {
-				g.t.Fatal(err)
-			}
-			if err := g.c.Patch(g.t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: g.to.hub}}, client.RawPatch("application/merge-patch+json", patch)); err != nil {
-				g.t.Fatal(err)
-			}
+			g.setAddress(clusterv1.ClientConfig{URL: shared.Config().Host, CABundle: []byte(unrelatedCA())})
 		}, "", false, api.ReasonHubAddressUntrusted, "signed by unknown authority"},
+		"NoCA": {"Clusters verify the hub by the root certificates of their system.", newGlobalHub, func(g *globalHub) {
+			g.setAddress(clusterv1.ClientConfig{URL: shared.Config().Host})
+		}, "", false, api.ReasonHubAddressUntrusted, "clusters get no CA for hub"},
+		"CAOfToken": {"Clusters get the CA of the token.", accounts, func(g *globalHub) {
+			g.setAddress(clusterv1.ClientConfig{URL: shared.Config().Host})
+		}, "", true, api.ReasonHubAddressUntrusted, "which clusters get with its token, does not verify"},
 		"NoKey":          {"The command can't be made.", accounts, func(g *globalHub) { g.from.keyless = true }, "", true, api.ReasonFailed, "has sent no sealing key"},
 		"EmptyPlacement": {"No cluster would move.", newGlobalHub, func(*globalHub) {}, "none", false, api.ReasonClustersInvalid, "placement none selects no cluster"},
 	} {

@@ -58,6 +58,8 @@ type globalHub struct {
 	through func(manager.Transport) manager.Transport
 	// kubeconfig is in what the source hub is to open.
 	kubeconfig string
+	// tokenCA is the CA that the add-on issues with a token.
+	tokenCA []byte
 }
 
 // awaitEvery is how often a test reads what it waits for.
@@ -106,7 +108,7 @@ func newGlobalHubOn(t *testing.T, config *rest.Config, kinds meta.RESTMapper) *g
 func newHublessGlobalHub(t *testing.T, config *rest.Config, kinds meta.RESTMapper, broker *kfake.Cluster) *globalHub {
 	t.Helper()
 	c := globalClient(t, config, kinds)
-	g := &globalHub{t: t, c: c, namespace: newNamespace(t, c), broker: broker, events: events.NewFakeRecorder(1000), clock: clock.RealClock{}}
+	g := &globalHub{t: t, c: c, namespace: newNamespace(t, c), broker: broker, events: events.NewFakeRecorder(1000), clock: clock.RealClock{}, tokenCA: []byte(unrelatedCA())}
 	g.metrics = manager.NewMetrics(c)
 	var err error
 	g.manager, err = identity.Ensure(t.Context(), c, c, identity.Owner{Namespace: g.namespace, Name: message.ManagerName})

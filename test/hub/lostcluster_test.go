@@ -91,6 +91,8 @@ type lostCluster struct {
 	kept     []client.Object
 	spec     operatorv1.KlusterletSpec
 	requests int
+	// withoutCA means that the user gives no CA of the target hub.
+	withoutCA bool
 	// registered means that the agents are at the target hub.
 	registered atomic.Bool
 }
@@ -249,9 +251,13 @@ func (l *lostCluster) klusterletWork(k *operatorv1.Klusterlet) client.Object {
 func (l *lostCluster) rejoin(through *fault.Transport, works api.EvictedWorksPolicy) *rejoin.Rejoin {
 	l.t.Helper()
 	target := l.planes.hub.Config()
+	address := clusterv1.ClientConfig{URL: target.Host, CABundle: target.CAData}
+	if l.withoutCA {
+		address.CABundle = nil
+	}
 	return &rejoin.Rejoin{
 		Cluster: l.name, Own: uncachedClient(l.t, through.Config(l.planes.cluster.Config())), Target: uncachedClient(l.t, through.Config(target)),
-		Namespace: accountsNamespace, Address: clusterv1.ClientConfig{URL: target.Host, CABundle: target.CAData},
+		Namespace: accountsNamespace, Address: address,
 		OnEvictedWorks: works, Clock: clock.RealClock{}, Poll: 20 * time.Millisecond,
 		Progress: func(s rejoin.Step, waits string) { l.t.Logf("%s: %s %s", l.name, s, waits) },
 	}

@@ -141,7 +141,7 @@ func TestRejoinAcceptsLosses(t *testing.T) {
 
 // TestRejoinRefuses: each refusal names what is wrong, and nothing was written.
 //
-// Matrix: H107.
+// Matrix: H107, H135.
 func TestRejoinRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*testing.T, *lostCluster)
@@ -162,6 +162,7 @@ func TestRejoinRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, api.EvictedWorksOrphan, cluster.ReasonHubAnswers, "move the cluster with --from-context"},
+		"NoCA": {func(_ *testing.T, l *lostCluster) { l.withoutCA = true }, api.EvictedWorksOrphan, api.ReasonHubAddressUntrusted, "--to-ca-file=FILE"},
 		"OtherCluster": {func(t *testing.T, l *lostCluster) {
 			mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: l.name}}
 			if err := l.hub.Create(t.Context(), mc); err != nil {

@@ -19,11 +19,12 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub/reach"
 )
 
 // Kinds of add-ons. The manager reads only a few of their fields.
 var (
-	accountKind = schema.GroupVersionKind{Group: "authentication.open-cluster-management.io", Version: "v1beta1", Kind: "ManagedServiceAccount"}
+	AccountKind = schema.GroupVersionKind{Group: "authentication.open-cluster-management.io", Version: "v1beta1", Kind: "ManagedServiceAccount"}
 	addonKind   = schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"}
 )
 
@@ -40,7 +41,7 @@ const (
 // one does not revoke the token of another.
 func (m migration) account() *unstructured.Unstructured {
 	a := &unstructured.Unstructured{}
-	a.SetGroupVersionKind(accountKind)
+	a.SetGroupVersionKind(AccountKind)
 	a.SetNamespace(m.to())
 	a.SetName(accountName(m.from(), m.to()))
 	return a
@@ -76,7 +77,8 @@ func (r *Reconciler) servesAccounts(ctx context.Context, m migration) (bool, err
 // ManagedServiceAccounts, the target issues a token later. Until the token exists, it returns what it waits for, or a
 // problem that waiting does not solve.
 func (r *Reconciler) issueBootstrap(ctx context.Context, m migration) (waits string, p *problem, err error) {
-	if _, p, err := r.address(ctx, m.to()); p != nil || err != nil {
+	address, p, err := r.address(ctx, m.to())
+	if p != nil || err != nil {
 		return "", p, err
 	}
 	served, err := r.servesAccounts(ctx, m)
@@ -98,12 +100,15 @@ func (r *Reconciler) issueBootstrap(ctx context.Context, m migration) (waits str
 		}
 		return "", nil, fmt.Errorf("create ManagedServiceAccount %s/%s: %w", m.to(), account.GetName(), err)
 	}
-	_, found, err := r.token(ctx, m)
+	secret, found, err := r.token(ctx, m)
 	if err != nil {
 		return "", nil, err
 	}
 	if found {
-		return r.tokenExpiresEarly(m, account), nil, nil
+		if waits := r.tokenExpiresEarly(m, account); waits != "" || len(address.CABundle) > 0 { // CheckHubs has checked the CA
+			return waits, nil, nil
+		}
+		return "", untrusted(ctx, withCA(address, secret)), nil
 	}
 	return fmt.Sprintf("add-on %s of hub %s has issued no token for ManagedServiceAccount %s", accountAddon, m.to(), account.GetName()), nil, nil
 }
@@ -133,6 +138,14 @@ func (r *Reconciler) token(ctx context.Context, m migration) (secret *corev1.Sec
 		return nil, false, fmt.Errorf("read Secret %s of the ManagedServiceAccount: %w", key, err)
 	}
 	return secret, len(secret.Data[corev1.ServiceAccountTokenKey]) > 0, nil
+}
+
+// withCA returns an address with the CA of a token, unless a user has given one.
+func withCA(a reach.Address, token *corev1.Secret) reach.Address {
+	if ca := token.Data[corev1.ServiceAccountRootCAKey]; len(a.CABundle) == 0 && len(ca) > 0 {
+		a.CABundle, a.Token = ca, client.ObjectKeyFromObject(token).String()
+	}
+	return a
 }
 
 // revokeBootstrap removes the migration from the owners of the account. It deletes the account with its last owner,
@@ -183,7 +196,7 @@ func (r *Reconciler) kubeconfig(ctx context.Context, m migration, x exchange) (m
 	if err != nil {
 		return nil, x.explain("hub %s has sent no sealing key, to which the bootstrap kubeconfig is sealed: %v", m.from(), err)
 	}
-	config, p, err := r.address(ctx, m.to())
+	address, p, err := r.address(ctx, m.to())
 	if p != nil || err != nil {
 		return nil, problemOrError(p, err)
 	}
@@ -191,11 +204,8 @@ func (r *Reconciler) kubeconfig(ctx context.Context, m migration, x exchange) (m
 	if err != nil || !found {
 		return nil, problemOrError(&problem{api.ReasonFailed.Name, "the Secret of the ManagedServiceAccount is gone: a user has deleted it, or add-on " + accountAddon + " was removed"}, err)
 	}
-	ca := config.CABundle
-	if len(ca) == 0 {
-		ca = secret.Data[corev1.ServiceAccountRootCAKey]
-	}
-	text, err := cluster.Kubeconfig(config.URL, ca, string(secret.Data[corev1.ServiceAccountTokenKey]))
+	address = withCA(address, secret)
+	text, err := cluster.Kubeconfig(address.URL, address.CABundle, string(secret.Data[corev1.ServiceAccountTokenKey]))
 	if err != nil {
 		return nil, err
 	}

@@ -6,20 +6,22 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
-	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/identity"
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
+	"github.com/godwit-dev/godwit/cmd/hub/reach"
 )
 
 // checkHubs checks on the global hub what the manager checks before it sends anything.
 func (h Hubs) checkHubs(ctx context.Context, q Request, r *Report) error {
 	if h.Direct != nil {
-		checkAddress(ctx, q.To, *h.Direct, manager.DirectAddressUntrusted, r)
+		checkAddress(ctx, reach.Address{ClientConfig: *h.Direct, Hub: q.To, Direct: true}, r)
 		return nil
 	}
 	enrolled := &corev1.ConfigMap{}
@@ -35,7 +37,7 @@ func (h Hubs) checkHubs(ctx context.Context, q Request, r *Report) error {
 		check, agent, hub string
 		view              *View
 	}{{CheckSourceHub, CheckSourceAgent, q.From, h.Source}, {CheckTargetHub, CheckTargetAgent, q.To, h.Target}} {
-		why, err := manager.CheckAvailable(ctx, h.Global, side.hub)
+		why, err := reach.Available(ctx, h.Global, side.hub)
 		if err != nil {
 			return err
 		}
@@ -62,27 +64,37 @@ func (h Hubs) checkHubs(ctx context.Context, q Request, r *Report) error {
 
 // checkKnownAddress looks for the address by which clusters reach the target hub.
 func (h Hubs) checkKnownAddress(ctx context.Context, name string, r *Report) error {
-	mc := &clusterv1.ManagedCluster{}
-	if err := h.Global.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
+	a, err := reach.Of(ctx, h.Global, name)
+	if err != nil {
 		return ignoreAbsent(err) // CheckTargetHub has said so
 	}
-	if configs := mc.Spec.ManagedClusterClientConfigs; len(configs) == 0 || configs[0].URL == "" {
-		r.add(CheckTargetAddress, Blocked, api.ReasonHubAddressUnknown, fmt.Sprintf(
-			"ManagedCluster %s of the target hub has no spec.managedClusterClientConfigs: set it to the URL and the CA of its API server", name))
+	if a.URL == "" {
+		r.add(CheckTargetAddress, Blocked, api.ReasonHubAddressUnknown, a.Unknown())
 		return nil
 	}
-	checkAddress(ctx, name, mc.Spec.ManagedClusterClientConfigs[0], manager.AddressUntrusted, r)
+	if len(a.CABundle) == 0 {
+		account := &metav1.PartialObjectMetadata{}
+		account.SetGroupVersionKind(manager.AccountKind)
+		err := h.Global.Get(ctx, client.ObjectKey{Namespace: name, Name: "any"}, account)
+		switch {
+		case err == nil, apierrors.IsNotFound(err), apierrors.IsForbidden(err): // only a kind that is served gets as far
+			r.add(CheckTargetAddress, NotChecked, ReasonAddressNotChecked, a.TokenNotIssued())
+			return nil
+		case !meta.IsNoMatchError(err):
+			return fmt.Errorf("find out whether the global hub serves ManagedServiceAccounts: %w", err)
+		}
+	}
+	checkAddress(ctx, a, r)
 	return nil
 }
 
-// checkAddress checks that the CA which clusters get verifies the target hub.
-func checkAddress(ctx context.Context, name string, address clusterv1.ClientConfig, explain func(name, url, why string) string, r *Report) {
-	switch untrusted, unreached := cluster.CheckAddress(ctx, address); {
+// checkAddress checks that clusters verify the target hub.
+func checkAddress(ctx context.Context, a reach.Address, r *Report) {
+	switch untrusted, unproven := a.Check(ctx); {
 	case untrusted != "":
-		r.add(CheckTargetAddress, Blocked, api.ReasonHubAddressUntrusted, explain(name, address.URL, untrusted))
-	case unreached != "":
-		r.add(CheckTargetAddress, NotChecked, ReasonAddressNotReached, fmt.Sprintf(
-			"%s, by which clusters reach target hub %s, can't be reached from here: %s", address.URL, name, unreached))
+		r.add(CheckTargetAddress, Blocked, api.ReasonHubAddressUntrusted, untrusted)
+	case unproven != "":
+		r.add(CheckTargetAddress, NotChecked, ReasonAddressNotChecked, unproven)
 	default:
 		r.pass(CheckTargetAddress)
 	}

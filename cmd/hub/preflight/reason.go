@@ -12,10 +12,10 @@ var (
 		Meaning: "The preflight has no access to the hub. What the hub has of the clusters is not known.",
 		Fix:     godwit.Do("give --from-context or --to-context, with a context of the kubeconfig for the hub. `godwit rbac --for=cluster-hub` prints the role that a user needs there"),
 	})
-	ReasonAddressNotReached = Reasons.Declare(godwit.Reason{
-		Name: "AddressNotReached", UserAction: true,
-		Meaning: "The address of the target hub in spec.managedClusterClientConfigs can't be reached from this machine, so that its CA was not checked. Clusters may reach it.",
-		Fix:     godwit.Do("run the command where the clusters' network is reached; or check from a cluster: `curl --cacert CA URL/version`"),
+	ReasonAddressNotChecked = Reasons.Declare(godwit.Reason{
+		Name: "AddressNotChecked", UserAction: true,
+		Meaning: "Whether clusters verify the target hub is not known: this machine can't reach the address or has no root certificates, or clusters get the CA with a token that the migration issues. A migration whose manager finds that they would not fails before a cluster changes hubs.",
+		Fix:     godwit.Do("give the CA: in spec.managedClusterClientConfigs of the target hub, or with --to-ca-file. If the address can't be reached, run the command where the clusters' network is reached; or check from a cluster: `curl --cacert CA URL/version`"),
 	})
 	ReasonUserObjectsNotChecked = Reasons.Declare(godwit.Reason{
 		Name: "UserObjectsNotChecked", UserAction: true,

@@ -21,6 +21,9 @@ func Check(f Facts) error {
 	if f.Answers && !f.isRegistered() && !f.bootstrap().ofTarget {
 		return cluster.Fail(cluster.ReasonHubAnswers, "the hub of %s at %s answers from here, so it is not lost: move the cluster with --from-context instead of --cluster-context", f.Cluster, f.Agent.Server)
 	}
+	if f.Untrusted != "" {
+		return cluster.Fail(api.ReasonHubAddressUntrusted, "%s", f.Untrusted)
+	}
 	if works := f.Evictable(); len(works) > 0 && f.OnEvictedWorks != api.EvictedWorksOrphan && f.OnEvictedWorks != api.EvictedWorksAccept {
 		return cluster.Fail(cluster.ReasonWorkStays, "ManifestWork %s of the lost hub can't move, and the work agent deletes from %s what it has applied: choose Orphan or Accept with --on-evicted-works", cluster.Few(works), f.Cluster)
 	}

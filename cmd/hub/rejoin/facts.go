@@ -50,6 +50,8 @@ type Facts struct {
 	Imported []byte
 	// Answers means that the lost hub answers from here.
 	Answers bool
+	// Untrusted is why the cluster would not verify the target hub, and Unproven why that is not known here; empty if it would.
+	Untrusted, Unproven string
 	// Arrived means that this process has seen the cluster renew its lease at the target hub.
 	Arrived bool
 }

@@ -23,6 +23,7 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/klusterlet"
+	"github.com/godwit-dev/godwit/cmd/hub/reach"
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 	"github.com/godwit-dev/godwit/cmd/hub/target"
 )
@@ -63,13 +64,20 @@ func (r *Rejoin) Observe(ctx context.Context) (Facts, error) {
 	return f, err
 }
 
-// Ask observes, and asks whether the lost hub answers, for some seconds.
+// Ask observes, and asks for some seconds whether the lost hub answers, and whether the cluster would verify the target hub. What the import controller
+// will give it is not known before it has.
 func (r *Rejoin) Ask(ctx context.Context) (Facts, error) {
 	f, err := r.Observe(ctx)
-	if err == nil && f.Agent.Server != "" && !f.isRegistered() {
+	if err != nil || f.isRegistered() {
+		return f, err
+	}
+	if f.Agent.Server != "" {
 		f.Answers = Answers(ctx, f.Agent.Kubeconfig)
 	}
-	return f, err
+	if !f.Imports || f.Imported != nil {
+		f.Untrusted, f.Unproven = reach.Address{ClientConfig: f.Address, Hub: f.Address.URL, Direct: true}.Check(ctx)
+	}
+	return f, nil
 }
 
 // observeCluster reads the cluster. Without a Klusterlet it reads nothing else.

@@ -129,7 +129,7 @@ func TestNext(t *testing.T) {
 
 // TestCheckRefuses has a case for each refusal.
 //
-// Matrix: H107.
+// Matrix: H107, H135.
 func TestCheckRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -144,6 +144,7 @@ func TestCheckRefuses(t *testing.T) {
 		"generated name":  {"the Klusterlet may have no name", func(f *Facts) { f.Klusterlet.Spec.ClusterName, f.Agent.Cluster = "", "c2" }, cluster.ReasonKlusterlet, "c2"},
 		"hubs of a user":  {"its agent finds another hub", severalHubs("user-1", "user-2"), cluster.ReasonKlusterlet, "user-1, user-2"},
 		"hub answers":     {"the cluster would be at two hubs", func(f *Facts) { f.Answers = true }, cluster.ReasonHubAnswers, "--from-context"},
+		"no CA":           {"its agent would not register", func(f *Facts) { f.Untrusted = "clusters get no CA" }, api.ReasonHubAddressUntrusted, "no CA"},
 		"no choice":       {"the cluster would lose objects", func(f *Facts) { f.OnEvictedWorks = "" }, cluster.ReasonWorkStays, "shop"},
 		"Refuse":          {"the user refuses the loss", func(f *Facts) { f.OnEvictedWorks = api.EvictedWorksRefuse }, cluster.ReasonWorkStays, "shop"},
 		"has joined":      {"a hub has one cluster of a name", func(f *Facts) { f.Managed = managed("", true, true) }, cluster.ReasonOtherCluster, "has joined"},

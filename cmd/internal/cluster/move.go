@@ -29,7 +29,8 @@ const moveHelp = "Move managed clusters from the hub of one context of the kubec
 	"A Placement is in that namespace, too.\n\n" +
 	"status, rollback, retry and forget have the same flags, and plan has them for the check alone.\n\n" +
 	"Clusters reach the target hub at the server of --to-context, and verify it by the CA there. If they need\n" +
-	"another address, give --to-server and --to-ca-file."
+	"another address, give --to-server and --to-ca-file. Without a CA, as in a context with\n" +
+	"insecure-skip-tls-verify, clusters use the root certificates of their system."
 
 // lostHelp describes a move without the source hub.
 const lostHelp = "If the source hub is lost for good, give the context of the cluster itself instead of --from-context. The\n" +

@@ -90,8 +90,8 @@ var (
 	})
 	ReasonHubAddressUntrusted = Reasons.Declare(godwit.Reason{
 		Name: "HubAddressUntrusted", UserAction: true,
-		Meaning: "The CA in spec.managedClusterClientConfigs of the target hub does not verify its API server, for example since it was rotated. No cluster would register there.",
-		Fix:     godwit.Do("write the present CA of the target hub, and the URL that its certificate is for, to spec.managedClusterClientConfigs. Then create the migration again under another name"),
+		Meaning: "What clusters get does not verify the API server of the target hub, so that no cluster would register there: the CA in spec.managedClusterClientConfigs or of --to-ca-file, for example since it was rotated. Without one, that of the token of a ManagedServiceAccount, or else the root certificates of the system.",
+		Fix:     godwit.Do("write the present CA of the target hub, and the URL that its certificate is for, to spec.managedClusterClientConfigs; between two contexts, give them with --to-server and --to-ca-file. Then create the migration again under another name"),
 	})
 	ReasonClustersInvalid = Reasons.Declare(godwit.Reason{
 		Name: "ClustersInvalid", UserAction: true,

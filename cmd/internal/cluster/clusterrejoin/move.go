@@ -101,6 +101,9 @@ func (m *Move) Preflight(ctx context.Context) (clusterreport.Preflight, error) {
 			c.Decision = preflight.AtRisk
 			c.AtRisk = []godwit.Finding{{Reason: cluster.ReasonWorkStays, Message: m.evicted(works)}}
 		}
+		if m.facts.Unproven != "" {
+			c.Decision, c.Reasons = preflight.NotChecked, []godwit.Finding{{Reason: preflight.ReasonAddressNotChecked, Message: m.facts.Unproven}}
+		}
 	}
 	r := preflight.Report{From: m.from(), To: m.Rejoin.Address.URL, Clusters: []preflight.Cluster{c}}
 	return clusterreport.PreflightOf(r, func(preflight.Check) string { return "" }), nil

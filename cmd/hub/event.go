@@ -90,6 +90,8 @@ type Report struct {
 	Certificates map[string]time.Time
 	// DeniedRequests are CertificateSigningRequests of the bootstrap account that the target hub has denied, each with the reason.
 	DeniedRequests []string
+	// Warnings are what the source hub has found in ValidateSource.
+	Warnings []Warning
 }
 
 // storedReport is a report as an agent stores it.
@@ -109,6 +111,7 @@ type storedReport struct {
 	Gone           map[string]string    `json:",omitempty"`
 	Certificates   map[string]time.Time `json:",omitempty"`
 	DeniedRequests []string             `json:",omitempty"`
+	Warnings       []Warning            `json:",omitempty"`
 }
 
 // MarshalJSON writes the texts of failures, and their reasons in fields of their own.
@@ -116,7 +119,7 @@ func (e Report) MarshalJSON() ([]byte, error) {
 	stored := storedReport{
 		At: e.At, Party: e.Party, Stage: e.Stage, Attempt: e.Attempt, Finished: e.Finished, Reason: e.Reason,
 		Error: e.Error.String(), ErrorReason: e.Error.Reason, Clusters: e.Clusters, Done: e.Done, Gone: e.Gone,
-		Certificates: e.Certificates, DeniedRequests: e.DeniedRequests,
+		Certificates: e.Certificates, DeniedRequests: e.DeniedRequests, Warnings: e.Warnings,
 	}
 	stored.ClusterErrors, stored.ClusterReasons = Texts(e.ClusterErrors)
 	return json.Marshal(stored)
@@ -131,7 +134,7 @@ func (e *Report) UnmarshalJSON(text []byte) error {
 	*e = Report{
 		At: stored.At, Party: stored.Party, Stage: stored.Stage, Attempt: stored.Attempt, Finished: stored.Finished, Reason: stored.Reason,
 		Error: ReadFailure(stored.ErrorReason, stored.Error), ClusterErrors: ReadFailures(stored.ClusterErrors, stored.ClusterReasons),
-		Clusters: stored.Clusters, Done: stored.Done, Gone: stored.Gone, Certificates: stored.Certificates, DeniedRequests: stored.DeniedRequests,
+		Clusters: stored.Clusters, Done: stored.Done, Gone: stored.Gone, Certificates: stored.Certificates, DeniedRequests: stored.DeniedRequests, Warnings: stored.Warnings,
 	}
 	return nil
 }

@@ -2,7 +2,10 @@ package hub
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/godwit-dev/godwit/internal/quote"
 )
 
 // Failure is why a party can't do its task, for one cluster or for all. The zero value means that it can.
@@ -33,6 +36,44 @@ func ReadFailure(reason, text string) Failure {
 		return Failure{reason, message}
 	}
 	return Failure{Message: text}
+}
+
+// MaxWarnings bounds the warnings in a report and in the state, which is in the status. The others are of the same kinds, mostly.
+const MaxWarnings = 20
+
+// maxWarning bounds the message of a warning, in bytes. It has a command.
+const maxWarning = 640
+
+// Warning is what may keep a cluster from the end of the migration. It refuses nothing.
+type Warning struct {
+	Cluster string `json:"cluster"`
+	// Reason is the name of a documented reason.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// valid returns the warning as one line of bounded length, or false if its reason is none.
+func (w Warning) valid() (Warning, bool) {
+	w.Message = quote.Clip(quote.Printable(w.Message), maxWarning)
+	return w, reasonName.MatchString(w.Reason) && w.Message != ""
+}
+
+// Notes returns a note for each reason of the warnings: the first clusters, and what to do for the first of them.
+func (s State) Notes() []Warning {
+	var notes []Warning
+	clusters := map[string][]string{}
+	for _, w := range s.Warnings {
+		if len(clusters[w.Reason]) == 0 {
+			notes = append(notes, w)
+		}
+		if !slices.Contains(clusters[w.Reason], w.Cluster) {
+			clusters[w.Reason] = append(clusters[w.Reason], w.Cluster)
+		}
+	}
+	for i, w := range notes {
+		notes[i].Message = firstNames(clusters[w.Reason]) + ": " + w.Message
+	}
+	return notes
 }
 
 // Texts returns failures in the form in which they are stored and sent: texts and reasons by cluster.

@@ -30,6 +30,7 @@ func (s *State) report(e Report) {
 	r.Error = e.Error.clip()
 	r.ClusterErrors = nil
 	s.selectResolved(t, e)
+	s.warn(t, e)
 	for name, failed := range e.ClusterErrors {
 		if i, ok := s.cluster(name); ok {
 			if r.ClusterErrors == nil {
@@ -45,6 +46,20 @@ func (s *State) report(e Report) {
 	s.Records[s.key(e.Party)] = r
 	if e.Reason != "" && r.failed() {
 		s.Reason = e.Reason
+	}
+}
+
+// warn records what the source hub has found in ValidateSource.
+func (s *State) warn(t task, e Report) {
+	if !slices.Contains(t.actions, ValidateSource) {
+		return
+	}
+	s.Warnings = nil
+	for _, w := range e.Warnings {
+		w, valid := w.valid()
+		if _, known := s.cluster(w.Cluster); known && valid && len(s.Warnings) < MaxWarnings {
+			s.Warnings = append(s.Warnings, w)
+		}
 	}
 }
 

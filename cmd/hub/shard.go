@@ -149,6 +149,9 @@ func (s State) Progress(shards int) *api.MigrationProgress {
 		RollbackStage: s.RollbackStage, Reason: s.Reason, Message: s.Message, WaitingFor: s.WaitingFor,
 		Deleting: s.Deleting, TargetLost: s.TargetLost, Abandoned: s.Abandoned, DeniedRequests: s.DeniedRequests, Shards: int32(shards), //nolint:gosec // admission allows 5,000 clusters
 	}
+	for _, w := range s.Warnings {
+		p.Warnings = append(p.Warnings, api.ClusterWarning(w))
+	}
 	if !s.Since.IsZero() {
 		p.Since = &metav1.MicroTime{Time: s.Since}
 	}
@@ -168,6 +171,9 @@ func Restore(spec api.ManagedClusterMigrationSpec, phase api.Phase, p *api.Migra
 	s.Phase, s.Stage, s.Turn, s.Attempt, s.Thirds = phase, p.Stage, int(p.Turn), p.Attempt, int(p.Thirds)
 	s.RollbackStage, s.Reason, s.Message, s.WaitingFor = p.RollbackStage, p.Reason, p.Message, p.WaitingFor
 	s.Deleting, s.TargetLost, s.Abandoned, s.DeniedRequests = p.Deleting, p.TargetLost, p.Abandoned, p.DeniedRequests
+	for _, w := range p.Warnings {
+		s.Warnings = append(s.Warnings, Warning(w))
+	}
 	if p.Since != nil {
 		s.Since = p.Since.Time
 	}

@@ -200,6 +200,8 @@ type State struct {
 	Deleting bool
 	// DeniedRequests are the first CertificateSigningRequests of the bootstrap account that the target hub has denied, each with the reason.
 	DeniedRequests []string
+	// Warnings are what the source hub has found in ValidateSource: what may keep clusters from the end of the migration.
+	Warnings []Warning
 	// TargetLost means that a user has ended the migration without the target hub: see [Lose].
 	TargetLost bool
 	// Abandoned means that the migration was deleted, or has lost its target hub, and that its time is over: what is left stays as it is.

@@ -32,7 +32,7 @@ spec: {clusterName: NAME, searchCollector: {enabled: true}}
 ---
 apiVersion: observability.open-cluster-management.io/v1beta1
 kind: ObservabilityAddon
-metadata: {name: observability-addon, namespace: NAME}
+metadata: {name: observability-addon, namespace: NAME, finalizers: [observability.open-cluster-management.io/addon-cleanup]}
 spec: {enableMetrics: true}
 ---
 apiVersion: v1

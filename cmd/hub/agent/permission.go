@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/csr"
 	"github.com/godwit-dev/godwit/cmd/hub/target"
 )
@@ -51,7 +52,9 @@ func Permissions(namespace string) []Permission {
 		{Group: "", Resource: "secrets", Verbs: moves},
 		{Group: "", Resource: "configmaps", Verbs: moves},
 		{Group: "agent.open-cluster-management.io", Resource: "klusterletaddonconfigs", Verbs: moves},
-		{Group: "observability.open-cluster-management.io", Resource: "observabilityaddons", Verbs: []string{"get", "list", "delete"}},
+		{Group: "observability.open-cluster-management.io", Resource: "observabilityaddons", Verbs: []string{"get", "list", "patch", "delete"}},
+		// Add-ons whose agent leaves with the cluster are named.
+		{Group: cluster.AddOnKind.Group, Resource: "managedclusteraddons", Verbs: []string{"list"}},
 		// Bootstrap kubeconfigs.
 		{Group: importer, Resource: "klusterletconfigs", Verbs: moves},
 		{Group: operators, Resource: "clustermanagers", Names: []string{target.ClusterManager}, Verbs: []string{"get", "patch"}},

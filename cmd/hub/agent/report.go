@@ -30,7 +30,7 @@ func statusOf(p progress, key *message.OpeningKey) message.StatusBundle {
 	b := message.StatusBundle{
 		Finished: p.report.Finished, ErrMessage: p.report.Error.String(), ErrReason: p.report.Error.Reason,
 		ManagedClusters: p.report.Clusters, Done: p.report.Done, Gone: p.report.Gone,
-		Certificates: p.report.Certificates, DeniedRequests: p.report.DeniedRequests[:min(len(p.report.DeniedRequests), hub.MaxDeniedRequests)],
+		Warnings: p.report.Warnings, Certificates: p.report.Certificates, DeniedRequests: p.report.DeniedRequests[:min(len(p.report.DeniedRequests), hub.MaxDeniedRequests)],
 		FailedClusters:  slices.Sorted(maps.Keys(p.report.ClusterErrors)),
 		BootstrapSecret: p.bootstrap, Missing: p.missing[:min(len(p.missing), maxMissing)],
 	}

@@ -78,6 +78,7 @@ func (w *work) validateSource(ctx context.Context, names []string) (cluster.Resu
 		names = selected
 		w.progress.report.Clusters = selected
 	}
+	h.Warn = w.found.setWarnings
 	return h.ValidateSource(ctx, names)
 }
 

@@ -123,7 +123,7 @@ func (w *work) executeLast(ctx context.Context) (superseded bool) {
 		}
 		if err != nil || !waits {
 			w.progress.report.Finished, w.progress.missing = true, nil
-			w.progress.report.DeniedRequests, w.progress.report.Certificates = w.found.get()
+			w.found.addTo(&w.progress.report)
 			return w.finish(ctx, w.migration, w.progress) && ctx.Err() == nil
 		}
 		select {
@@ -302,7 +302,7 @@ func failureOf(err *cluster.Error) hub.Failure {
 // publish reports the progress of the execution. A lost report needs no retry: the next one has the same content and
 // more.
 func (w *work) publish(ctx context.Context) {
-	w.progress.report.DeniedRequests, w.progress.report.Certificates = w.found.get()
+	w.found.addTo(&w.progress.report)
 	p := w.progress
 	p.report = copyOf(p.report)
 	w.migration.mutex.Lock()

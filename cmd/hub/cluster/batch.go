@@ -32,6 +32,7 @@ type batchReads struct {
 	clusters batch[clusterv1.ManagedCluster]
 	leases   batch[coordinationv1.Lease]
 	requests batch[certificatesv1.CertificateSigningRequest]
+	addOns   batch[metav1.PartialObjectMetadata]
 	// core has the metadata of all objects of a core kind.
 	core map[string]*batch[metav1.PartialObjectMetadata]
 	// owned has the metadata of the objects that the migration has created, by kind.
@@ -67,6 +68,7 @@ func newBatchReads(clusters int) *batchReads {
 		clusters: batch[clusterv1.ManagedCluster]{limit: limit},
 		leases:   batch[coordinationv1.Lease]{limit: limit},
 		requests: batch[certificatesv1.CertificateSigningRequest]{limit: limit},
+		addOns:   batch[metav1.PartialObjectMetadata]{limit: int64(metadataFactor * clusters)},
 		core: map[string]*batch[metav1.PartialObjectMetadata]{
 			kindSecret: {limit: int64(metadataFactor * clusters)}, kindConfigMap: {limit: int64(metadataFactor * clusters)},
 		},

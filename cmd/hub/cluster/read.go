@@ -72,6 +72,30 @@ func first[T any](found []T) *T {
 	return &found[0]
 }
 
+// AddOns reads the metadata of the ManagedClusterAddOns of a cluster. There are none on a hub without the kind.
+func (h Hub) AddOns(ctx context.Context, cluster string) ([]metav1.PartialObjectMetadata, error) {
+	kind, err := h.served(AddOnKind.GroupKind())
+	if err != nil || kind == nil {
+		return nil, err
+	}
+	list := func(options ...client.ListOption) ([]metav1.PartialObjectMetadata, bool, error) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := h.Client.List(ctx, list, options...)
+		return list.Items, list.Continue != "", err
+	}
+	if h.batchReads != nil {
+		found, all, err := h.batchReads.addOns.get(cluster, func(limit int64) ([]metav1.PartialObjectMetadata, bool, error) {
+			return list(client.Limit(limit))
+		}, func(o *metav1.PartialObjectMetadata) string { return o.Namespace })
+		if err != nil || all {
+			return found, err
+		}
+	}
+	found, _, err := list(client.InNamespace(cluster))
+	return found, err
+}
+
 // SigningRequests reads the CertificateSigningRequests with which a cluster's agent registers.
 func (h Hub) SigningRequests(ctx context.Context, cluster string) ([]certificatesv1.CertificateSigningRequest, error) {
 	list := func(options ...client.ListOption) ([]certificatesv1.CertificateSigningRequest, bool, error) {

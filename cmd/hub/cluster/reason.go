@@ -67,6 +67,16 @@ var (
 		Meaning: "The namespace of the cluster on the source hub has Secrets or ConfigMaps of users that no rule moves. The import controller deletes the namespace, with all that is in it, some seconds after the source hub has deleted the ManagedCluster. Objects of other kinds are not looked at.",
 		Fix:     godwit.Do("choose with onUserObjects or --on-user-objects: Move moves them with the cluster, Keep keeps the namespace on the source hub, and Accept accepts the loss"),
 	})
+	ReasonApplied = Reasons.Declare(godwit.Reason{
+		Name: "AppliedFromSource", UserAction: true,
+		Meaning: "A tool has applied spec.hubAcceptsClient of the ManagedCluster on the source hub from a repository. If it still does, it sets the field back during the migration, so that both hubs accept the cluster, and Cleaning does not end.",
+		Fix:     godwit.Do("suspend the Application or the Kustomization that has the ManagedCluster, or remove the ManagedCluster from the repository without pruning it. Take it into the repository of the target hub after the migration. The entry in metadata.managedFields stays: if nothing applies the ManagedCluster any more, there is nothing to do"),
+	})
+	ReasonAddOnFinalizer = Reasons.Declare(godwit.Reason{
+		Name: "AddOnFinalizer", UserAction: true,
+		Meaning: "A ManagedClusterAddOn of the cluster has finalizers that only the agent of the add-on removes. The agent leaves with the cluster, so that the source hub can't delete its objects of the cluster, and Cleaning waits.",
+		Fix:     godwit.Do("when Cleaning waits for the ManagedClusterAddOn, remove these finalizers on the source hub, with the command in the message. Or remove the add-on from the cluster before the migration"),
+	})
 	ReasonOtherMigration = Reasons.Declare(godwit.Reason{
 		Name: "OtherMigration", UserAction: true,
 		Meaning: "Another migration has changed the object, and has not restored it.",

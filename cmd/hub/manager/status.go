@@ -122,6 +122,11 @@ func Announcements(before, after hub.State) []Announcement {
 	if denied := after.Denied(); denied != before.Denied() {
 		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonRequestDenied.Name, denied})
 	}
+	if !slices.Equal(before.Warnings, after.Warnings) {
+		for _, w := range after.Notes() {
+			all = append(all, Announcement{corev1.EventTypeWarning, w.Reason, w.Message})
+		}
+	}
 	if !before.Settled() && after.Settled() && after.Certificates() != "" {
 		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonCertificateIssued.Name, after.Certificates()})
 	}

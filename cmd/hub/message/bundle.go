@@ -90,6 +90,8 @@ type StatusBundle struct {
 	Gone map[string]string `json:"gone,omitempty"`
 	// Certificates have, by cluster, when the certificate expires that the target has issued, for clusters that are not to stay there.
 	Certificates map[string]time.Time `json:"certificates,omitempty"`
+	// Warnings are what may keep clusters from the end of the migration, in the report on ValidateSource.
+	Warnings []hub.Warning `json:"warnings,omitempty"`
 	// DeniedRequests are CertificateSigningRequests of the bootstrap account that the agent has denied, each with the reason.
 	DeniedRequests []string `json:"deniedRequests,omitempty"`
 	// SealingKey is the sealing key of the hub. Every report has it until the hub needs to open nothing more.
@@ -140,7 +142,7 @@ func (b StatusBundle) Report(h Header, p hub.Party, now time.Time) hub.Report {
 	r := hub.Report{
 		At: now, Party: p, Stage: h.Stage, Attempt: h.Attempt, Finished: b.Finished,
 		Error: hub.ReadFailure(b.ErrReason, b.ErrMessage), Clusters: b.ManagedClusters, Done: b.Done, Gone: b.Gone,
-		Certificates: b.Certificates, DeniedRequests: b.DeniedRequests,
+		Certificates: b.Certificates, DeniedRequests: b.DeniedRequests, Warnings: b.Warnings,
 		ClusterErrors: hub.ReadFailures(b.ClusterErrors, b.ClusterReasons),
 	}
 	for _, name := range b.FailedClusters {

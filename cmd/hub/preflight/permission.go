@@ -45,7 +45,6 @@ func ViewPermissions(agentNamespace string) []Permission {
 		{Group: ocm, Resource: "placementdecisions", Namespace: agentNamespace, Verbs: []string{"list"}},
 		{Group: "work.open-cluster-management.io", Resource: "manifestworks", Verbs: []string{"get", "list"}},
 		{Group: "addon.open-cluster-management.io", Resource: "managedclusteraddons", Verbs: []string{"list"}},
-		{Group: observabilityKind.Group, Resource: "observabilityaddons", Verbs: []string{"list"}},
 		{Group: "coordination.k8s.io", Resource: "leases", Names: []string{cluster.LeaseName}, Verbs: []string{"get"}},
 		{Group: "coordination.k8s.io", Resource: "leases", Names: []string{AgentLease}, Namespace: agentNamespace, Verbs: []string{"get"}},
 		{Group: "certificates.k8s.io", Resource: "certificatesigningrequests", Verbs: []string{"list"}},

@@ -42,20 +42,10 @@ var (
 		Meaning: "The scheduler has not decided on the Placement, or another migration has not resolved its own.",
 		Fix:     godwit.Do("run the command again after some seconds"),
 	})
-	ReasonApplied = Reasons.Declare(godwit.Reason{
-		Name: "AppliedFromSource", UserAction: true,
-		Meaning: "A tool has applied spec.hubAcceptsClient of the ManagedCluster on the source hub from a repository. If it still does, it sets the field back during the migration, so that both hubs accept the cluster, and Cleaning does not end.",
-		Fix:     godwit.Do("suspend the Application or the Kustomization that has the ManagedCluster, or remove the ManagedCluster from the repository without pruning it. Take it into the repository of the target hub after the migration. The entry in metadata.managedFields stays: if nothing applies the ManagedCluster any more, there is nothing to do"),
-	})
 	ReasonAddOnStays = Reasons.Declare(godwit.Reason{
 		Name: "AddOnStays", UserAction: true,
 		Meaning: "An add-on of the cluster does not move. Its agent is deleted 60 minutes after the move.",
 		Fix:     godwit.Do("install the add-on on the target hub"),
-	})
-	ReasonAddOnFinalizer = Reasons.Declare(godwit.Reason{
-		Name: "AddOnFinalizer", UserAction: true,
-		Meaning: "An object of an add-on has finalizers that only the agent of the add-on ends. The agent leaves with the cluster, so that the source hub can't delete its objects of the cluster, and Cleaning waits.",
-		Fix:     godwit.Do("when Cleaning waits for the object, remove its finalizers on the source hub, with the command in the message"),
 	})
 	ReasonClusterSet = Reasons.Declare(godwit.Reason{
 		Name: "ClusterSetNotFound", UserAction: true,

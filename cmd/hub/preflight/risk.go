@@ -24,10 +24,6 @@ type clusterFacts struct {
 	// rule moves, if the user has accepted their loss.
 	evicted, unmoved []string
 	addOns           []string
-	// appliedBy is the tool that has applied spec.hubAcceptsClient from a source; empty without one.
-	appliedBy string
-	// held are objects of add-ons whose finalizers only the agent of the add-on ends, which is gone after the move.
-	held []heldObject
 	// clusterSet is the ManagedClusterSet of the cluster; empty if it has none.
 	clusterSet string
 	// skew is how far the clock of the cluster's agent is ahead of that of its hub, as the last renewal
@@ -35,12 +31,6 @@ type clusterFacts struct {
 	skew time.Duration
 	// lease is the duration of the cluster's lease.
 	lease time.Duration
-}
-
-// heldObject is an object with finalizers.
-type heldObject struct {
-	resource, name string // as kubectl accepts them
-	finalizers     []string
 }
 
 // risks returns what a cluster would lose.
@@ -55,15 +45,6 @@ func (o clusterFacts) risks(name string) (risks []godwit.Finding) {
 		risks = append(risks, finding(ReasonAddOnStays, fmt.Sprintf(
 			"ManagedClusterAddOn %s does not move, and its agent is deleted %s after the move: install it on the target hub",
 			strings.Join(o.addOns, ", "), source.EvictionGrace)))
-	}
-	if o.appliedBy != "" {
-		risks = append(risks, finding(ReasonApplied, fmt.Sprintf(
-			"%s applies spec.hubAcceptsClient of ManagedCluster %s on the source hub, and would set it back when the cluster has moved: suspend what applies it", o.appliedBy, name)))
-	}
-	for _, h := range o.held {
-		risks = append(risks, finding(ReasonAddOnFinalizer, fmt.Sprintf(
-			"the deletion of %s %s/%s on the source hub waits for %s, which only the add-on's agent removes, and the cluster has left with it. When Cleaning waits for it: kubectl -n %s patch %s %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
-			h.resource, name, h.name, strings.Join(h.finalizers, ", "), name, h.resource, h.name)))
 	}
 	if o.skew > maxSkew || o.skew < -maxSkew-o.lease {
 		risks = append(risks, finding(ReasonClock, fmt.Sprintf(

@@ -20,8 +20,6 @@ func TestRisks(t *testing.T) {
 		"Evicted":   {reason: "The user has accepted it.", observed: clusterFacts{evicted: []string{"app"}}, risks: []*godwit.Reason{cluster.ReasonWorkStays}},
 		"Unmoved":   {reason: "The user has accepted it.", observed: clusterFacts{unmoved: []string{"Secret mine"}}, risks: []*godwit.Reason{cluster.ReasonUserObjects}},
 		"AddOn":     {reason: "Its agent leaves.", observed: clusterFacts{addOns: []string{"search"}}, risks: []*godwit.Reason{ReasonAddOnStays}},
-		"Finalizer": {reason: "The agent that would end it is gone.", observed: clusterFacts{held: []heldObject{{"observabilityaddon", "observability-addon", []string{"observability.open-cluster-management.io/addon-cleanup"}}}}, risks: []*godwit.Reason{ReasonAddOnFinalizer}},
-		"Applied":   {reason: "Argo CD would set the acceptance back.", observed: clusterFacts{appliedBy: "argocd-controller"}, risks: []*godwit.Reason{ReasonApplied}},
 		"OldLease":  {reason: "A renewal may be as old as the lease.", observed: clusterFacts{lease: lease, skew: -lease - 30*time.Second}},
 		"SlowClock": {reason: "The lease is too old for the clock of the hub.", observed: clusterFacts{lease: lease, skew: -lease - 2*time.Minute}, risks: []*godwit.Reason{ReasonClock}},
 		"FastClock": {reason: "No clock that is right renews in the future.", observed: clusterFacts{lease: lease, skew: 10 * time.Minute}, risks: []*godwit.Reason{ReasonClock}},
@@ -30,13 +28,6 @@ func TestRisks(t *testing.T) {
 		if got := reasons(risks); !slices.Equal(got, test.risks) {
 			t.Errorf("%s: %s The risks are %v, want %v", name, test.reason, got, test.risks)
 		}
-	}
-}
-
-func TestFinalizersOfAgents(t *testing.T) {
-	got := ofAgent([]string{"observability.open-cluster-management.io/addon-cleanup", "cluster.open-cluster-management.io/addon-pre-delete", "foregroundDeletion"})
-	if len(got) != 2 {
-		t.Errorf("only agents remove %v", got)
 	}
 }
 

@@ -6,17 +6,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/klusterlet"
@@ -25,12 +23,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/target"
 	"github.com/godwit-dev/godwit/internal/apierror"
 	"github.com/godwit-dev/godwit/internal/kube"
-)
-
-// Kinds of add-ons. An ObservabilityAddon moves, and the source hub deletes its own one.
-var (
-	addOnKind         = schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"}
-	observabilityKind = schema.GroupVersionKind{Group: "observability.open-cluster-management.io", Version: "v1beta1", Kind: "ObservabilityAddon"}
 )
 
 // sourceHub returns the hub for the checks of package source.
@@ -118,6 +110,8 @@ func (h Hubs) checkSource(ctx context.Context, q Request, r *Report) (sets map[s
 	if imports && h.checkUserObjects(ctx, q, r) {
 		on.OnUserObjects = ""
 	}
+	warned := warnings{byName: map[string][]godwit.Finding{}}
+	on.Warn = warned.set
 	result, err := h.repeat(ctx, on.Hub, func(ctx context.Context) (cluster.Result, error) { return on.ValidateSource(ctx, names) })
 	if err := r.mergeCheck(CheckOnSource, result, err); err != nil {
 		return nil, err
@@ -129,7 +123,7 @@ func (h Hubs) checkSource(ctx context.Context, q Request, r *Report) (sets map[s
 	sets = map[string][]string{}
 	for _, name := range read.Done {
 		c, o := r.cluster(name), all[name]
-		c.AtRisk = append(c.AtRisk, o.risks(name)...)
+		c.AtRisk = append(append(c.AtRisk, o.risks(name)...), warned.byName[name]...)
 		if o.clusterSet != "" {
 			sets[o.clusterSet] = append(sets[o.clusterSet], name)
 		}
@@ -183,12 +177,16 @@ func (h Hubs) checkUserObjects(ctx context.Context, q Request, r *Report) (skip 
 	return false
 }
 
-// ofAgent returns the finalizers that only the agent of an add-on removes: those of hooks before a deletion, and that of the observability
-// add-on. The hub itself removes the others.
-func ofAgent(finalizers []string) []string {
-	return slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool {
-		return !strings.HasSuffix(f, "pre-delete") && !strings.HasSuffix(f, "addon-cleanup")
-	})
+// warnings are those of the migration's checks, by cluster.
+type warnings struct {
+	mutex  sync.Mutex
+	byName map[string][]godwit.Finding
+}
+
+func (w *warnings) set(name string, found []godwit.Finding) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.byName[name] = found
 }
 
 // observe reads the facts of clusters that the checks of the migration do not read.
@@ -213,26 +211,16 @@ func (v *View) observe(ctx context.Context, on source.Hub, name string) (o clust
 	if err := v.Client.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
 		return o, err
 	}
-	o.appliedBy = kube.SourceOf(mc, "hubAcceptsClient")
 	o.clusterSet, o.lease = mc.Labels[clusterSetLabel], time.Duration(mc.Spec.LeaseDurationSeconds)*time.Second
 	if o.evicted, o.unmoved, err = on.AcceptedLosses(ctx, name); err != nil {
 		return o, err
 	}
-	for _, kind := range []schema.GroupVersionKind{addOnKind, observabilityKind} {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(kind)
-		if err := ignoreAbsent(v.Client.List(ctx, list, client.InNamespace(name))); err != nil {
-			return o, err
-		}
-		for i := range list.Items {
-			a := &list.Items[i]
-			if kind == addOnKind {
-				o.addOns = append(o.addOns, a.Name)
-			}
-			if held := ofAgent(a.Finalizers); len(held) > 0 {
-				o.held = append(o.held, heldObject{strings.ToLower(kind.Kind), a.Name, held})
-			}
-		}
+	addOns, err := on.AddOns(ctx, name)
+	if err != nil {
+		return o, err
+	}
+	for i := range addOns {
+		o.addOns = append(o.addOns, addOns[i].Name)
 	}
 	lease := &coordinationv1.Lease{}
 	err = v.Client.Get(ctx, client.ObjectKey{Namespace: name, Name: cluster.LeaseName}, lease)

@@ -48,7 +48,13 @@ func (h Hub) deleteMoved(ctx context.Context, w way, name string) (waits string,
 		}
 		h.Emptied.Add(name)
 	}
-	return cluster.DeleteCluster(ctx, h.Client, mc)
+	if waits, err = cluster.DeleteCluster(ctx, h.Client, mc); err != nil || waits == "" {
+		return waits, err
+	}
+	if held, err := h.heldBy(ctx, name); held != "" || err != nil {
+		return held, err
+	}
+	return waits, nil
 }
 
 // empty deletes what the hub has of a cluster, except its ManagedCluster.
@@ -69,7 +75,10 @@ func (h Hub) empty(ctx context.Context, w way, name string) (waits string, err e
 // so it is deleted later.
 func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err error) {
 	rules := slices.DeleteFunc(slices.Clone(h.MigrationRules()), func(r resource.Rule) bool { return r.Kind == "ManagedCluster" })
-	rules = append(rules, resource.Rule{Group: cluster.ObservabilityAddonKind.Group, Kind: cluster.ObservabilityAddonKind.Kind, Names: []string{observabilityAddon}})
+	rules = append(rules, resource.Rule{
+		Group: cluster.ObservabilityAddonKind.Group, Kind: cluster.ObservabilityAddonKind.Kind,
+		Names: []string{observabilityAddon}, Finalizers: []string{observabilityFinalizer},
+	})
 	objects, err := h.Objects(ctx, name, rules)
 	if err != nil {
 		return "", err
@@ -86,3 +95,6 @@ func (h Hub) deleteObjects(ctx context.Context, name string) (waits string, err 
 
 // observabilityAddon is the name of each ObservabilityAddon.
 const observabilityAddon = "observability-addon"
+
+// observabilityFinalizer is the finalizer that the agent of the observability add-on removes, which has left with the cluster.
+const observabilityFinalizer = "observability.open-cluster-management.io/addon-cleanup"

@@ -7,6 +7,7 @@
 //   - resolve the placement once, name every bad cluster: [Hub.ValidateSource]
 //   - what the move would destroy is named: ManifestWorks that the work agent evicts, and objects of users in the
 //     namespace, which the hub deletes. The user chooses what becomes of it: evict.go
+//   - what may keep Cleaning from its end is named, and refuses nothing: warning.go
 //   - bootstrap secret, KlusterletConfig migration-<target>, the three annotations, and the
 //     wait until the klusterlet has them: [Hub.InstallBootstrap]. The settings of a user's
 //     own KlusterletConfig are kept. On a hub without KlusterletConfig, a ManifestWork of the
@@ -29,6 +30,6 @@
 //
 // # Reading order
 //
-// hub.go, evict.go, plain.go, validate.go, imported.go, way.go, install.go, send.go, release.go, restore.go, pauses.go, revert.go,
+// hub.go, evict.go, plain.go, warning.go, validate.go, imported.go, way.go, install.go, send.go, release.go, restore.go, pauses.go, revert.go,
 // return.go, delete.go. A file uses only files before it.
 package source

@@ -7,6 +7,7 @@ import (
 
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
+	"github.com/godwit-dev/godwit"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
@@ -38,6 +39,9 @@ type Hub struct {
 	// checked.
 	OnEvictedWorks api.EvictedWorksPolicy
 	OnUserObjects  api.UserObjectsPolicy
+	// Warn is called by ValidateSource, at the same time for several clusters, with what may keep the migration of a cluster from its end. It is
+	// called again with each pass; nil means that nothing is looked for.
+	Warn func(cluster string, found []godwit.Finding)
 }
 
 // cluster reads a ManagedCluster, which must exist.

@@ -63,7 +63,10 @@ func (h Hub) validate(ctx context.Context, name string, imports bool) (waits str
 			return "", err
 		}
 	}
-	return "", h.checkLosses(ctx, name)
+	if err := h.checkLosses(ctx, name); err != nil {
+		return "", err
+	}
+	return "", h.warn(ctx, mc)
 }
 
 // klusterlet reads the ManifestWork with the configuration of the klusterlet.

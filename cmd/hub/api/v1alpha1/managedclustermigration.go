@@ -227,6 +227,11 @@ type MigrationProgress struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	DeniedRequests []string `json:"deniedRequests,omitempty"`
+	// Warnings are what may keep the first of the clusters from the end of the migration, as the source hub has found it in phase Validating.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Warnings []ClusterWarning `json:"warnings,omitempty"`
 	// SourceKey is the key of the source hub's agent in this migration: what another key has signed is not used.
 	// +optional
 	SourceKey *HubKey `json:"sourceKey,omitempty"`
@@ -287,6 +292,17 @@ type ClusterFailure struct {
 	Phase Phase `json:"phase"`
 	// Message says what happened and why.
 	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message"`
+}
+
+// ClusterWarning is what may keep a cluster from the end of the migration. It refuses nothing.
+type ClusterWarning struct {
+	// Cluster is the name of the cluster.
+	Cluster string `json:"cluster"`
+	// Reason is AppliedFromSource or AddOnFinalizer.
+	Reason string `json:"reason"`
+	// Message says what to do.
+	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message"`
 }
 

@@ -69,6 +69,8 @@ type Cluster struct {
 	// Hub is where the cluster is registered; empty while that is not proven.
 	Hub string `json:"hub"`
 	render.Cause
+	// Warnings are what may keep the cluster from the end of the migration. They are empty after the end of the cluster.
+	Warnings []render.Cause `json:"warnings"`
 	// Seconds since the migration has started, until the cluster came to its state. They run while it
 	// is on its way.
 	Seconds float64 `json:"seconds"`
@@ -179,7 +181,7 @@ func MigrationOf(m *api.ManagedClusterMigration, s hub.State, now time.Time) Mig
 	}
 	d.Seconds = since(m, now)
 	for _, c := range s.Clusters {
-		one := Cluster{Name: c.Name, State: c.State, Step: string(s.PlaceOf(c)), Hub: hubOf(m, s, c), Cause: render.Cause{Reason: c.Reason, Message: c.Message}, Seconds: since(m, now)}
+		one := Cluster{Name: c.Name, State: c.State, Step: string(s.PlaceOf(c)), Hub: hubOf(m, s, c), Cause: render.Cause{Reason: c.Reason, Message: c.Message}, Warnings: warningsOf(s, c), Seconds: since(m, now)}
 		if c.Note != "" {
 			one.Cause = render.Cause{Reason: noteReason(c.State), Message: c.Note}
 		}
@@ -189,6 +191,16 @@ func MigrationOf(m *api.ManagedClusterMigration, s hub.State, now time.Time) Mig
 		d.Clusters = append(d.Clusters, one)
 	}
 	return d
+}
+
+func warningsOf(s hub.State, c hub.Cluster) []render.Cause {
+	all := []render.Cause{}
+	for _, w := range s.Warnings {
+		if w.Cluster == c.Name && !c.HasEnded() {
+			all = append(all, render.Cause{Reason: w.Reason, Message: w.Message})
+		}
+	}
+	return all
 }
 
 func countsOf(c api.ClusterCounts) Counts {

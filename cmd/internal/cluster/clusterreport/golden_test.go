@@ -16,7 +16,7 @@ var (
 	fullMigration = Migration{
 		APIVersion: render.APIVersion, Kind: migrationKind, Namespace: "shop", Name: "east", From: "hub1", To: "hub2", Phase: api.PhaseFailed, Settled: true,
 		Cause: render.Cause{Reason: "ClustersNotMoved", Message: "some were not moved"}, Seconds: 90, Counts: Counts{6, 3, 2, 1, 1, 1},
-		Clusters: []Cluster{{Name: "c1", State: hub.Restored, Step: "DeleteCreated", Hub: "hub1", Cause: render.Cause{Reason: "Denied", Message: "a policy denies c1"}, Seconds: 40}},
+		Clusters: []Cluster{{Name: "c1", State: hub.Restored, Step: "DeleteCreated", Hub: "hub1", Cause: render.Cause{Reason: "Denied", Message: "a policy denies c1"}, Warnings: []render.Cause{{Reason: "AddOnFinalizer", Message: "it waits for its agent"}}, Seconds: 40}},
 	}
 	fullPreflight = Preflight{
 		APIVersion: render.APIVersion, Kind: preflightKind, From: "hub1", To: "hub2", Decision: preflight.Blocked,

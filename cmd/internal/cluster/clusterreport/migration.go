@@ -126,9 +126,14 @@ func WriteMigration(w io.Writer, s render.Style, m Migration) error {
 		text.WriteString("\n" + clusterTable.Text(s, shown))
 	}
 	for _, c := range shown {
+		var lines strings.Builder
 		if c.Message != "" {
-			text.WriteString(render.Below(c.Name, c.Lines(s, render.MarkBad)))
+			lines.WriteString(c.Lines(s, render.MarkBad))
 		}
+		for _, w := range c.Warnings {
+			lines.WriteString(w.Lines(s, render.MarkAttention))
+		}
+		text.WriteString(render.Below(c.Name, lines.String()))
 	}
 	if hidden := len(m.Clusters) - len(shown); hidden > 0 {
 		fmt.Fprintf(&text, "%s not shown; -o wide shows all\n", render.Count(int64(hidden), "cluster", "clusters"))
@@ -139,7 +144,7 @@ func WriteMigration(w io.Writer, s render.Style, m Migration) error {
 }
 
 func problem(c Cluster) int {
-	if c.Message != "" {
+	if c.Message != "" || len(c.Warnings) > 0 {
 		return 1
 	}
 	return 0

@@ -11,7 +11,7 @@ import (
 func Rejoined(cluster, from, to, step string, why render.Cause) Migration {
 	d := NoMigration("", cluster)
 	d.From, d.To, d.Counts = from, to, Counts{Total: 1}
-	one := Cluster{Name: cluster, State: hub.Selected, Step: step}
+	one := Cluster{Name: cluster, State: hub.Selected, Step: step, Warnings: []render.Cause{}}
 	if step == "" {
 		d.Phase, d.Settled, d.Counts.Moved, d.Cause = api.PhaseCompleted, true, 1, why
 		one.State, one.Hub = hub.Moved, to

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +26,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/test/controlplane"
+	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 	"github.com/godwit-dev/godwit/test/hub/ocm"
 )
 
@@ -307,9 +308,17 @@ func awaitBootstrap(t *testing.T, h *ocm.Hub, c *ocm.OwnCluster) {
 }
 
 // TestRenders: the simulated import controller writes what the original does, as far as a migration depends on it.
-func TestRenders(t *testing.T) { compareRenders(t, startFleet(t).hub1, "renders") }
+//
+// Matrix: H140.
+func TestRenders(t *testing.T) {
+	h := startFleet(t).hub1
+	defer h.FreezeImports()()
+	compareRenders(t, h, "renders")
+}
 
 // TestOriginalRenders: the same of the original.
+//
+// Matrix: H140.
 func TestOriginalRenders(t *testing.T) {
 	compareRenders(t, startOriginalFleet(t).hub1, "original-renders")
 }
@@ -317,142 +326,38 @@ func TestOriginalRenders(t *testing.T) {
 var update = flag.Bool("update", false, "write the golden files")
 
 // rendersFile has what the original import controller writes.
-const rendersFile = "testdata/import-controller.txt"
+const rendersFile = "../klusterlet/testdata/import-controller.txt"
 
-// compareRenders imports a cluster that has no agents, changes its ManagedCluster as a migration does, and compares the ManifestWorks.
+// compareRenders compares what the import controller of a hub writes with the golden file.
 func compareRenders(t *testing.T, h *ocm.Hub, name string) {
 	t.Helper()
-	other, err := cluster.Kubeconfig("https://other.example.com", nil, "token")
-	if err != nil {
-		t.Fatal(err)
-	}
-	create(t, h, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: bootstrapNamespace, Name: "bootstrap-" + name}, Data: map[string][]byte{"kubeconfig": other}})
-	spec, err := cluster.TwoHubs{Secret: "bootstrap-" + name, Reconnect: 180e9}.Spec(t.Context(), h.Client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := cluster.KlusterletConfig("two-hubs-" + name)
-	config.Object["spec"] = spec
-	create(t, h, config)
-	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}}
-	create(t, h, mc)
+	// settle is longer than the original takes from an event to an update.
+	const settle = 2 * time.Second
+	renders := klusterlet.Renders{Hub: h.Client, BootstrapNamespace: bootstrapNamespace, Name: name, Settle: settle}
 	t.Cleanup(func() {
-		if err := h.Client.Delete(context.WithoutCancel(t.Context()), mc); err != nil {
+		if err := renders.Delete(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
-
-	var text strings.Builder
-	record := func(what, want string) {
-		t.Helper()
-		shape := ""
-		await(t, what, func(ctx context.Context) (err error) {
-			if shape, err = shapeOf(ctx, h, name); err == nil && !strings.Contains(shape, want) {
-				err = errors.New("the works are:\n" + shape)
-			}
-			return err
-		})
-		fmt.Fprintf(&text, "# %s\n%s\n", what, shape)
-	}
-	record("imported", "CLUSTER-klusterlet-crds")
-	annotate(t, h, name, cluster.AnnotationKlusterletConfig, config.GetName())
-	record("with the kubeconfigs of two hubs", "current-hub")
-	annotate(t, h, name, cluster.AnnotationKlusterletConfig, "")
-	record("with one kubeconfig again", "bootstrap-hub-kubeconfig\n")
 	if *update {
-		if err := os.WriteFile(rendersFile, []byte(text.String()), 0o600); err != nil {
+		text, err := renders.Text(t.Context(), "", time.Minute)
+		if err != nil {
 			t.Fatal(err)
 		}
+		if err := os.WriteFile(rendersFile, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
 	}
 	golden, err := os.ReadFile(rendersFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(golden), text.String()); diff != "" {
+	text, err := renders.Text(t.Context(), string(golden), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(golden), text); diff != "" {
 		t.Errorf("the works (-golden +got):\n%s", diff)
 	}
-}
-
-// annotate sets an annotation of a ManagedCluster, or removes it.
-func annotate(t *testing.T, h *ocm.Hub, name, key, value string) {
-	t.Helper()
-	await(t, "the annotation of "+name, func(ctx context.Context) error {
-		mc := &clusterv1.ManagedCluster{}
-		if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, mc); err != nil {
-			return err
-		}
-		if mc.Annotations == nil {
-			mc.Annotations = map[string]string{}
-		}
-		mc.Annotations[key] = value
-		if value == "" {
-			delete(mc.Annotations, key)
-		}
-		return h.Client.Update(ctx, mc)
-	})
-}
-
-// shapeOf describes the works of a klusterlet: their delete options and strategies, the CRD, and the bootstrap kubeconfigs in the order in
-// which the Klusterlet has them.
-func shapeOf(ctx context.Context, h *ocm.Hub, name string) (string, error) {
-	works := &workv1.ManifestWorkList{}
-	if err := h.Client.List(ctx, works, client.InNamespace(name), client.MatchingLabels{"import.open-cluster-management.io/klusterlet-works": "true"}); err != nil {
-		return "", err
-	}
-	slices.SortFunc(works.Items, func(a, b workv1.ManifestWork) int { return strings.Compare(a.Name, b.Name) })
-	var text strings.Builder
-	for _, w := range works.Items {
-		policy := "none"
-		if w.Spec.DeleteOption != nil {
-			policy = string(w.Spec.DeleteOption.PropagationPolicy)
-		}
-		fmt.Fprintf(&text, "ManifestWork %s, delete option %s, read-only %v\n", strings.ReplaceAll(w.Name, name, "CLUSTER"), policy, len(w.Spec.ManifestConfigs) > 0)
-		var lines []string
-		for _, m := range w.Spec.Workload.Manifests {
-			line, err := shapeOfManifest(bytes.ReplaceAll(m.Raw, []byte(name), []byte("CLUSTER")))
-			if err != nil {
-				return "", err
-			}
-			if line != "" {
-				lines = append(lines, line)
-			}
-		}
-		slices.Sort(lines)
-		text.WriteString(strings.Join(lines, ""))
-	}
-	return text.String(), nil
-}
-
-// shapeOfManifest describes an object on which a migration depends; it is empty for others.
-func shapeOfManifest(raw []byte) (string, error) {
-	kind := metav1.PartialObjectMetadata{}
-	if err := json.Unmarshal(raw, &kind); err != nil {
-		return "", err
-	}
-	switch kind.Kind {
-	case "CustomResourceDefinition":
-		return "  CRD " + kind.Name + "\n", nil
-	case "Secret":
-		secret := corev1.Secret{}
-		if err := json.Unmarshal(raw, &secret); err != nil || len(secret.Data["kubeconfig"]) == 0 {
-			return "", err
-		}
-		return "  Secret " + secret.Namespace + "/" + secret.Name + "\n", nil
-	case "Klusterlet":
-		klusterlet := operatorv1.Klusterlet{}
-		if err := json.Unmarshal(raw, &klusterlet); err != nil {
-			return "", err
-		}
-		line := "  Klusterlet " + klusterlet.Name + " with"
-		names := " bootstrap-hub-kubeconfig"
-		if c := klusterlet.Spec.RegistrationConfiguration; c != nil && c.BootstrapKubeConfigs.LocalSecrets != nil {
-			names = ""
-			for _, s := range c.BootstrapKubeConfigs.LocalSecrets.KubeConfigSecrets {
-				names += " " + s.Name
-			}
-			names += fmt.Sprintf(", reconnect after %d s", c.BootstrapKubeConfigs.LocalSecrets.HubConnectionTimeoutSeconds)
-		}
-		return line + names + "\n", nil
-	}
-	return "", nil
 }

@@ -3,14 +3,18 @@ package klusterlet
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	operatorv1 "open-cluster-management.io/api/operator/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,6 +33,9 @@ type Importer struct {
 	// Freezes means that the controller acts as in backplane 5.0 and later: it does not change
 	// the klusterlet of a cluster whose automatic import is disabled.
 	Freezes bool
+	// OwnFirst means that the agents try the kubeconfig of the hub itself first, as with the ManifestWork of a migration on a hub without
+	// the import controller. The import controller has it last.
+	OwnFirst bool
 	// Tokens means that the controller acts as the original in issuing tokens: with the kubeconfigs of two hubs it does not find the one
 	// that it has issued. Without Tokens, it has one token for ever.
 	Tokens *Tokens
@@ -140,29 +147,12 @@ func (i Importer) works(ctx context.Context, mc *clusterv1.ManagedCluster) ([]*w
 	return []*workv1.ManifestWork{crds, klusterlet}, nil
 }
 
-// manifests returns the bootstrap secrets of the hubs that the KlusterletConfig adds, and then that of the hub itself.
+// manifests returns the Klusterlet and its bootstrap secrets: those of the hubs that the KlusterletConfig adds,
+// and then that of the hub itself.
 func (i Importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) ([]workv1.Manifest, error) {
-	config := cluster.KlusterletConfig(mc.Annotations[cluster.AnnotationKlusterletConfig])
-	if config.GetName() != "" {
-		err := i.Get(ctx, client.ObjectKeyFromObject(config), config)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, err
-		}
-	}
-	others, _, _ := unstructured.NestedSlice(config.Object, "spec", "multipleHubsConfig", "bootstrapKubeConfigs", "localSecretsConfig", "kubeConfigSecrets")
-	var manifests []workv1.Manifest
-	for _, other := range others {
-		fields, _ := other.(map[string]any)
-		name, _, _ := unstructured.NestedString(fields, "name")
-		secret := &corev1.Secret{}
-		if err := i.Get(ctx, client.ObjectKey{Namespace: i.BootstrapNamespace, Name: name}, secret); err != nil {
-			return nil, err
-		}
-		manifest, err := bootstrapManifest(name, secret.Data[cluster.KubeconfigKey])
-		if err != nil {
-			return nil, err
-		}
-		manifests = append(manifests, manifest)
+	others, timeout, err := i.otherHubs(ctx, mc.Annotations[cluster.AnnotationKlusterletConfig])
+	if err != nil {
+		return nil, err
 	}
 	name := onlyHub
 	if len(others) > 0 {
@@ -172,8 +162,64 @@ func (i Importer) manifests(ctx context.Context, mc *clusterv1.ManagedCluster) (
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := bootstrapManifest(name, own)
-	return append(manifests, manifest), err
+	klusterlet := &operatorv1.Klusterlet{
+		TypeMeta: metav1.TypeMeta{APIVersion: operatorv1.GroupVersion.String(), Kind: "Klusterlet"}, ObjectMeta: metav1.ObjectMeta{Name: "klusterlet"},
+	}
+	objects := []any{klusterlet}
+	local := &operatorv1.LocalSecretsConfig{HubConnectionTimeoutSeconds: timeout}
+	secrets := slices.Concat(others, []*corev1.Secret{bootstrapSecret(name, own)})
+	if i.OwnFirst {
+		slices.Reverse(secrets)
+	}
+	for _, s := range secrets {
+		objects = append(objects, s)
+		local.KubeConfigSecrets = append(local.KubeConfigSecrets, operatorv1.KubeConfigSecret{Name: s.Name})
+	}
+	if len(others) > 0 {
+		klusterlet.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+			FeatureGates:         []operatorv1.FeatureGate{{Feature: "MultipleHubs", Mode: operatorv1.FeatureGateModeTypeEnable}},
+			BootstrapKubeConfigs: operatorv1.BootstrapKubeConfigs{Type: operatorv1.LocalSecrets, LocalSecrets: local},
+		}
+	}
+	return manifestsOf(objects...)
+}
+
+// otherHubs reads the bootstrap secrets that a KlusterletConfig adds, and how long an agent tries to reach a hub. A KlusterletConfig that does not
+// exist, or that the hub does not serve, adds none.
+func (i Importer) otherHubs(ctx context.Context, name string) (secrets []*corev1.Secret, timeout int32, err error) {
+	if name == "" {
+		return nil, 0, nil
+	}
+	config := cluster.KlusterletConfig(name)
+	if err := i.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			return nil, 0, nil
+		}
+		return nil, 0, err
+	}
+	var spec struct {
+		Spec struct {
+			MultipleHubsConfig struct {
+				// A KlusterletConfig has the same fields here as a Klusterlet.
+				BootstrapKubeConfigs operatorv1.BootstrapKubeConfigs `json:"bootstrapKubeConfigs"`
+			} `json:"multipleHubsConfig"`
+		} `json:"spec"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(config.Object, &spec); err != nil {
+		return nil, 0, fmt.Errorf("read KlusterletConfig %s: %w", name, err)
+	}
+	local := spec.Spec.MultipleHubsConfig.BootstrapKubeConfigs.LocalSecrets
+	if local == nil {
+		return nil, 0, nil
+	}
+	for _, reference := range local.KubeConfigSecrets {
+		secret := &corev1.Secret{}
+		if err := i.Get(ctx, client.ObjectKey{Namespace: i.BootstrapNamespace, Name: reference.Name}, secret); err != nil {
+			return nil, 0, fmt.Errorf("read the bootstrap secret of KlusterletConfig %s: %w", name, err)
+		}
+		secrets = append(secrets, bootstrapSecret(secret.Name, secret.Data[cluster.KubeconfigKey]))
+	}
+	return secrets, local.HubConnectionTimeoutSeconds, nil
 }
 
 func (i Importer) kubeconfig() ([]byte, error) {
@@ -183,13 +229,28 @@ func (i Importer) kubeconfig() ([]byte, error) {
 	return cluster.Kubeconfig(i.Server, nil, "token of "+i.Server)
 }
 
-// bootstrapManifest has the keys in the order in which the API server returns them, so that an equal ManifestWork is not updated.
-func bootstrapManifest(name string, kubeconfig []byte) (workv1.Manifest, error) {
-	text, err := json.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": name, "namespace": "open-cluster-management-agent"},
-		"data": map[string]any{cluster.KubeconfigKey: kubeconfig},
-	})
-	return workv1.Manifest{RawExtension: runtime.RawExtension{Raw: text}}, err
+// bootstrapSecret returns a Secret with the kubeconfig of a hub, as a cluster has it.
+func bootstrapSecret(name string, kubeconfig []byte) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "open-cluster-management-agent", Name: name},
+		Data:       map[string][]byte{cluster.KubeconfigKey: kubeconfig},
+	}
+}
+
+// manifestsOf has the keys in the order in which the API server returns them, so that an equal ManifestWork is not updated.
+func manifestsOf(objects ...any) ([]workv1.Manifest, error) {
+	manifests := make([]workv1.Manifest, len(objects))
+	for k, o := range objects {
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err == nil {
+			manifests[k].Raw, err = json.Marshal(fields)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("render the manifest of a klusterlet: %w", err)
+		}
+	}
+	return manifests, nil
 }
 
 // SetApplied simulates the work agent of a cluster.

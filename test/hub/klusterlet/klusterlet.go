@@ -1,7 +1,7 @@
 // Package klusterlet simulates managed clusters and the import controllers of two hubs, for tests, the demo and the benchmark of moves
 // between hubs. A simulated klusterlet needs no API server of its own.
 //
-// Read importer.go, token.go, then klusterlet.go.
+// Read importer.go, token.go, configuration.go, renders.go, then klusterlet.go.
 package klusterlet
 
 import (
@@ -12,9 +12,9 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,10 +53,10 @@ type Klusterlet struct {
 	Join func(ctx context.Context, kubeconfig []byte) error
 
 	passes sync.Mutex // held during a pass
-	// kubeconfigs are the bootstrap kubeconfigs, by the server of the hub.
-	kubeconfigs map[string][]byte
-	renewed     time.Time
-	targetLost  bool
+	// bootstraps are the bootstrap kubeconfigs, in the order in which the agents try them.
+	bootstraps []bootstrap
+	renewed    time.Time
+	targetLost bool
 
 	mutex sync.Mutex // of the following
 	// hub is the hub at which the cluster is registered. renewals counts the renewals of its lease there.
@@ -68,6 +68,12 @@ type Klusterlet struct {
 	owners map[client.Client]bool
 	// silent means that the agents do nothing any more.
 	silent bool
+}
+
+// bootstrap is the bootstrap kubeconfig of a hub.
+type bootstrap struct {
+	server     string
+	kubeconfig []byte
 }
 
 // appliedWork is one generation of a ManifestWork of a hub.
@@ -128,6 +134,13 @@ func (k *Klusterlet) LoseTarget() {
 	k.targetLost = true
 }
 
+// LoseCertificate means that the agents have no certificate of a hub any more, as after the loss of their Secret. They choose a hub again.
+func (k *Klusterlet) LoseCertificate() {
+	k.passes.Lock()
+	defer k.passes.Unlock()
+	k.set(func() { k.hub = nil })
+}
+
 // Renewals returns how often the cluster has renewed its lease at the hub where it is registered.
 func (k *Klusterlet) Renewals() int {
 	k.mutex.Lock()
@@ -165,13 +178,13 @@ func (k *Klusterlet) pass(ctx context.Context) error {
 	if err := k.start(); err != nil {
 		return err
 	}
-	onSource, err := k.read(ctx, k.Source)
+	onSource, err := k.find(ctx, k.Source)
 	if err != nil {
 		return err
 	}
 	var onTarget *clusterv1.ManagedCluster
 	if !k.targetLost {
-		if onTarget, err = k.read(ctx, k.Target); err != nil {
+		if onTarget, err = k.find(ctx, k.Target); err != nil {
 			return err
 		}
 	}
@@ -210,47 +223,58 @@ func (k *Klusterlet) pass(ctx context.Context) error {
 
 // start gives the agents the kubeconfig with which the cluster is imported at the source hub.
 func (k *Klusterlet) start() error {
-	if k.kubeconfigs != nil {
+	if k.bootstraps != nil {
 		return nil
 	}
 	kubeconfig, err := k.Source.kubeconfig()
 	if err != nil {
 		return err
 	}
-	k.kubeconfigs = map[string][]byte{k.Source.Server: kubeconfig}
+	k.bootstraps = []bootstrap{{k.Source.Server, kubeconfig}}
 	if k.Join == nil {
 		k.set(func() { k.hub = k.Source.Client })
 	}
 	return nil
 }
 
-// chooseHub leaves a hub that does not accept the cluster, and registers it at another one.
+// chooseHub leaves a hub that does not accept the cluster, and registers it at the first one of its bootstrap kubeconfigs that does.
 func (k *Klusterlet) chooseHub(ctx context.Context, onSource, onTarget *clusterv1.ManagedCluster) error {
-	accepts := func(i Importer, mc *clusterv1.ManagedCluster) bool {
-		return mc != nil && mc.Spec.HubAcceptsClient && k.kubeconfigs[i.Server] != nil
+	accepts := map[string]bool{
+		k.Source.Server: onSource != nil && onSource.Spec.HubAcceptsClient,
+		k.Target.Server: onTarget != nil && onTarget.Spec.HubAcceptsClient,
 	}
-	stays := k.hub == k.Source.Client && accepts(k.Source, onSource) || k.hub == k.Target.Client && accepts(k.Target, onTarget)
-	switch {
-	case stays:
+	known := func(i Importer) bool {
+		return slices.ContainsFunc(k.bootstraps, func(b bootstrap) bool { return b.server == i.Server })
+	}
+	for _, i := range []Importer{k.Source, k.Target} {
+		if k.hub == i.Client && known(i) && accepts[i.Server] {
+			return nil
+		}
+	}
+	if k.hub != nil && len(k.bootstraps) == 1 { // it knows no other hub, and stays
 		return nil
-	case k.hub != nil && len(k.kubeconfigs) == 1: // it knows no other hub, and stays
-		return nil
-	case accepts(k.Source, onSource):
-		return k.join(ctx, k.Source)
-	case accepts(k.Target, onTarget) && k.Denied != "":
-		k.set(func() { k.hub = nil })
-		return k.request(ctx, onTarget)
-	case accepts(k.Target, onTarget) && !k.Unreachable:
-		return k.join(ctx, k.Target)
+	}
+	for _, b := range k.bootstraps {
+		atTarget := b.server == k.Target.Server
+		switch {
+		case !accepts[b.server] || atTarget && k.Unreachable:
+		case atTarget && k.Denied != "":
+			k.set(func() { k.hub = nil })
+			return k.request(ctx, onTarget)
+		case atTarget:
+			return k.join(ctx, k.Target, b.kubeconfig)
+		default:
+			return k.join(ctx, k.Source, b.kubeconfig)
+		}
 	}
 	k.set(func() { k.hub = nil })
 	return nil
 }
 
-func (k *Klusterlet) join(ctx context.Context, hub Importer) error {
+func (k *Klusterlet) join(ctx context.Context, hub Importer, kubeconfig []byte) error {
 	k.set(func() { k.hub, k.renewals, k.renewed = nil, 0, time.Time{} })
 	if k.Join != nil {
-		if err := k.Join(ctx, k.kubeconfigs[hub.Server]); err != nil {
+		if err := k.Join(ctx, kubeconfig); err != nil {
 			return err
 		}
 	}
@@ -338,26 +362,25 @@ func (k *Klusterlet) apply(hub client.Client, works Works) error {
 		return nil
 	}
 	if len(work.Spec.ManifestConfigs) == 0 {
-		kubeconfigs := map[string][]byte{}
-		for _, m := range work.Spec.Workload.Manifests {
-			secret := &corev1.Secret{}
-			if err := json.Unmarshal(m.Raw, secret); err != nil {
-				return err
-			}
-			config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data[cluster.KubeconfigKey])
+		configured, err := ConfigurationOf(work)
+		if err != nil {
+			return err
+		}
+		k.bootstraps = nil
+		for _, kubeconfig := range configured.Kubeconfigs {
+			config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 			if err != nil {
 				return err
 			}
-			kubeconfigs[config.Host] = secret.Data[cluster.KubeconfigKey]
+			k.bootstraps = append(k.bootstraps, bootstrap{config.Host, kubeconfig})
 		}
-		k.kubeconfigs = kubeconfigs
 	}
 	k.set(func() { k.applied = now })
 	return nil
 }
 
-// read returns nil for a cluster that the hub does not have, or is removing.
-func (k *Klusterlet) read(ctx context.Context, c client.Client) (*clusterv1.ManagedCluster, error) {
+// find returns nil for a cluster that the hub does not have, or is removing.
+func (k *Klusterlet) find(ctx context.Context, c client.Client) (*clusterv1.ManagedCluster, error) {
 	mc := &clusterv1.ManagedCluster{}
 	err := c.Get(ctx, client.ObjectKey{Name: k.Name}, mc)
 	if apierrors.IsNotFound(err) || err == nil && !mc.DeletionTimestamp.IsZero() {

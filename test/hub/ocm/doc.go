@@ -9,8 +9,8 @@
 // needs:
 //
 //   - the import controller, on each hub: it writes the ManifestWork CLUSTER-klusterlet with the bootstrap kubeconfigs of
-//     the klusterlet, again when the KlusterletConfig or a secret that it names has changed; see importer.go. It acts as
-//     before backplane 5.0, unless a test calls Hub.FreezeImports
+//     the klusterlet, again when the KlusterletConfig or a secret that it names has changed; see importer.go, and package klusterlet,
+//     which compares it with the original. It acts as before backplane 5.0, unless a test calls Hub.FreezeImports
 //   - the work agent and the klusterlet operator, for each cluster: they apply that ManifestWork with the credentials of
 //     the registration agent, and restart the agent when its configuration has changed; see klusterlet.go
 //   - the kubelet, which restarts an agent that ends. Here it waits half a second; in production up to 5 minutes.

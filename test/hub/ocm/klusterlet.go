@@ -2,19 +2,17 @@ package ocm
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"reflect"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	operatorv1 "open-cluster-management.io/api/operator/v1"
 	workv1 "open-cluster-management.io/api/work/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 )
 
 // Hub returns the API server of the hub at which the agent is registered; empty before its first registration.
@@ -50,11 +48,11 @@ func (c *Cluster) applyWork(ctx context.Context) error {
 	}
 	now := appliedWork{server: config.Host, uid: work.UID, generation: work.Generation}
 	if !c.isApplied(now) && len(work.Spec.ManifestConfigs) == 0 {
-		bootstraps, timeout, err := bootstrapsOf(work)
+		configured, err := klusterlet.ConfigurationOf(work)
 		if err != nil {
 			return err
 		}
-		if err := c.configure(bootstraps, timeout); err != nil {
+		if err := c.configure(configured.Kubeconfigs, configured.Timeout); err != nil {
 			return err
 		}
 	}
@@ -92,42 +90,4 @@ func (c *Cluster) configure(bootstraps [][]byte, timeout int32) error {
 		return nil
 	}
 	return c.agent.Kill()
-}
-
-// bootstrapsOf reads the kubeconfigs of a klusterlet in their order.
-func bootstrapsOf(work *workv1.ManifestWork) (kubeconfigs [][]byte, timeout int32, err error) {
-	klusterlet := &operatorv1.Klusterlet{}
-	secrets := map[string][]byte{}
-	for _, manifest := range work.Spec.Workload.Manifests {
-		kind := &metav1.TypeMeta{}
-		if err := json.Unmarshal(manifest.Raw, kind); err != nil {
-			return nil, 0, fmt.Errorf("read a manifest: %w", err)
-		}
-		if kind.Kind == "Klusterlet" {
-			if err := json.Unmarshal(manifest.Raw, klusterlet); err != nil {
-				return nil, 0, fmt.Errorf("read the Klusterlet: %w", err)
-			}
-			continue
-		}
-		secret := &corev1.Secret{}
-		if err := json.Unmarshal(manifest.Raw, secret); err != nil {
-			return nil, 0, fmt.Errorf("read a bootstrap secret: %w", err)
-		}
-		secrets[secret.Name] = secret.Data[kubeconfigKey]
-	}
-	names := []string{singleHub}
-	if r := klusterlet.Spec.RegistrationConfiguration; r != nil && r.BootstrapKubeConfigs.LocalSecrets != nil {
-		names, timeout = nil, r.BootstrapKubeConfigs.LocalSecrets.HubConnectionTimeoutSeconds
-		for _, s := range r.BootstrapKubeConfigs.LocalSecrets.KubeConfigSecrets {
-			names = append(names, s.Name)
-		}
-	}
-	for _, name := range names {
-		kubeconfig, ok := secrets[name]
-		if !ok {
-			return nil, 0, fmt.Errorf("the ManifestWork has no secret %s", name)
-		}
-		kubeconfigs = append(kubeconfigs, kubeconfig)
-	}
-	return kubeconfigs, timeout, nil
 }

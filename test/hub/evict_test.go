@@ -23,6 +23,12 @@ type switched struct {
 // switchHubs moves a cluster until it is registered at the target hub.
 func switchHubs(t *testing.T, freezes bool) switched {
 	t.Helper()
+	return switchHubsOf(t, freezes, func(*klusterlet.Klusterlet) {})
+}
+
+// switchHubsOf does the same with agents that are changed before.
+func switchHubsOf(t *testing.T, freezes bool, change func(*klusterlet.Klusterlet)) switched {
+	t.Helper()
 	s := newSite(t)
 	s.freezes = freezes
 	to := site{t: t, c: hubClient(t, second.Config()), name: s.name, uid: s.uid, to: s.to, freezes: freezes}
@@ -32,6 +38,7 @@ func switchHubs(t *testing.T, freezes bool) switched {
 	target := to.importer()
 	target.Server = "https://" + s.to + ".example.com"
 	m := switched{source: s, target: to, agents: &klusterlet.Klusterlet{Name: s.name, Source: s.importer(), Target: target}}
+	change(m.agents)
 	m.act()
 	m.done(s, s.install(s.c))
 	sent := s.sent()
@@ -109,6 +116,46 @@ func TestKlusterletOutlivesTheEviction(t *testing.T) {
 			work := m.source.klusterletWork(cluster.KlusterletCRDWork(m.source.name))
 			if work.Spec.DeleteOption != nil || cluster.HasOriginal(work, m.source.uid) {
 				t.Errorf("ManifestWork %s has delete option %v and annotations %v after the rollback", work.Name, work.Spec.DeleteOption, work.Annotations)
+			}
+		})
+	}
+}
+
+// TestAgentsTryHubsInOrder: agents that have lost their certificate while both hubs accept the cluster choose the first of their bootstrap
+// kubeconfigs, and then they return as the others do. The order is that of the hub whose work the cluster has applied last.
+//
+// Matrix: H141.
+func TestAgentsTryHubsInOrder(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		freezes, ownFirst, atTarget bool
+	}{
+		"Import controller, of the source":       {freezes: true, atTarget: true},
+		"Import controller, of the target":       {},
+		"ManifestWork of a migration, own first": {freezes: true, ownFirst: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := switchHubsOf(t, test.freezes, func(k *klusterlet.Klusterlet) { k.Source.OwnFirst, k.Target.OwnFirst = test.ownFirst, test.ownFirst })
+			from, clusters := m.source.source(m.source.c), []string{m.source.name}
+			m.source.done(func() (cluster.Result, error) { return from.RestoreAcceptance(t.Context(), clusters) })
+			m.act()
+			if m.agents.Hub() != m.target.c {
+				t.Fatal("an agent with a certificate has left its hub, which accepts the cluster")
+			}
+			m.agents.LoseCertificate()
+			m.act()
+			chosen := map[bool]client.Client{true: m.target.c, false: m.source.c}
+			if m.agents.Hub() != chosen[test.atTarget] {
+				t.Fatalf("the agent has not chosen its first hub, which is the target: %v", test.atTarget)
+			}
+			m.target.done(func() (cluster.Result, error) {
+				return m.target.target(m.target.c).StopAccepting(t.Context(), clusters)
+			})
+			m.done(m.source, func() (cluster.Result, error) { return from.RevertBootstrap(t.Context(), clusters) })
+			m.act()
+			if !m.agents.IsConfiguredBy(m.source.c) {
+				t.Fatal("the cluster has not returned")
 			}
 		})
 	}

@@ -59,7 +59,7 @@ var (
 	})
 	ReasonWorkStays = Reasons.Declare(godwit.Reason{
 		Name: "ManifestWorkStays", UserAction: true,
-		Meaning: "A ManifestWork of the cluster does not move. The work agent deletes what it has applied 60 minutes after the move, because its delete option is not Orphan.",
+		Meaning: "A ManifestWork of the cluster does not move. The work agent deletes what it has applied when the eviction grace period of the Klusterlet ends after the move (60 minutes by default), because its delete option is not Orphan.",
 		Fix:     godwit.Do("let the migration set the delete option to Orphan, with onEvictedWorks: Orphan or --on-evicted-works=Orphan, and create the ManifestWork on the target hub. Or accept the loss, with Accept instead of Orphan"),
 	})
 	ReasonUserObjects = Reasons.Declare(godwit.Reason{

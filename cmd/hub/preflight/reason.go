@@ -44,7 +44,7 @@ var (
 	})
 	ReasonAddOnStays = Reasons.Declare(godwit.Reason{
 		Name: "AddOnStays", UserAction: true,
-		Meaning: "An add-on of the cluster does not move. Its agent is deleted 60 minutes after the move.",
+		Meaning: "An add-on of the cluster does not move. Its agent is deleted after the move, when the eviction grace period of the Klusterlet ends (60 minutes by default).",
 		Fix:     godwit.Do("install the add-on on the target hub"),
 	})
 	ReasonClusterSet = Reasons.Declare(godwit.Reason{

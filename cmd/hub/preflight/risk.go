@@ -43,8 +43,8 @@ func (o clusterFacts) risks(name string) (risks []godwit.Finding) {
 	}
 	if len(o.addOns) > 0 {
 		risks = append(risks, finding(ReasonAddOnStays, fmt.Sprintf(
-			"ManagedClusterAddOn %s does not move, and its agent is deleted %s after the move: install it on the target hub",
-			strings.Join(o.addOns, ", "), source.EvictionGrace)))
+			"ManagedClusterAddOn %s does not move, and the cluster deletes its agent %s: install it on the target hub",
+			strings.Join(o.addOns, ", "), source.WhenEvicted)))
 	}
 	if o.skew > maxSkew || o.skew < -maxSkew-o.lease {
 		risks = append(risks, finding(ReasonClock, fmt.Sprintf(

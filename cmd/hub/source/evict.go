@@ -16,8 +16,10 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/resource"
 )
 
-// EvictionGrace is the default of spec.workConfiguration.appliedManifestWorkEvictionGracePeriod of a Klusterlet.
-const EvictionGrace = "60 minutes"
+// WhenEvicted says when the work agent deletes what a hub has applied that the cluster has left. A KlusterletConfig, or the Klusterlet, may set another
+// period, in spec.workConfiguration.appliedManifestWorkEvictionGracePeriod of the Klusterlet. What counts is what it has after the move, which
+// the target hub configures.
+const WhenEvicted = "when the eviction grace period of its Klusterlet ends after the move (60 minutes by default)"
 
 // addOnLabel is on ManifestWorks of add-ons.
 const addOnLabel = "open-cluster-management.io/addon-name"
@@ -45,8 +47,7 @@ func ofUser(name string, w *workv1.ManifestWork) bool {
 
 // WhyEvicted says what becomes of what ManifestWorks have applied.
 func WhyEvicted(name string, works []string) string {
-	return fmt.Sprintf("ManifestWork %s of the source hub does not move, and the work agent deletes from %s what it has applied %s after the move",
-		cluster.Few(works), name, EvictionGrace)
+	return fmt.Sprintf("ManifestWork %s of the source hub does not move, and the work agent deletes from %s what it has applied %s", cluster.Few(works), name, WhenEvicted)
 }
 
 // works reads the ManifestWorks of a cluster.

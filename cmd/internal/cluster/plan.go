@@ -32,7 +32,7 @@ func planCommand(a *frame.App) *cobra.Command {
 			"that changes that. With both contexts and without --from and --to, it checks a move without a global\n" +
 			"hub, as `" + a.Program + " cluster move` makes it. With --cluster-context, the context of a cluster whose\n" +
 			"hub is lost, it checks what `cluster move` would do with the same flags.\n\n" +
-			"The work agent of a cluster deletes what a ManifestWork has applied 60 minutes after the move,\n" +
+			"The work agent of a cluster deletes what a ManifestWork has applied 60 minutes after the move (by default),\n" +
 			"unless the delete option of the ManifestWork is Orphan. The source hub deletes the namespace of the\n" +
 			"cluster, with Secrets and ConfigMaps that no rule moves. Both block the cluster until you choose what\n" +
 			"becomes of them, with --on-evicted-works and --on-user-objects. The migration checks the same.\n\n" +

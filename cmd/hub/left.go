@@ -132,14 +132,21 @@ func (s State) NotesOfLeft() []string {
 		if len(r.clusters) == 0 {
 			notes = append(notes, r.what)
 		}
-		for rest := r.clusters; len(rest) > 0; {
-			note, n := r.what+", for "+rest[0], 1
-			for n < min(len(rest), maxInNote) && len(note)+len(", ")+len(rest[n]) <= maxNote {
-				note += ", " + rest[n]
-				n++
-			}
-			notes, rest = append(notes, note), rest[n:]
+		notes = append(notes, notesOf(r.what+",", r.clusters)...)
+	}
+	return notes
+}
+
+// notesOf returns notes that begin with the same text and together name all clusters.
+func notesOf(what string, clusters []string) []string {
+	var notes []string
+	for rest := clusters; len(rest) > 0; {
+		note, n := what+" for "+rest[0], 1
+		for n < min(len(rest), maxInNote) && len(note)+len(", ")+len(rest[n]) <= maxNote {
+			note += ", " + rest[n]
+			n++
 		}
+		notes, rest = append(notes, note), rest[n:]
 	}
 	return notes
 }

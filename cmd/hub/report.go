@@ -108,7 +108,7 @@ func (s *State) reportByCluster(e Report) {
 // MaxDeniedRequests bounds the requests in a report and in the state. One is enough to find out who has the token.
 const MaxDeniedRequests = 10
 
-// learn records what the target hub has denied, and which certificates it has issued for clusters that do not stay there.
+// learn records what the target hub has denied, and which certificates it has issued. Whether a cluster stays there is known later.
 func (s *State) learn(e Report) {
 	if e.Party != Target {
 		return
@@ -119,7 +119,7 @@ func (s *State) learn(e Report) {
 		}
 	}
 	for name, expiry := range e.Certificates {
-		if i, ok := s.cluster(name); ok && s.Clusters[i].State != Registered && s.Clusters[i].State != Moved {
+		if i, ok := s.cluster(name); ok {
 			s.Clusters[i].Certificate = expiry.UTC()
 		}
 	}

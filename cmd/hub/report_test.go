@@ -117,3 +117,30 @@ func (r *run) registerOne() {
 	}
 	r.report(Target, func(e *Report) { e.Finished = false; e.Done = []string{"c1"} })
 }
+
+// TestNotesOfCertificates: the notes name each cluster with a certificate that is not of use any more, and no cluster that has moved.
+//
+// Matrix: H142.
+func TestNotesOfCertificates(t *testing.T) {
+	s, expiry := State{}, time.Date(2027, 11, 29, 20, 30, 0, 0, time.UTC)
+	states := []ClusterState{Restored, Gone, Forgotten, Moved, Registered}
+	for i := range 100 {
+		s.Clusters = append(s.Clusters, Cluster{Name: fmt.Sprintf("cluster-%02d", i), State: states[i%len(states)], Certificate: expiry})
+	}
+	notes := s.NotesOfCertificates()
+	for _, note := range notes {
+		if len(note) > maxNote || !strings.Contains(note, "rotate the CA") {
+			t.Errorf("%d bytes: %s", len(note), note)
+		}
+	}
+	for _, c := range s.Clusters {
+		named := strings.Contains(strings.Join(notes, " "), c.Name+" until 2027-11-29T20:30:00Z")
+		if stays := c.State == Moved || c.State == Registered; named == stays {
+			t.Errorf("%s is %s, and a note names it: %v", c.Name, c.State, named)
+		}
+	}
+	s.Clusters = s.Clusters[:1]
+	if notes := s.NotesOfCertificates(); len(notes) != 1 || notes[0] != s.Clusters[0].Unrevoked() {
+		t.Errorf("notes of one cluster: %q", notes)
+	}
+}

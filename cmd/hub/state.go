@@ -65,7 +65,7 @@ type Cluster struct {
 	FailedIn api.Phase
 	// Failure is the reason of the failure.
 	Failure
-	// Certificate is when the certificate expires that the target hub has issued for a cluster that has not stayed there; zero without one.
+	// Certificate is when the certificate expires that the target hub has issued; zero without one. See [Cluster.Unrevoked].
 	Certificate time.Time
 	// Since is when the cluster reached its state, by the clock of the manager. It is zero for a Selected cluster.
 	Since time.Time

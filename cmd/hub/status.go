@@ -81,8 +81,8 @@ func (s State) Failures() []api.ClusterFailure {
 		if c.Note != "" {
 			message, phase = c.Note, s.Stage
 		}
-		if !c.Certificate.IsZero() {
-			message, phase = addSentence(quote.Clip(message, maxBeside), certificateOf(c)), cmp.Or(phase, s.Stage)
+		if certificate := c.Unrevoked(); certificate != "" {
+			message, phase = addSentence(quote.Clip(message, maxBeside), api.ReasonCertificateIssued.Name+": "+certificate), cmp.Or(phase, s.Stage)
 		}
 		if message != "" && len(failures) < maxFailures {
 			failures = append(failures, api.ClusterFailure{Cluster: c.Name, Phase: phase, Message: message})
@@ -91,10 +91,20 @@ func (s State) Failures() []api.ClusterFailure {
 	return failures
 }
 
-// certificateOf says what follows from the certificate of a cluster that has not stayed at the target hub.
-func certificateOf(c Cluster) string {
-	return fmt.Sprintf("%s: the target hub has issued a certificate for %s that is valid until %s and can't be revoked: import no other cluster under this name there before, or rotate the CA of its client certificates",
-		api.ReasonCertificateIssued.Name, c.Name, c.Certificate.Format(time.RFC3339))
+// unrevoked says what users do about certificates at the target hub that no hub can revoke.
+const unrevoked = "can't be revoked: import no other cluster under %s there before, or rotate the CA of its client certificates"
+
+// Unrevoked says what follows from the certificate that the target hub has issued for a cluster which does not stay there, or that has left the
+// migration. It is empty without one.
+func (c Cluster) Unrevoked() string {
+	if !c.hasUnrevoked() {
+		return ""
+	}
+	return fmt.Sprintf("the target hub has issued a certificate for %s that is valid until %s and "+unrevoked, c.Name, c.Certificate.Format(time.RFC3339), "this name")
+}
+
+func (c Cluster) hasUnrevoked() bool {
+	return !c.Certificate.IsZero() && c.State != Selected && c.State != Registered && c.State != Moved
 }
 
 // addSentence adds a sentence to a message, which may be empty.
@@ -105,22 +115,20 @@ func addSentence(message, sentence string) string {
 	return message + "; " + sentence
 }
 
-// Certificates returns what follows from the certificates that the target hub has issued for clusters that have not stayed there. It names
-// the first cluster, and how many there are.
-func (s State) Certificates() string {
-	var with []Cluster
+// NotesOfCertificates returns what follows from the certificates that the target hub has issued for clusters that have not stayed there. The notes
+// name all of these clusters.
+func (s State) NotesOfCertificates() []string {
+	var with []string
+	last := Cluster{}
 	for _, c := range s.Clusters {
-		if !c.Certificate.IsZero() {
-			with = append(with, c)
+		if c.hasUnrevoked() {
+			with, last = append(with, c.Name+" until "+c.Certificate.Format(time.RFC3339)), c
 		}
 	}
-	switch len(with) {
-	case 0:
-		return ""
-	case 1:
-		return certificateOf(with[0])
+	if len(with) == 1 {
+		return []string{last.Unrevoked()}
 	}
-	return fmt.Sprintf("%s; %d clusters have one: see status.failures", certificateOf(with[0]), len(with))
+	return notesOf(fmt.Sprintf("the target hub has issued certificates, which "+unrevoked+"; they are valid", "one of the names"), with)
 }
 
 // Denied returns the requests of the bootstrap account that the target hub has denied, for a message; empty without one.

@@ -177,7 +177,7 @@ func TestRequests(t *testing.T) {
 
 // TestCertificateOfReturned: a cluster that returns has left a certificate at the target, which is reported with its expiry.
 //
-// Matrix: H97.
+// Matrix: H97, H142.
 func TestCertificateOfReturned(t *testing.T) {
 	t.Parallel()
 	s, arrived := moving(t)
@@ -198,6 +198,19 @@ func TestCertificateOfReturned(t *testing.T) {
 	}
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	s.sign(name, expires)
+	for action, pass := range map[string]func() error{
+		"AwaitRegistration": func() error {
+			_, err := hub.AwaitRegistration(t.Context(), clusters, &cluster.Leases{})
+			return err
+		},
+		"RevokeRegistration": func() error { return hub.RevokeRegistration(t.Context()) },
+	} {
+		clear(issued)
+		if err := pass(); err != nil || !issued[s.name].Equal(expires) {
+			t.Errorf("%s: the certificate expires at %s, want %s, %v", action, issued[s.name], expires, err)
+		}
+	}
+	clear(issued)
 	s.done(stop)
 	if got := issued[s.name]; !got.Equal(expires) {
 		t.Errorf("the certificate expires at %s, want %s", got, expires)

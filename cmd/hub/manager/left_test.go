@@ -2,7 +2,9 @@ package manager
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -16,6 +18,28 @@ type recorded map[string]string
 // Eventf implements events.EventRecorder.
 func (r recorded) Eventf(_, _ runtime.Object, kind, reason, action, note string, args ...any) { //nolint:revive // the interface has so many
 	r[kind+" "+reason+" "+action] = fmt.Sprintf(note, args...)
+}
+
+// TestEventsOfCertificatesAreSeveral: the same for certificates.
+//
+// Matrix: H142.
+func TestEventsOfCertificatesAreSeveral(t *testing.T) {
+	before := hub.State{Phase: api.PhaseFailed, Stage: api.PhaseRollbacking}
+	for i := range 50 {
+		before.Clusters = append(before.Clusters, hub.Cluster{Name: fmt.Sprintf("cluster-%02d", i), State: hub.Restored, Certificate: time.Unix(1_700_000_000, 0)})
+	}
+	after := before.Abandon()
+	events := recorded{}
+	(&Reconciler{Recorder: events}).announce(&api.ManagedClusterMigration{}, before, after, time.Time{})
+	count := 0
+	for what := range events {
+		if strings.Contains(what, api.ReasonCertificateIssued.Name) {
+			count++
+		}
+	}
+	if want := len(after.NotesOfCertificates()); count != want || want < 3 {
+		t.Errorf("%d events about certificates differ, want %d: %v", count, want, events)
+	}
 }
 
 // TestEventsOfLeftAreSeveral: what does not fit into one event is in several, of which none is counted as another one.

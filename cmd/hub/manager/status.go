@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -99,45 +98,45 @@ func (r *Reconciler) announce(m *api.ManagedClusterMigration, before, after hub.
 		r.Metrics.phaseEnded(before.Phase, now.Sub(before.Since))
 	}
 	for _, a := range Announcements(before, after) {
-		r.event(m, a.Type, a.Reason, a.Note)
+		r.Recorder.Eventf(m, nil, a.Type, a.Reason, kube.EventAction("Migrate", a.Number), "%s", kube.EventNote(a.Note))
 	}
 }
 
 // Announcement is an event of a migration.
 type Announcement struct {
-	// Type is Normal or Warning.
-	Type string
-	// Reason is a documented constant.
-	Reason string
-	// Note is the message.
-	Note string
+	Type   string // Normal or Warning
+	Reason string // a documented constant
+	Note   string
+	Number int // of several with the same reason, from 0
 }
 
 // Announcements returns the events of a change of state.
 func Announcements(before, after hub.State) []Announcement {
 	var all []Announcement
 	if unsent := after.Unsent(); unsent != "" && unsent != before.Unsent() {
-		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonCommandNotSent.Name, unsent})
+		all = append(all, Announcement{Type: corev1.EventTypeWarning, Reason: api.ReasonCommandNotSent.Name, Note: unsent})
 	}
 	if denied := after.Denied(); denied != before.Denied() {
-		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonRequestDenied.Name, denied})
+		all = append(all, Announcement{Type: corev1.EventTypeWarning, Reason: api.ReasonRequestDenied.Name, Note: denied})
 	}
 	if !slices.Equal(before.Warnings, after.Warnings) {
 		for _, w := range after.Notes() {
-			all = append(all, Announcement{corev1.EventTypeWarning, w.Reason, w.Message})
+			all = append(all, Announcement{Type: corev1.EventTypeWarning, Reason: w.Reason, Note: w.Message})
 		}
 	}
-	if !before.Settled() && after.Settled() && after.Certificates() != "" {
-		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonCertificateIssued.Name, after.Certificates()})
+	if !before.Settled() && after.Settled() {
+		for n, note := range after.NotesOfCertificates() {
+			all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonCertificateIssued.Name, note, n})
+		}
 	}
 	entered := before.Phase != after.Phase
 	switch sum := summaryOf(after); {
 	case entered && after.Phase == api.PhaseRollbacking:
-		all = append(all, Announcement{corev1.EventTypeWarning, after.Reason, "the rollback begins: " + after.Message})
+		all = append(all, Announcement{Type: corev1.EventTypeWarning, Reason: after.Reason, Note: "the rollback begins: " + after.Message})
 	case entered && after.Phase == api.PhaseCompleted && !after.Settled():
-		all = append(all, Announcement{corev1.EventTypeWarning, api.ReasonIncomplete.Name, cleanupMessage(after)})
+		all = append(all, Announcement{Type: corev1.EventTypeWarning, Reason: api.ReasonIncomplete.Name, Note: cleanupMessage(after)})
 	case entered, !before.Settled() && after.Settled():
-		all = append(all, Announcement{sum.EventType(), sum.Reason, sum.Message})
+		all = append(all, Announcement{Type: sum.EventType(), Reason: sum.Reason, Note: sum.Message})
 	}
 	return all
 }
@@ -153,11 +152,7 @@ func cleanupMessage(s hub.State) string {
 // announceLeft records what a migration has left behind, in events that name all clusters.
 func (r *Reconciler) announceLeft(m *api.ManagedClusterMigration, introduction string, s hub.State) {
 	for n, note := range s.NotesOfLeft() {
-		action := "Migrate"
-		if n > 0 { // events that differ in the note alone are one event with the note of the first
-			action = fmt.Sprintf("Leave%d", n)
-		}
-		r.Recorder.Eventf(m, nil, corev1.EventTypeWarning, api.ReasonLeftBehind.Name, action, "%s", kube.EventNote(introduction+note))
+		r.Recorder.Eventf(m, nil, corev1.EventTypeWarning, api.ReasonLeftBehind.Name, kube.EventAction("Migrate", n), "%s", kube.EventNote(introduction+note))
 	}
 }
 

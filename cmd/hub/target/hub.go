@@ -25,7 +25,6 @@ type Hub struct {
 	Identities map[string]string
 	// Denied is called with the CertificateSigningRequests of the account that the migration has denied, each with the reason. Nil means no call.
 	Denied func(requests []string)
-	// Issued is called with the expiry of the certificate that a cluster has got by the migration and does not need here any more, from several
-	// goroutines. Nil means no call.
+	// Issued is called with the expiry of the certificate that a cluster has got by the migration, from several goroutines. Nil means no call.
 	Issued func(cluster string, expiry time.Time)
 }

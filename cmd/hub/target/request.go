@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -42,6 +43,7 @@ func (h Hub) decideRequests(ctx context.Context, awaits []string) error {
 			denied = append(denied, r.Name+": "+why)
 		}
 	}
+	h.reportCertificates(requests)
 	if h.Denied != nil && len(denied) > 0 {
 		h.Denied(denied)
 	}
@@ -129,7 +131,7 @@ func (h Hub) DecideReturns(ctx context.Context, awaits []string) error {
 	return h.decideRequests(ctx, awaits)
 }
 
-// reportCertificate reports the certificate of a cluster that has got it by the migration and does not stay here. Kubernetes can't revoke it.
+// reportCertificate reports the certificate of a cluster that has got it by the migration. Kubernetes can't revoke it.
 func (h Hub) reportCertificate(ctx context.Context, name string) error {
 	if h.Issued == nil {
 		return nil
@@ -138,14 +140,23 @@ func (h Hub) reportCertificate(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	var last time.Time
+	h.reportCertificates(slices.DeleteFunc(requests, func(r certificatesv1.CertificateSigningRequest) bool { return !csr.IsOf(&r, h.user()) }))
+	return nil
+}
+
+// reportCertificates reports the last certificate of each cluster that one of the requests is for.
+func (h Hub) reportCertificates(requests []certificatesv1.CertificateSigningRequest) {
+	if h.Issued == nil {
+		return
+	}
+	last := map[string]time.Time{}
 	for i := range requests {
-		if expiry, ok := csr.Expiry(&requests[i]); ok && csr.IsOf(&requests[i], h.user()) && expiry.After(last) {
-			last = expiry
+		name, err := csr.ClusterOf(&requests[i])
+		if expiry, ok := csr.Expiry(&requests[i]); ok && err == nil && expiry.After(last[name]) {
+			last[name] = expiry
 		}
 	}
-	if !last.IsZero() {
-		h.Issued(name, last.UTC())
+	for name, expiry := range last {
+		h.Issued(name, expiry.UTC())
 	}
-	return nil
 }

@@ -185,6 +185,9 @@ func MigrationOf(m *api.ManagedClusterMigration, s hub.State, now time.Time) Mig
 		if c.Note != "" {
 			one.Cause = render.Cause{Reason: noteReason(c.State), Message: c.Note}
 		}
+		if certificate := c.Unrevoked(); certificate != "" {
+			one.Cause = withCertificate(one.Cause, certificate)
+		}
 		if hasArrived(c.State) && !c.Since.IsZero() {
 			one.Seconds = since(m, c.Since)
 		}
@@ -201,6 +204,15 @@ func warningsOf(s hub.State, c hub.Cluster) []render.Cause {
 		}
 	}
 	return all
+}
+
+// withCertificate adds what follows from a certificate to the cause of a cluster.
+func withCertificate(c render.Cause, certificate string) render.Cause {
+	if c.Message == "" {
+		return render.Cause{Reason: api.ReasonCertificateIssued.Name, Message: certificate}
+	}
+	c.Message += "; " + api.ReasonCertificateIssued.Name + ": " + certificate
+	return c
 }
 
 func countsOf(c api.ClusterCounts) Counts {

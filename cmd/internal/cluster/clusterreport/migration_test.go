@@ -1,6 +1,7 @@
 package clusterreport
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -148,4 +149,27 @@ c2
 
 2 clusters from hub1 to hub2: 1 not checked on both hubs, 1 blocked
 `, func(w io.Writer) error { return WritePreflight(w, render.Style{}, p) })
+}
+
+// TestCertificatesOfAll: the report names the certificate of each cluster that has left one, also of more than the status has room for.
+//
+// Matrix: H142.
+func TestCertificatesOfAll(t *testing.T) {
+	s := hub.State{Phase: api.PhaseFailed, Stage: api.PhaseRollbacking}
+	for i := range 30 {
+		s.Clusters = append(s.Clusters, hub.Cluster{Name: fmt.Sprintf("cluster-%02d", i), State: hub.Restored, Certificate: began})
+	}
+	s.Clusters[29].State, s.Clusters[29].Note = hub.Gone, "a user has deleted it"
+	var text strings.Builder
+	if err := WriteMigration(&text, render.Style{}, MigrationOf(started(api.PhaseFailed), s, began)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range s.Clusters {
+		if want := "a certificate for " + c.Name + " that is valid until 2026-01-01T12:00:00Z"; !strings.Contains(strings.Join(strings.Fields(text.String()), " "), want) {
+			t.Errorf("the report does not say %q:\n%s", want, text.String())
+		}
+	}
+	if !strings.Contains(text.String(), "a user has deleted it") {
+		t.Errorf("the report has lost the note of a cluster:\n%s", text.String())
+	}
 }

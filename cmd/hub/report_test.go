@@ -120,7 +120,7 @@ func (r *run) registerOne() {
 
 // TestNotesOfCertificates: the notes name each cluster with a certificate that is not of use any more, and no cluster that has moved.
 //
-// Matrix: H142.
+// Matrix: H140.
 func TestNotesOfCertificates(t *testing.T) {
 	s, expiry := State{}, time.Date(2027, 11, 29, 20, 30, 0, 0, time.UTC)
 	states := []ClusterState{Restored, Gone, Forgotten, Moved, Registered}

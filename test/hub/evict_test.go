@@ -124,7 +124,7 @@ func TestKlusterletOutlivesTheEviction(t *testing.T) {
 // TestAgentsTryHubsInOrder: agents that have lost their certificate while both hubs accept the cluster choose the first of their bootstrap
 // kubeconfigs, and then they return as the others do. The order is that of the hub whose work the cluster has applied last.
 //
-// Matrix: H141.
+// Matrix: H139.
 func TestAgentsTryHubsInOrder(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -15,7 +15,7 @@ import (
 // TestRenders: the simulated import controller of these tests, of the demo and of the benchmark writes what the original has written into the
 // golden file, as far as a migration depends on it; and a pass that has nothing to change writes nothing.
 //
-// Matrix: H140.
+// Matrix: H138.
 func TestRenders(t *testing.T) {
 	t.Parallel()
 	s := newSite(t) // for the namespace of the bootstrap secrets

@@ -177,7 +177,7 @@ func TestRequests(t *testing.T) {
 
 // TestCertificateOfReturned: a cluster that returns has left a certificate at the target, which is reported with its expiry.
 //
-// Matrix: H97, H142.
+// Matrix: H97, H140.
 func TestCertificateOfReturned(t *testing.T) {
 	t.Parallel()
 	s, arrived := moving(t)

@@ -22,7 +22,7 @@ func (r recorded) Eventf(_, _ runtime.Object, kind, reason, action, note string,
 
 // TestEventsOfCertificatesAreSeveral: the same for certificates.
 //
-// Matrix: H142.
+// Matrix: H140.
 func TestEventsOfCertificatesAreSeveral(t *testing.T) {
 	before := hub.State{Phase: api.PhaseFailed, Stage: api.PhaseRollbacking}
 	for i := range 50 {

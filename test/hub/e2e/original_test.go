@@ -309,7 +309,7 @@ func awaitBootstrap(t *testing.T, h *ocm.Hub, c *ocm.OwnCluster) {
 
 // TestRenders: the simulated import controller writes what the original does, as far as a migration depends on it.
 //
-// Matrix: H140.
+// Matrix: H138.
 func TestRenders(t *testing.T) {
 	h := startFleet(t).hub1
 	defer h.FreezeImports()()
@@ -318,7 +318,7 @@ func TestRenders(t *testing.T) {
 
 // TestOriginalRenders: the same of the original.
 //
-// Matrix: H140.
+// Matrix: H138.
 func TestOriginalRenders(t *testing.T) {
 	compareRenders(t, startOriginalFleet(t).hub1, "original-renders")
 }

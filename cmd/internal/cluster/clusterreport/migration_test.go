@@ -153,7 +153,7 @@ c2
 
 // TestCertificatesOfAll: the report names the certificate of each cluster that has left one, also of more than the status has room for.
 //
-// Matrix: H142.
+// Matrix: H140.
 func TestCertificatesOfAll(t *testing.T) {
 	s := hub.State{Phase: api.PhaseFailed, Stage: api.PhaseRollbacking}
 	for i := range 30 {

@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -105,7 +106,7 @@ func TestManagerGivesTheCAOfTheToken(t *testing.T) {
 	m := g.await(key, "the cluster has moved", settled)
 	g.mustBeMoved(m)
 	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(g.from.opened(string(m.UID))))
-	if err != nil || string(config.CAData) != string(g.tokenCA) {
+	if err != nil || !bytes.Equal(config.CAData, g.tokenCA) {
 		t.Errorf("clusters get CA %q: %v", config.CAData, err)
 	}
 }

@@ -198,7 +198,7 @@ func interruptedReceive(t *testing.T) interruption {
 
 var (
 	contentHash = regexp.MustCompile("[0-9a-f]{64}")
-	proof       = regexp.MustCompile("\\b[A-Z2-7]{26}\\b") // of crypto/rand.Text
+	proof       = regexp.MustCompile(`\b[A-Z2-7]{26}\b`) // of crypto/rand.Text
 )
 
 // named are the objects of a moving site, with placeholders for what is its own.

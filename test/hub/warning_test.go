@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -45,11 +46,10 @@ func (s site) addOn(name string, finalizers ...string) *unstructured.Unstructure
 func (s site) applyAs(manager string, marks map[string]any) {
 	s.t.Helper()
 	metadata := map[string]any{"name": s.name}
-	for field, values := range marks {
-		metadata[field] = values
-	}
+	maps.Copy(metadata, marks)
 	o := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata, "spec": map[string]any{"hubAcceptsClient": true}}}
-	o.SetGroupVersionKind(clusterv1.SchemeGroupVersion.WithKind("ManagedCluster"))
+	o.SetAPIVersion(clusterv1.GroupVersion.String())
+	o.SetKind("ManagedCluster")
 	if err := s.c.Apply(s.t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner(manager), client.ForceOwnership); err != nil {
 		s.t.Fatal(err)
 	}

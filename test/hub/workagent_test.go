@@ -103,7 +103,7 @@ func (a *workAgent) apply(ctx context.Context, hub client.Client, w *workv1.Mani
 	return hub.Status().Update(ctx, w)
 }
 
-// deleteOthers deletes what a work has applied, but for what it has now and what it orphans.
+// deleteOthers deletes what a work has applied, but for what it has now and what it leaves to others.
 func (a *workAgent) deleteOthers(ctx context.Context, w *workv1.ManifestWork, now []appliedObject) error {
 	for _, o := range a.applied[w.UID] {
 		has := slices.ContainsFunc(now, func(other appliedObject) bool {

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/godwit-dev/godwit/internal/quote"
@@ -56,24 +55,6 @@ type Warning struct {
 func (w Warning) valid() (Warning, bool) {
 	w.Message = quote.Clip(quote.Printable(w.Message), maxWarning)
 	return w, reasonName.MatchString(w.Reason) && w.Message != ""
-}
-
-// Notes returns a note for each reason of the warnings: the first clusters, and what to do for the first of them.
-func (s State) Notes() []Warning {
-	var notes []Warning
-	clusters := map[string][]string{}
-	for _, w := range s.Warnings {
-		if len(clusters[w.Reason]) == 0 {
-			notes = append(notes, w)
-		}
-		if !slices.Contains(clusters[w.Reason], w.Cluster) {
-			clusters[w.Reason] = append(clusters[w.Reason], w.Cluster)
-		}
-	}
-	for i, w := range notes {
-		notes[i].Message = firstNames(clusters[w.Reason]) + ": " + w.Message
-	}
-	return notes
 }
 
 // Texts returns failures in the form in which they are stored and sent: texts and reasons by cluster.

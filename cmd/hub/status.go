@@ -115,6 +115,24 @@ func addSentence(message, sentence string) string {
 	return message + "; " + sentence
 }
 
+// Notes returns a note for each reason of the warnings: the first clusters, and what to do for the first of them.
+func (s State) Notes() []Warning {
+	var notes []Warning
+	clusters := map[string][]string{}
+	for _, w := range s.Warnings {
+		if len(clusters[w.Reason]) == 0 {
+			notes = append(notes, w)
+		}
+		if !slices.Contains(clusters[w.Reason], w.Cluster) {
+			clusters[w.Reason] = append(clusters[w.Reason], w.Cluster)
+		}
+	}
+	for i, w := range notes {
+		notes[i].Message = firstNames(clusters[w.Reason]) + ": " + w.Message
+	}
+	return notes
+}
+
 // NotesOfCertificates returns what follows from the certificates that the target hub has issued for clusters that have not stayed there. The notes
 // name all of these clusters.
 func (s State) NotesOfCertificates() []string {

@@ -2,15 +2,12 @@ package manager
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,11 +19,8 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/reach"
 )
 
-// Kinds of add-ons. The manager reads only a few of their fields.
-var (
-	AccountKind = schema.GroupVersionKind{Group: "authentication.open-cluster-management.io", Version: "v1beta1", Kind: "ManagedServiceAccount"}
-	addonKind   = schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"}
-)
+// addonKind is read for a few fields.
+var addonKind = schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"}
 
 const (
 	// accountAddon is the add-on whose agent keeps the tokens of ManagedServiceAccounts.
@@ -36,42 +30,6 @@ const (
 	// every token that a cluster gets is valid long enough. The token ends with the account.
 	tokenFactor = 5
 )
-
-// account returns the ManagedServiceAccount of a pair of hubs. Migrations between the same hubs share it, so the end of
-// one does not revoke the token of another.
-func (m migration) account() *unstructured.Unstructured {
-	a := &unstructured.Unstructured{}
-	a.SetGroupVersionKind(AccountKind)
-	a.SetNamespace(m.to())
-	a.SetName(accountName(m.from(), m.to()))
-	return a
-}
-
-// accountName returns a hash: two names of hubs and a prefix may be too long for a name.
-func accountName(from, to string) string {
-	sum := sha256.Sum256([]byte(from + "/" + to))
-	return "godwit-migration-" + hex.EncodeToString(sum[:8])
-}
-
-// servesAccounts reports whether there is a global hub with ManagedServiceAccounts. The client caches the mapping of a kind, also
-// after the CRD was deleted with the add-on, so the API server decides.
-func (r *Reconciler) servesAccounts(ctx context.Context, m migration) (bool, error) {
-	if r.Direct != nil {
-		return false, nil
-	}
-	a := m.account()
-	switch err := r.Reader.Get(ctx, client.ObjectKeyFromObject(a), a); {
-	case err == nil:
-		return true, nil
-	case meta.IsNoMatchError(err):
-		return false, nil
-	case apierrors.IsNotFound(err):
-		// The API server answers for a kind that it serves; the answer for an unknown path has this cause.
-		return !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse), nil
-	default:
-		return false, fmt.Errorf("read ManagedServiceAccount %s/%s: %w", a.GetNamespace(), a.GetName(), err)
-	}
-}
 
 // issueBootstrap creates a ManagedServiceAccount and waits for its token. On a global hub without
 // ManagedServiceAccounts, the target issues a token later. Until the token exists, it returns what it waits for, or a

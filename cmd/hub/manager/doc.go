@@ -15,7 +15,7 @@
 //   - public keys and the sealed kubeconfig are passed on, and deleted at the end: exchange.go
 //   - hubs are Available and their agents alive before anything is sent: hubs.go
 //   - migrations of the same cluster follow one another: claim.go
-//   - a ManagedServiceAccount for a pair of hubs, or a token of the target: bootstrap.go
+//   - a ManagedServiceAccount for a pair of hubs, or a token of the target: hubs.go, bootstrap.go
 //   - the manager shows when it has received the last heartbeat of each hub: receipt.go, publish.go
 //   - commands are sent again after each third of the timeout, and by no clock but the
 //     manager's: reconcile.go

@@ -86,7 +86,7 @@ func (r Renders) other() string { return "bootstrap-" + r.Name }
 
 // prepare creates the KlusterletConfig with the kubeconfigs of two hubs.
 func (r Renders) prepare(ctx context.Context) error {
-	kubeconfig, err := cluster.Kubeconfig("https://other.example.com", nil, "token")
+	kubeconfig, err := cluster.Kubeconfig("https://other.example.com", nil, "token-of-another-hub")
 	if err != nil {
 		return err
 	}

@@ -260,6 +260,9 @@ func (r *Reconciler) saveShard(ctx context.Context, m *api.ManagedClusterMigrati
 		}
 		return nil
 	}
+	if err := format.CheckData(fmt.Sprintf("ConfigMap %s/%s", m.Namespace, s.Name), known.Data); err != nil {
+		return fmt.Errorf("%w; %s", err, format.Do) // a newer release has written it since it was read
+	}
 	owned := len(known.OwnerReferences) > 0 && !settled // by an earlier release
 	if maps.Equal(known.Data, s.Data) && !owned {
 		return nil

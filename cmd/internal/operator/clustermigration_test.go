@@ -99,7 +99,7 @@ func (g *globalHub) create(o client.Object) {
 func (g *globalHub) hub(name string, manager message.IdentityKey) message.Identity {
 	g.t.Helper()
 	mc := &clusterv1.ManagedCluster{ObjectMeta: objectMeta(name)}
-	mc.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://" + name + ".example.com"}}
+	mc.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: g.plane.Config().Host}}
 	g.create(mc)
 	meta.SetStatusCondition(&mc.Status.Conditions, metav1.Condition{Type: clusterv1.ManagedClusterConditionAvailable, Status: metav1.ConditionTrue, Reason: "Available"})
 	if err := g.hubs.Status().Update(g.t.Context(), mc); err != nil {
@@ -247,7 +247,7 @@ func (g *globalHub) mustMove(prefix, namespace string, user *rest.Config) {
 	g.await("the ManagedServiceAccount", func() bool {
 		return g.hubs.List(t.Context(), accounts, client.InNamespace(to)) == nil && len(accounts.Items) == 1
 	})
-	g.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: to, Name: accounts.Items[0].GetName()}, Data: map[string][]byte{"token": []byte("t"), "ca.crt": []byte("ca")}})
+	g.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: to, Name: accounts.Items[0].GetName()}, Data: map[string][]byte{"token": []byte("t"), "ca.crt": g.plane.Config().CAData}})
 	g.await("the clusters to have moved", func() bool {
 		return g.hubs.Get(t.Context(), key, migration) == nil && meta.IsStatusConditionTrue(migration.Status.Conditions, hubapi.ConditionReady)
 	})

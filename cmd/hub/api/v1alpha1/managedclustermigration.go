@@ -67,9 +67,9 @@ type ManagedClusterMigrationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",message="includedManagedClustersPlacementRef is the name of a Placement: lower case letters, digits, '-' and '.'"
 	IncludedManagedClustersPlacementRef string `json:"includedManagedClustersPlacementRef,omitempty"`
 	// OnEvictedWorks says what becomes of what ManifestWorks of the source hub have applied on a cluster, unless their delete
-	// option is Orphan. ManifestWorks do not move, and the work agent deletes what they have applied 60 minutes after the
-	// move. Refuse, the default, refuses to move such a cluster. Accept accepts the loss. Orphan sets the delete option to
-	// Orphan before the cluster leaves, and back if it returns.
+	// option is Orphan. ManifestWorks do not move, and the work agent deletes what they have applied when the eviction grace
+	// period of the Klusterlet ends after the move: 60 minutes by default. Refuse, the default, refuses to move such a cluster.
+	// Accept accepts the loss. Orphan sets the delete option to Orphan before the cluster leaves, and back if it returns.
 	// +optional
 	OnEvictedWorks EvictedWorksPolicy `json:"onEvictedWorks,omitempty"`
 	// OnUserObjects says what becomes of Secrets and ConfigMaps of users in the namespace of a cluster on the source hub that no

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit"
@@ -237,19 +236,6 @@ func TestLeftovers(t *testing.T) {
 func TestJoinedAlready(t *testing.T) {
 	t.Parallel()
 	s, arrived := moving(t)
-	joined := func(identity string) {
-		t.Helper()
-		s.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}})
-		mc := s.cluster()
-		mc.Status.Version.Kubernetes = "v1"
-		mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.Now()}}
-		if identity != "" {
-			mc.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: cluster.ClaimID, Value: identity}}
-		}
-		if err := s.c.Status().Update(t.Context(), mc); err != nil {
-			t.Fatal(err)
-		}
-	}
 	hub, clusters := s.target(s.c), []string{s.name}
 	hub.Identities = map[string]string{s.name: "id-of-" + s.name}
 	validate := func() (cluster.Result, error) { return hub.ValidateTarget(t.Context(), clusters) }
@@ -262,7 +248,7 @@ func TestJoinedAlready(t *testing.T) {
 		{"id-of-another", cluster.ReasonOtherCluster, "has another cluster"},
 		{"", cluster.ReasonOtherCluster, "that has joined: remove the cluster from the migration"},
 	} {
-		joined(test.identity)
+		s.join(test.identity)
 		s.mustFail(test.reason, test.says, validate)
 		s.mustFail(test.reason, test.says, s.receive(s.c, arrived))
 		s.mustFail(test.reason, test.says, func() (cluster.Result, error) { return hub.AcceptClusters(t.Context(), clusters) })
@@ -276,14 +262,14 @@ func TestJoinedAlready(t *testing.T) {
 		t.Fatal(err)
 	}
 	finish := func() (cluster.Result, error) { return hub.FinishMoved(t.Context(), clusters) }
-	joined("id-of-another")
+	s.join("id-of-another")
 	if r := s.finish(finish); !strings.Contains(r.Gone[s.name], "another cluster has joined there under this name") {
 		t.Errorf("another cluster is taken for the one that has moved: %+v", r)
 	}
 	if err := s.c.Delete(t.Context(), s.cluster()); err != nil {
 		t.Fatal(err)
 	}
-	joined("id-of-" + s.name)
+	s.join("id-of-" + s.name)
 	if r := s.finish(finish); len(r.Gone) > 0 || len(r.Done) != 1 {
 		t.Errorf("a user has imported the cluster again: %+v", r)
 	}

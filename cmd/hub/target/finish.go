@@ -3,8 +3,10 @@ package target
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,7 +35,7 @@ func (h Hub) finish(ctx context.Context, name string) (waits string, err error) 
 	if ours, err := h.unfinished(ctx, mc); err != nil {
 		return "", err
 	} else if !ours {
-		return "", h.finished(ctx, mc)
+		return h.finished(ctx, mc)
 	}
 	own := h.ownBootstrap
 	if imports, err := h.Imports(); err != nil {
@@ -78,22 +80,41 @@ func (h Hub) unfinished(ctx context.Context, mc *clusterv1.ManagedCluster) (bool
 	return namespace != nil && !h.hasMarked(namespace), err
 }
 
-// finished returns nil if an earlier pass has finished, or if a user has created the ManagedCluster again for the same cluster. The namespace is
-// released before the ManagedCluster, so a marked one was not finished.
-func (h Hub) finished(ctx context.Context, mc *clusterv1.ManagedCluster) error {
+// finished returns what it waits for, or nothing if the ManagedCluster is known to be that of the cluster which has moved: an earlier pass has
+// released it, or a user has imported the same cluster again. The source hub deletes what it has of the cluster afterwards.
+func (h Hub) finished(ctx context.Context, mc *clusterv1.ManagedCluster) (waits string, err error) {
 	if !mc.Spec.HubAcceptsClient || !isJoined(mc) {
-		return &cluster.GoneError{Message: fmt.Sprintf("a user has deleted ManagedCluster %s of the target hub and created it again, and it has not joined", mc.Name)}
+		return "", &cluster.GoneError{Message: fmt.Sprintf("a user has deleted ManagedCluster %s of the target hub and created it again, and it has not joined", mc.Name)}
+	}
+	if h.Adopts || h.hasReleased(mc) {
+		return "", nil
 	}
 	namespace, err := h.namespaceOf(ctx, mc.Name)
-	if err != nil || namespace == nil || !h.hasMarked(namespace) {
-		return err
+	if err != nil {
+		return "", err
 	}
-	moved, there := namespace.Annotations[cluster.AnnotationIdentity], cluster.IdentityOf(mc)
-	if moved != "" && there != "" && moved != there {
-		return &cluster.GoneError{Message: fmt.Sprintf("a user has deleted ManagedCluster %s of the target hub, and another cluster has joined there under this name (%s %s, and the one that has moved has %s)",
+	moved, there, hasRecord := h.Identities[mc.Name], cluster.IdentityOf(mc), namespace != nil && h.hasMarked(namespace)
+	if moved == "" && hasRecord {
+		moved = namespace.Annotations[cluster.AnnotationIdentity]
+	}
+	switch {
+	case moved == "" && !hasRecord:
+		return "", &cluster.GoneError{Message: fmt.Sprintf("a user has deleted ManagedCluster %s of the target hub and imported a cluster of this name: the target hub does not know whether it is the one that has moved; compare claim %s on both hubs",
+			mc.Name, cluster.ClaimID)}
+	case moved == "": // the source hub has no claim of it either
+	case there == "":
+		return fmt.Sprintf("a user has imported ManagedCluster %s of the target hub again, and it has not reported claim %s", mc.Name, cluster.ClaimID), nil
+	case moved != there:
+		return "", &cluster.GoneError{Message: fmt.Sprintf("a user has deleted ManagedCluster %s of the target hub, and another cluster has joined there under this name (%s %s, and the one that has moved has %s)",
 			mc.Name, cluster.ClaimID, there, moved)}
 	}
-	return nil
+	return "", nil
+}
+
+// hasReleased reports whether an earlier pass has released a ManagedCluster. It has no mark of the migration then, but for the field manager that
+// has created it.
+func (h Hub) hasReleased(mc *clusterv1.ManagedCluster) bool {
+	return !cluster.IsOwned(mc, h.UID) && slices.ContainsFunc(mc.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == h.fieldManager() })
 }
 
 // release restores the user's values and removes the marks of the migration in one update.

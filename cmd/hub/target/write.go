@@ -94,9 +94,12 @@ func clusterOf(o *unstructured.Unstructured) (*clusterv1.ManagedCluster, error) 
 	return mc, nil
 }
 
+// fieldManager is the field manager by which the migration creates the objects of clusters. It stays when the migration has released them.
+func (h Hub) fieldManager() string { return "godwit-migration-" + h.UID }
+
 func (h Hub) create(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	created := o.DeepCopy()
-	if err := h.Client.Create(ctx, created); err != nil {
+	if err := h.Client.Create(ctx, created, client.FieldOwner(h.fieldManager())); err != nil {
 		return nil, fmt.Errorf("create %s: %w", cluster.Name(h.Client, o), err)
 	}
 	return created, nil

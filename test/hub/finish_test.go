@@ -1,0 +1,149 @@
+package hub_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/message"
+)
+
+// join creates a ManagedCluster that a user has imported and that has joined. It has reported no claim if the identity is empty.
+func (s site) join(identity string) {
+	s.t.Helper()
+	s.create(&clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: s.name}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}})
+	s.reportJoined(identity)
+}
+
+// reportJoined plays the agent of the cluster, which joins and reports its claim.
+func (s site) reportJoined(identity string) {
+	s.t.Helper()
+	mc := s.cluster()
+	mc.Status.Version.Kubernetes = "v1"
+	mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ManagedClusterConditionJoined, Status: metav1.ConditionTrue, Reason: "R", LastTransitionTime: metav1.Now()}}
+	mc.Status.ClusterClaims = nil
+	if identity != "" {
+		mc.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: cluster.ClaimID, Value: identity}}
+	}
+	if err := s.c.Status().Update(s.t.Context(), mc); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// deleteCluster deletes the ManagedCluster, as a user does.
+func (s site) deleteCluster() {
+	s.t.Helper()
+	if err := s.c.Delete(s.t.Context(), s.cluster()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// deleteNamespace deletes the namespace of the cluster, and plays the controller that lets it end.
+func (s site) deleteNamespace() {
+	s.t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}}
+	if err := s.c.Delete(s.t.Context(), namespace); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.c.Get(s.t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil {
+		s.t.Fatal(err)
+	}
+	namespace.Spec.Finalizers = nil
+	if err := s.c.SubResource("finalize").Update(s.t.Context(), namespace); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// withoutClaims removes the claims of the cluster from what the source has sent.
+func withoutClaims(t *testing.T, arrived []message.Resources) {
+	t.Helper()
+	for i, text := range arrived[0].Objects {
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(text); err != nil {
+			t.Fatal(err)
+		}
+		unstructured.RemoveNestedField(o.Object, "status", "clusterClaims")
+		changed, err := json.Marshal(o.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		arrived[0].Objects[i] = changed
+	}
+}
+
+// TestFinishIdentifiesTheCluster: FinishMoved is done, and the source then deletes what it has, for a ManagedCluster that is known to be the one
+// that has moved. A user has deleted that of the migration, and has imported a cluster of its name.
+//
+// Matrix: H122.
+func TestFinishIdentifiesTheCluster(t *testing.T) {
+	t.Parallel()
+	finish := func(s site) func() (cluster.Result, error) {
+		return func() (cluster.Result, error) { return s.target(s.c).FinishMoved(t.Context(), s.clusters()) }
+	}
+	mustBeGone := func(t *testing.T, s site, says string) {
+		t.Helper()
+		if r := s.finish(finish(s)); !strings.Contains(r.Gone[s.name], says) {
+			t.Errorf("a cluster that may be another one is taken for the one that has moved: %+v", r)
+		}
+	}
+	mustBeMoved := func(t *testing.T, s site) {
+		t.Helper()
+		if r := s.finish(finish(s)); len(r.Gone) > 0 || len(r.Done) != 1 {
+			t.Errorf("the cluster that has moved is not taken for it: %+v", r)
+		}
+	}
+	t.Run("ClaimComesLater", func(t *testing.T) {
+		t.Parallel()
+		s, arrived := moving(t)
+		s.done(s.receive(s.c, arrived))
+		s.deleteCluster()
+		s.join("")
+		s.mustWait("has not reported claim id.k8s.io", finish(s))
+		s.reportJoined("id-of-another")
+		mustBeGone(t, s, "another cluster has joined there under this name")
+		s.reportJoined("id-of-" + s.name)
+		mustBeMoved(t, s)
+	})
+	t.Run("NoClaimAtTheSource", func(t *testing.T) {
+		t.Parallel()
+		s, arrived := moving(t)
+		withoutClaims(t, arrived)
+		s.done(s.receive(s.c, arrived))
+		s.deleteCluster()
+		s.join("")
+		mustBeMoved(t, s)
+	})
+	t.Run("NewNamespace", func(t *testing.T) {
+		t.Parallel()
+		s, arrived := moving(t)
+		s.done(s.receive(s.c, arrived))
+		s.deleteCluster()
+		s.deleteNamespace()
+		s.join("id-of-another")
+		mustBeGone(t, s, "the target hub does not know whether")
+		s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
+		mustBeGone(t, s, "the target hub does not know whether")
+	})
+	t.Run("FinishedBefore", func(t *testing.T) {
+		t.Parallel()
+		s, arrived := moving(t)
+		s.done(s.receive(s.c, arrived))
+		s.done(func() (cluster.Result, error) { return s.target(s.c).AcceptClusters(t.Context(), s.clusters()) })
+		s.reportJoined("")
+		s.setWork(true)
+		s.mustWait("has not removed the kubeconfig of the source hub", finish(s))
+		s.setWork(true)
+		mustBeMoved(t, s)
+		mustBeMoved(t, s)
+		s.deleteCluster()
+		s.join("")
+		mustBeGone(t, s, "the target hub does not know whether")
+	})
+}

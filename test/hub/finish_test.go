@@ -147,3 +147,27 @@ func TestFinishIdentifiesTheCluster(t *testing.T) {
 		mustBeGone(t, s, "the target hub does not know whether")
 	})
 }
+
+// TestFinishWithoutNamespace: a user has deleted the namespace of a cluster that has joined. FinishMoved releases the ManagedCluster when the
+// controllers of the hub have created the namespace again.
+//
+// Matrix: H122.
+func TestFinishWithoutNamespace(t *testing.T) {
+	t.Parallel()
+	s, arrived := moving(t)
+	s.done(s.receive(s.c, arrived))
+	s.done(func() (cluster.Result, error) { return s.target(s.c).AcceptClusters(t.Context(), s.clusters()) })
+	s.reportJoined("id-of-" + s.name)
+	s.deleteNamespace()
+	finish := func() (cluster.Result, error) { return s.target(s.c).FinishMoved(t.Context(), s.clusters()) }
+	s.mustWait("namespace "+s.name+" of the target hub is gone", finish)
+	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
+	s.setWork(true)
+	s.mustWait("has not removed the kubeconfig of the source hub", finish)
+	s.setWork(true)
+	s.done(finish)
+	s.returnIsGone()
+	if mc := s.cluster(); cluster.IsOwned(mc, s.uid) || cluster.HasOriginal(mc, s.uid) {
+		t.Errorf("the ManagedCluster has marks of the migration: %v %v", mc.Labels, mc.Annotations)
+	}
+}

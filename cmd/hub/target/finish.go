@@ -93,6 +93,9 @@ func (h Hub) finished(ctx context.Context, mc *clusterv1.ManagedCluster) (waits 
 	if err != nil {
 		return "", err
 	}
+	if namespace == nil && cluster.IsOwned(mc, h.UID) {
+		return fmt.Sprintf("namespace %s of the target hub is gone: a user has deleted it, and the controllers of the hub create it again", mc.Name), nil
+	}
 	moved, there, hasRecord := h.Identities[mc.Name], cluster.IdentityOf(mc), namespace != nil && h.hasMarked(namespace)
 	if moved == "" && hasRecord {
 		moved = namespace.Annotations[cluster.AnnotationIdentity]

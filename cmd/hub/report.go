@@ -139,11 +139,14 @@ func (s State) Awaits(p Party, stage api.Phase, attempt int64) bool {
 // did not find any more.
 func (s *State) finishTurn(i int, gone string) {
 	c := &s.Clusters[i]
-	if gone != "" {
+	place := s.turnOf(*c).place()
+	if gone != "" && place != DeleteCreated {
 		s.endGone(c, gone)
 		return
 	}
-	switch s.turnOf(*c).place() {
+	switch place {
+	case DeleteCreated:
+		c.Note = clip(gone) // the cluster is back
 	case AwaitRegistration:
 		c.State, c.FailedIn, c.Failure = Registered, "", Failure{}
 	case AwaitReturn:

@@ -34,7 +34,8 @@ const (
 	// Returned means that the source hub has seen two renewals of its lease since the
 	// rollback began.
 	Returned ClusterState = "Returned"
-	// Restored means that the target hub has deleted the objects that it had created. With a note, that hub is lost, and may have them.
+	// Restored means that the target hub has deleted the objects that it had created. With a note, it may have some: it is lost,
+	// or can't prove that the migration has created them.
 	Restored ClusterState = "Restored"
 	// Gone means that a user has deleted the ManagedCluster at one of the hubs, and that the migration has nothing left
 	// to do for the cluster.

@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,9 @@ import (
 
 // hold is a finalizer that no controller removes.
 const hold = "example.com/hold"
+
+// noProof is what the target says of a ManagedCluster that has the label of the migration alone.
+const noProof = "no proof that the migration has created it"
 
 // plant creates a ManagedCluster with the bootstrap token, with what would stop its own removal.
 func (a account) plant(metadata metav1.ObjectMeta) {
@@ -49,7 +53,9 @@ func (a account) mustNotHold() {
 	planted := a.cluster()
 	hub, clusters := a.target(a.c), []string{a.name}
 	a.done(func() (cluster.Result, error) { return hub.StopAccepting(a.t.Context(), clusters) })
-	a.done(func() (cluster.Result, error) { return hub.DeleteCreated(a.t.Context(), clusters) })
+	if r := a.finish(func() (cluster.Result, error) { return hub.DeleteCreated(a.t.Context(), clusters) }); !strings.Contains(r.Gone[a.name], noProof) {
+		a.t.Errorf("the rollback does not say that the ManagedCluster stays: %+v", r)
+	}
 	if diff := cmp.Diff(planted, a.cluster()); diff != "" {
 		a.t.Errorf("the planted ManagedCluster (-before +after):\n%s", diff)
 	}
@@ -73,7 +79,7 @@ func TestPlantedCluster(t *testing.T) {
 	a := s.grant(s.target(s.c))
 	a.plant(s.marks())
 	s.mustFail(cluster.ReasonExists, "which the migration has not created", s.receive(s.c, arrived))
-	s.mustFail(cluster.ReasonForeignObject, "was not created by the migration", func() (cluster.Result, error) {
+	s.mustFail(cluster.ReasonForeignObject, noProof, func() (cluster.Result, error) {
 		return s.target(s.c).AcceptClusters(t.Context(), []string{s.name})
 	})
 	a.mustNotHold()
@@ -89,7 +95,10 @@ func TestPlantedClusterOfPresentNamespace(t *testing.T) {
 	a := s.grant(s.target(s.c))
 	a.plant(s.marks())
 	s.mustFail(cluster.ReasonExists, "which the migration has not created", s.receive(s.c, arrived))
-	s.done(func() (cluster.Result, error) { return s.target(s.c).DeleteCreated(t.Context(), []string{s.name}) })
+	remove := func() (cluster.Result, error) { return s.target(s.c).DeleteCreated(t.Context(), []string{s.name}) }
+	if r := s.finish(remove); !strings.Contains(r.Gone[s.name], noProof) {
+		t.Errorf("the rollback does not say that the ManagedCluster stays: %+v", r)
+	}
 	namespace := &corev1.Namespace{}
 	if err := s.c.Get(t.Context(), client.ObjectKey{Name: s.name}, namespace); err != nil || len(namespace.Annotations) > 0 {
 		t.Errorf("the namespace of the user has %v: %v", namespace.Annotations, err)

@@ -260,6 +260,26 @@ func (s site) returnIsGone() {
 	}
 }
 
+// TestDeleteCreatedWithoutNamespace: a user has deleted the namespace of a cluster that returns, and with it the proof that the migration has
+// created the ManagedCluster. It stays, and the result says so.
+//
+// Matrix: H141.
+func TestDeleteCreatedWithoutNamespace(t *testing.T) {
+	t.Parallel()
+	s, arrived := moving(t)
+	hub, clusters := s.target(s.c), []string{s.name}
+	s.done(s.receive(s.c, arrived))
+	s.deleteNamespace()
+	s.done(func() (cluster.Result, error) { return hub.StopAccepting(t.Context(), clusters) })
+	before := s.cluster()
+	if r := s.finish(func() (cluster.Result, error) { return hub.DeleteCreated(t.Context(), clusters) }); !strings.Contains(r.Gone[s.name], "ManagedCluster "+s.name+" has the label of the migration, and no proof") {
+		t.Errorf("the rollback does not say that the ManagedCluster stays: %+v", r)
+	}
+	if diff := cmp.Diff(before, s.cluster()); diff != "" {
+		t.Errorf("the ManagedCluster (-before +after):\n%s", diff)
+	}
+}
+
 // TestDeleteCreated: what the migration has created is deleted, and what was there before
 // stays, also the namespace.
 //

@@ -88,10 +88,18 @@ func (h Hub) pin(ctx context.Context, mc *clusterv1.ManagedCluster) error {
 	return nil
 }
 
-// foreign returns the failure of a ManagedCluster that the migration has not created. One that has joined is never to be deleted.
+// unproven says what is known of a ManagedCluster that has the label of the migration alone.
+func unproven(mc *clusterv1.ManagedCluster) string {
+	return fmt.Sprintf("ManagedCluster %s has the label of the migration, and no proof that the migration has created it", mc.Name)
+}
+
+// foreign returns the failure of a ManagedCluster that the migration has not created, as far as it can prove. One that has joined is never to be deleted.
 func (h Hub) foreign(mc *clusterv1.ManagedCluster) error {
 	if isJoined(mc) {
 		return h.joined(mc, h.Identities[mc.Name])
+	}
+	if cluster.IsOwned(mc, h.UID) {
+		return cluster.Fail(cluster.ReasonForeignObject, "%s: a user has deleted its namespace, or another client has created it; it has never joined: delete it there if the cluster is to move", unproven(mc))
 	}
 	return cluster.Fail(cluster.ReasonForeignObject, "ManagedCluster %s on the target hub was not created by the migration, and has never joined: delete it there if the cluster is to move", mc.Name)
 }

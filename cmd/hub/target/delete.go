@@ -13,7 +13,8 @@ import (
 )
 
 // DeleteCreated deletes the objects that the migration has created for clusters that have returned, and no others.
-// Hosts stay paused, so that none is deprovisioned. It keeps a namespace that existed before.
+// Hosts stay paused, so that none is deprovisioned. It keeps a namespace that existed before. A ManagedCluster with the
+// label of the migration and without its proof stays, and the result says so in Gone.
 func (h Hub) DeleteCreated(ctx context.Context, clusters []string) (cluster.Result, error) {
 	h.Hub = h.Pass()
 	return h.Each(ctx, clusters, h.deleteCreated)
@@ -42,19 +43,30 @@ func (h Hub) deleteCreated(ctx context.Context, name string) (waits string, err 
 	if err := h.removeReturn(ctx, name); err != nil {
 		return "", err
 	}
+	if err := h.deleteNamespace(ctx, name, mc); err != nil {
+		return "", err
+	}
+	if mc != nil && !created && cluster.IsOwned(mc, h.UID) && mc.DeletionTimestamp.IsZero() {
+		return "", &cluster.GoneError{Message: unproven(mc) + ": it stays on the target hub"}
+	}
+	return "", nil
+}
+
+// deleteNamespace deletes the namespace of a cluster, or restores one that existed before. mc is the ManagedCluster, if there is one.
+func (h Hub) deleteNamespace(ctx context.Context, name string, mc *clusterv1.ManagedCluster) error {
 	namespace := &corev1.Namespace{}
 	if err := h.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
-		return "", client.IgnoreNotFound(err)
+		return client.IgnoreNotFound(err)
 	}
 	switch {
 	case cluster.HasOriginal(namespace, h.UID):
-		return "", h.restoreNamespace(ctx, namespace, mc != nil && !cluster.IsOwned(mc, h.UID))
+		return h.restoreNamespace(ctx, namespace, mc != nil && !cluster.IsOwned(mc, h.UID))
 	case !cluster.IsOwned(namespace, h.UID) || mc != nil && !cluster.IsOwned(mc, h.UID):
-		return "", nil // of a user, or of a cluster that a user has imported since
+		return nil // of a user, or of a cluster that a user has imported since
 	}
 	// The contents of the namespace are gone, so nothing waits for its deletion. A later migration reports a namespace
 	// that is being deleted.
-	return "", cluster.Delete(ctx, h.Client, namespace)
+	return cluster.Delete(ctx, h.Client, namespace)
 }
 
 // deleteCluster deletes a ManagedCluster that the migration has created.

@@ -135,7 +135,7 @@ var (
 	})
 	ReasonLeftBehind = Reasons.Declare(godwit.Reason{
 		Name: "LeftBehind", UserAction: true,
-		Meaning: "The migration has ended without clusters that a user has told it to forget, or was deleted and a hub did not do its part in time. The message says what is left on which hub.",
+		Meaning: "The migration has ended without clusters that a user has told it to forget, or was deleted and a hub did not do its part in time. Or the target hub has a ManagedCluster with the label of the migration, without proof that the migration has created it. The message says what is left on which hub.",
 		Fix:     godwit.Do("remove what the message names on the hubs, when they are reachable"),
 	})
 	ReasonRequestDenied = Reasons.Declare(godwit.Reason{

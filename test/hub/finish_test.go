@@ -2,17 +2,23 @@ package hub_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/godwit-dev/godwit"
+	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
+	"github.com/godwit-dev/godwit/cmd/hub/preflight"
+	"github.com/godwit-dev/godwit/test/fault"
 )
 
 // join creates a ManagedCluster that a user has imported and that has joined. It has reported no claim if the identity is empty.
@@ -130,6 +136,13 @@ func TestFinishIdentifiesTheCluster(t *testing.T) {
 		mustBeGone(t, s, "the target hub does not know whether")
 		s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}})
 		mustBeGone(t, s, "the target hub does not know whether")
+		hub := s.target(s.c) // of a process with access to the source hub
+		for identity, isGone := range map[string]bool{"id-of-" + s.name: true, "id-of-another": false} {
+			hub.Identities = map[string]string{s.name: identity}
+			if r := s.finish(func() (cluster.Result, error) { return hub.FinishMoved(t.Context(), s.clusters()) }); len(r.Gone) > 0 != isGone || len(r.Done) != 1 {
+				t.Errorf("the cluster of the source hub has %s, and that of the target id-of-another: %+v", identity, r)
+			}
+		}
 	})
 	t.Run("FinishedBefore", func(t *testing.T) {
 		t.Parallel()
@@ -146,6 +159,46 @@ func TestFinishIdentifiesTheCluster(t *testing.T) {
 		s.join("")
 		mustBeGone(t, s, "the target hub does not know whether")
 	})
+}
+
+// TestPlanKnowsTheMovedCluster: a plan with access to both hubs compares the claims.
+//
+// Matrix: H122.
+func TestPlanKnowsTheMovedCluster(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	there := site{t: t, c: hubClient(t, second.Config()), name: s.name}
+	there.join("id-of-" + s.name)
+	hubs := preflight.Hubs{
+		Global: globalClient(t, shared.Config(), hubMapper()), Direct: &clusterv1.ClientConfig{URL: shared.Config().Host, CABundle: shared.Config().CAData}, Clock: clock.RealClock{},
+		Source: &preflight.View{Client: s.c, AgentNamespace: "default", Clock: clock.RealClock{}},
+		Target: &preflight.View{Client: there.c, AgentNamespace: "default", Clock: clock.RealClock{}},
+	}
+	r, err := hubs.Run(t.Context(), preflight.Request{From: "from", To: s.to, Clusters: s.clusters(), OnUserObjects: api.UserObjectsKeep})
+	if err != nil || len(r.Clusters) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if !slices.ContainsFunc(r.Clusters[0].Reasons, func(f godwit.Finding) bool { return f.Reason == cluster.ReasonMoved }) {
+		t.Errorf("%s is not among %v", cluster.ReasonMoved, r.Clusters[0].Reasons)
+	}
+}
+
+// TestDirectKnowsTheMovedCluster: a process with access to both hubs compares the claims in Validating.
+//
+// Matrix: H122.
+func TestDirectKnowsTheMovedCluster(t *testing.T) {
+	t.Parallel()
+	d := newDirectMove(t, 1, nil)
+	here := d.sites[0].cluster()
+	there := site{t: t, c: d.target.c, name: here.Name}
+	there.join(cluster.IdentityOf(here))
+	if err := d.run(t.Context(), "one", &fault.Transport{}); err != nil {
+		t.Fatal(err)
+	}
+	m := d.read()
+	if f := m.Status.Failures; len(f) != 1 || !strings.Contains(f[0].Message, cluster.ReasonMoved.Name) || f[0].Phase != api.PhaseValidating {
+		t.Errorf("the migration has ended in %s with %+v, want %s in Validating", m.Status.Phase, f, cluster.ReasonMoved)
+	}
 }
 
 // TestFinishWithoutNamespace: a user has deleted the namespace of a cluster that has joined. FinishMoved releases the ManagedCluster when the

@@ -44,6 +44,8 @@ type Options struct {
 	Clock   clock.Clock
 	// Only is the UID of the one migration in which the agent takes part; all unless set.
 	Only string
+	// Identities returns the claim id.k8s.io of clusters at the source hub. Nil means that the process has no access to that hub.
+	Identities func(ctx context.Context, clusters []string) (map[string]string, error)
 	// Paused is how long no agent has run. Deadlines of stored commands do not count this time.
 	Paused time.Duration
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -17,11 +18,11 @@ func (w *work) targetPass(action hub.Action) (pass, bool) {
 	h := w.targetHub()
 	switch action {
 	case hub.ValidateTarget:
-		return h.ValidateTarget, true
+		return w.identified(target.Hub.ValidateTarget), true
 	case hub.GrantRegistration:
 		return passOfMigration(w.grant), true
 	case hub.AcceptClusters:
-		return h.AcceptClusters, true
+		return w.identified(target.Hub.AcceptClusters), true
 	case hub.AwaitRegistration:
 		return func(ctx context.Context, names []string) (cluster.Result, error) {
 			h.Denied = func(requests []string) { w.reportDenied(ctx, requests) }
@@ -32,11 +33,24 @@ func (w *work) targetPass(action hub.Action) (pass, bool) {
 	case hub.DeleteCreated:
 		return h.DeleteCreated, true
 	case hub.FinishMoved:
-		return h.FinishMoved, true
+		return w.identified(target.Hub.FinishMoved), true
 	case hub.RevokeRegistration:
 		return passOfMigration(func(ctx context.Context) (string, error) { return "", w.revoke(ctx) }), true
 	}
 	return nil, false
+}
+
+// identified returns a pass for which the target knows the identities of the clusters at the source hub, if the process has access to that hub.
+func (w *work) identified(act func(h target.Hub, ctx context.Context, clusters []string) (cluster.Result, error)) pass {
+	return func(ctx context.Context, clusters []string) (_ cluster.Result, err error) {
+		h := w.targetHub()
+		if w.Identities != nil {
+			if h.Identities, err = w.Identities(ctx, clusters); err != nil {
+				return cluster.Result{}, fmt.Errorf("read the ManagedClusters of the source hub: %w", err)
+			}
+		}
+		return act(h, ctx, clusters)
+	}
 }
 
 func (w *work) targetHub() target.Hub {

@@ -129,3 +129,22 @@ func IdentityOf(mc *clusterv1.ManagedCluster) string {
 	}
 	return ""
 }
+
+// IdentitiesOf returns the identities of clusters, as far as they have reported one.
+func (h Hub) IdentitiesOf(ctx context.Context, clusters []string) (map[string]string, error) {
+	h = h.WithBatchReads(clusters)
+	identities := map[string]string{}
+	for _, name := range clusters {
+		mc, err := h.Find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if mc == nil {
+			continue
+		}
+		if identity := IdentityOf(mc); identity != "" {
+			identities[name] = identity
+		}
+	}
+	return identities, nil
+}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/godwit-dev/godwit/cmd/hub/agent"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
+	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/identity"
 	"github.com/godwit-dev/godwit/cmd/hub/manager"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
@@ -109,6 +110,9 @@ func (o Options) carryOut(ctx context.Context, m *api.ManagedClusterMigration, p
 		one := o.Agent
 		one.Client, one.Transport, one.Hub, one.Namespace = hub.Client, through, string(name), m.Namespace
 		one.Manager, one.Identity, one.Clock, one.Only, one.Paused = own.Key(), own, o.Clock, string(m.UID), paused
+		if name == m.Spec.To {
+			one.Identities = cluster.Hub{Client: o.Source.Client}.IdentitiesOf
+		}
 		agents.Go(func() {
 			if err := agent.New(one).Run(working); err != nil {
 				failed <- fmt.Errorf("hub %s: %w", name, err)

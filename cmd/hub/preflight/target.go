@@ -30,6 +30,14 @@ func (h Hubs) checkTarget(ctx context.Context, q Request, sets map[string][]stri
 		return nil
 	}
 	on := target.Hub{Hub: h.Target.hub()}
+	if h.Source != nil {
+		if _, err := h.repeat(ctx, h.Source.hub(), func(ctx context.Context) (_ cluster.Result, err error) {
+			on.Identities, err = h.Source.hub().IdentitiesOf(ctx, r.names())
+			return cluster.Result{}, err
+		}); err != nil {
+			return err
+		}
+	}
 	result, err := h.repeat(ctx, on.Hub, func(ctx context.Context) (cluster.Result, error) { return on.ValidateTarget(ctx, r.names()) })
 	if err := r.mergeCheck(CheckOnTarget, result, err); err != nil {
 		return err

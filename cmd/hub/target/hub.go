@@ -21,7 +21,8 @@ type Hub struct {
 	Returns bool
 	// Adopts means that the label of the migration is enough for a ManagedCluster, whoever has created it. None is deleted then.
 	Adopts bool
-	// Identities has the claim [cluster.ClaimID] of clusters at the source hub, as far as it is known.
+	// Identities has the claim [cluster.ClaimID] of clusters at the source hub, as far as it is known. An agent with a manager does not
+	// know it before the resources of the clusters arrive.
 	Identities map[string]string
 	// Denied is called with the CertificateSigningRequests of the account that the migration has denied, each with the reason. Nil means no call.
 	Denied func(requests []string)

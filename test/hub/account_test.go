@@ -36,6 +36,7 @@ func TestManagerNamesTheAccount(t *testing.T) {
 	}{
 		"NoAddon":      {"Without the add-on, the agent makes the account.", nil, false, agentsOwn},
 		"Unserved":     {"The add-on can't be asked for an account.", &addonv1alpha1.ManagedClusterAddOnStatus{Namespace: "accounts"}, false, agentsOwn},
+		"Installed":    {"The add-on makes the account where it reports.", &addonv1alpha1.ManagedClusterAddOnStatus{Namespace: "accounts"}, true, "accounts"},
 		"NotInstalled": {"The add-on has not reported its namespace.", &addonv1alpha1.ManagedClusterAddOnStatus{}, true, cluster.AccountNamespace},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,9 @@ package hub_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -178,6 +180,56 @@ func TestManagerMovesAfterTheAddonIsRemoved(t *testing.T) {
 	p := g.start(nil, key)
 	defer p.stop()
 	g.mustBeMoved(g.await(key, "the cluster has moved", settled))
+}
+
+// unlisted is a transport to an API server that does not list the CRD of ManagedServiceAccounts while it is true.
+type unlisted struct {
+	http.RoundTripper
+	*atomic.Bool
+}
+
+func (u unlisted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if u.Load() {
+		r = r.Clone(r.Context())
+		r.URL.Path = strings.Replace(r.URL.Path, "/managedserviceaccounts", "/unlistedaccounts", 1)
+	}
+	return u.RoundTripper.RoundTrip(r)
+}
+
+// TestManagerKeepsTheAccount: the bootstrap account of a migration stays the one with whose token its clusters register. An API server that restarts
+// may not list the CRD of ManagedServiceAccounts yet, and a user may install the add-on during a migration.
+//
+// Matrix: H142.
+func TestManagerKeepsTheAccount(t *testing.T) {
+	t.Parallel()
+	for name, served := range map[string]bool{"NotListedAnyMore": true, "InstalledLater": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config, hidden := shared.Config(), new(atomic.Bool)
+			hidden.Store(!served)
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper { return unlisted{next, hidden} })
+			g, want := newGlobalHubOn(t, config, hubMapper()), agentsOwn
+			g.installAddon(addonv1alpha1.ManagedClusterAddOnStatus{Namespace: "accounts"})
+			if served {
+				g.kubeconfig, want = "token: token of "+g.to.hub, "accounts"
+			}
+			held, release := g.from.hold(hub.SendResources)
+			defer release()
+			key := g.migrate("move", "c1")
+			p := g.start(nil, key)
+			defer p.stop()
+			if served {
+				g.issueToken()
+			}
+			<-held
+			hidden.Store(served)
+			release()
+			g.mustBeMoved(g.await(key, "the cluster has moved", settled))
+			if namespace, _, _ := strings.Cut(g.to.account(), "/"); namespace != want {
+				t.Errorf("the commands name an account in namespace %q, want %q", namespace, want)
+			}
+		})
+	}
 }
 
 // TestManagerRefusesAShortToken: a migration with shorter timeouts has had a token issued that would expire

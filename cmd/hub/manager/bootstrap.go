@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -140,11 +141,26 @@ func (r *Reconciler) installNamespace(ctx context.Context, name string) (string,
 	return cluster.AccountNamespace, nil
 }
 
+// ownAccount reports whether the agent of the target makes the bootstrap account. What phase Initializing has come to stays: a user may install or
+// remove the add-on during the migration, and an API server that restarts may not list the CRD of ManagedServiceAccounts yet.
+func (r *Reconciler) ownAccount(ctx context.Context, m migration, x exchange) (bool, error) {
+	if len(x.kubeconfig) > 0 { // the target has issued it
+		return true, nil
+	}
+	served, err := r.servesAccounts(ctx, m)
+	stage := cmp.Or(m.state.RollbackStage, m.state.Stage)
+	if err != nil || served || r.Direct != nil || hub.StageNumber(stage) <= hub.StageNumber(api.PhaseInitializing) {
+		return !served, err
+	}
+	_, hasToken, err := r.token(ctx, m)
+	return !hasToken, err
+}
+
 // kubeconfig returns the sealed kubeconfig that the source gives its klusterlets. With a ManagedServiceAccount the
 // manager creates it, and seals it to the source; otherwise the target has created it.
 func (r *Reconciler) kubeconfig(ctx context.Context, m migration, x exchange) (message.Sealed, error) {
-	served, err := r.servesAccounts(ctx, m)
-	if err != nil || !served {
+	own, err := r.ownAccount(ctx, m, x)
+	if err != nil || own {
 		if err == nil && len(x.kubeconfig) == 0 {
 			err = x.explain("hub %s has issued no bootstrap kubeconfig: upgrade its agent", m.to())
 		}

@@ -105,12 +105,10 @@ func (r *Reconciler) targetBundle(ctx context.Context, m migration, e hub.Effect
 	if b.InstallNamespace, err = r.installNamespace(ctx, m.to()); err != nil {
 		return b, err
 	}
-	served, err := r.servesAccounts(ctx, m)
-	if err != nil {
+	if b.OwnAccount, err = r.ownAccount(ctx, m, x); err != nil {
 		return b, err
 	}
-	b.OwnAccount = !served
-	if !served && hasAction(e, hub.GrantRegistration) {
+	if b.OwnAccount && hasAction(e, hub.GrantRegistration) {
 		if len(x.source) == 0 {
 			return b, x.explain("hub %s has sent no sealing key, to which the bootstrap kubeconfig is sealed: upgrade its agent", m.from())
 		}

@@ -86,7 +86,7 @@ type Report struct {
 	// Gone has, for clusters whose ManagedCluster does not exist any more, what the party did not find. An order is done
 	// for them.
 	Gone map[string]string
-	// Certificates have, by cluster, when the certificate expires that the target hub has issued, for clusters that are not to stay there.
+	// Certificates have, by cluster, when the certificate expires that the target hub has issued, also for clusters that stay there.
 	Certificates map[string]time.Time
 	// DeniedRequests are CertificateSigningRequests of the bootstrap account that the target hub has denied, each with the reason.
 	DeniedRequests []string

@@ -88,7 +88,7 @@ type StatusBundle struct {
 	Done []string `json:"done,omitempty"`
 	// Gone has, for clusters in Done, what the agent did not find any more.
 	Gone map[string]string `json:"gone,omitempty"`
-	// Certificates have, by cluster, when the certificate expires that the target has issued, for clusters that are not to stay there.
+	// Certificates have, by cluster, when the certificate expires that the target has issued, also for clusters that stay there.
 	Certificates map[string]time.Time `json:"certificates,omitempty"`
 	// Warnings are what may keep clusters from the end of the migration, in the report on ValidateSource.
 	Warnings []hub.Warning `json:"warnings,omitempty"`

@@ -141,11 +141,11 @@ var (
 	ReasonRequestDenied = Reasons.Declare(godwit.Reason{
 		Name: "NotOfMigration", UserAction: true,
 		Meaning: "The bootstrap token was used to request a certificate for another identity than that of a cluster which moves, such as a cluster that the target hub has already. The target hub has denied it. The source hub and the clusters that move have this token.",
-		Fix:     godwit.Do("find out who has the token: on the target hub, `kubectl get csr <name> -o yaml` shows when it was used. Do not move further clusters from this source hub before"),
+		Fix:     godwit.Do("find out which client has the token: on the target hub, `kubectl get csr <name> -o yaml` shows when it was used. Do not move further clusters from this source hub before"),
 	})
 	ReasonCertificateIssued = Reasons.Declare(godwit.Reason{
 		Name: "CertificateIssued", UserAction: true,
-		Meaning: "A cluster has returned, and the target hub has issued a certificate for it before. Kubernetes can't revoke certificates. It has no permissions there as long as the hub has no ManagedCluster of this name.",
+		Meaning: "The target hub has issued a certificate for a cluster that does not stay there: it has returned, or a user has deleted its ManagedCluster or ended the migration without it. Kubernetes can't revoke certificates. It has no permissions there as long as the hub has no ManagedCluster of this name.",
 		Fix:     godwit.Do("import no other cluster under this name at the target hub until the certificate has expired: status.failures has the time. Or rotate the CA of the client certificates of the target hub"),
 	})
 	ReasonNewerFormat = format.DeclareNewer(&Reasons, "has stored the state of the migration",

@@ -105,7 +105,7 @@ func (s *State) reportByCluster(e Report) {
 	s.Records[s.key(e.Party)] = r
 }
 
-// MaxDeniedRequests bounds the requests in a report and in the state. One is enough to find out who has the token.
+// MaxDeniedRequests bounds the requests in a report and in the state. One is enough to find out which client has the token.
 const MaxDeniedRequests = 10
 
 // learn records what the target hub has denied, and which certificates it has issued. Whether a cluster stays there is known later.

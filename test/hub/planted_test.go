@@ -39,7 +39,7 @@ func (a account) plant(metadata metav1.ObjectMeta) {
 	}
 }
 
-// marks returns the labels and annotations that who knows the UID of the migration can write.
+// marks returns the labels and annotations that a client which knows the UID of the migration can write.
 func (s site) marks() metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Labels:      map[string]string{cluster.LabelMigration: s.uid},

@@ -25,7 +25,7 @@ import (
 	"github.com/godwit-dev/godwit/test/hub/klusterlet"
 )
 
-// account is the bootstrap account of a migration, as who has its token uses it.
+// account is the bootstrap account of a migration, as a client with its token uses it.
 type account struct {
 	site
 	token client.Client

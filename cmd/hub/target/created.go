@@ -15,7 +15,7 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 )
 
-// created reports whether the migration has created a ManagedCluster. Its label does not prove that: who has a token by which clusters register
+// created reports whether the migration has created a ManagedCluster. Its label does not prove that: a client with the token by which clusters register
 // may create a ManagedCluster with any label and finalizer, and the source hub knows the UID of the migration. Such a token writes no namespace. So
 // the namespace of the cluster has a random value, and a ManagedCluster of the migration has the same one.
 func (h Hub) created(ctx context.Context, mc *clusterv1.ManagedCluster) (bool, error) {
@@ -72,7 +72,7 @@ func markNamespace(namespace *corev1.Namespace, identity string) {
 	annotate(namespace, cluster.AnnotationIdentity, identity)
 }
 
-// pin limits the proof to a ManagedCluster that is to be deleted. Its value can be read by who has a token, and so may be in another
+// pin limits the proof to a ManagedCluster that is to be deleted. A client with the token can read its value, which so may be in another
 // ManagedCluster as soon as this one is gone.
 func (h Hub) pin(ctx context.Context, mc *clusterv1.ManagedCluster) error {
 	if h.Adopts || !mc.DeletionTimestamp.IsZero() {

@@ -19,7 +19,7 @@ type Hub struct {
 	Reconnect time.Duration
 	// Returns means that clusters return to this hub, without an import controller that would approve them. They have joined it before.
 	Returns bool
-	// Adopts means that the label of the migration is enough for a ManagedCluster, whoever has created it. None is deleted then.
+	// Adopts means that the label of the migration is enough for a ManagedCluster, which any client may have created. None is deleted then.
 	Adopts bool
 	// Identities has the claim [cluster.ClaimID] of clusters at the source hub, as far as it is known. An agent with a manager does not
 	// know it before the resources of the clusters arrive.

@@ -53,7 +53,7 @@ func (h Hub) awaitRegistration(ctx context.Context, mc *clusterv1.ManagedCluster
 }
 
 // notJoined returns why a cluster is not Joined, according to the latest CertificateSigningRequest with which its agent registers by the bootstrap
-// account. Others may have the label of the cluster too: anyone who may create a request sets any label.
+// account. Others may have the label of the cluster too: any client that may create a request sets any label.
 func (h Hub) notJoined(mc *clusterv1.ManagedCluster, requests []certificatesv1.CertificateSigningRequest) (waits string, err error) {
 	if !mc.Spec.HubAcceptsClient {
 		return "", cluster.Fail(cluster.ReasonNotPrepared, "the target hub does not accept %s any more: a user has set spec.hubAcceptsClient of its ManagedCluster to false", mc.Name)

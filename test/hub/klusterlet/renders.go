@@ -152,8 +152,8 @@ func (r Renders) orphan(ctx context.Context, name string) error {
 }
 
 // await returns the description of a state when it is reached, and otherwise the last one.
-func (r Renders) await(ctx context.Context, s state, golden string, patience time.Duration) (last string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (r Renders) await(ctx context.Context, s state, golden string, timeout time.Duration) (last string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	since := time.Now()
 	for {
@@ -167,7 +167,7 @@ func (r Renders) await(ctx context.Context, s state, golden string, patience tim
 		if err == nil && strings.Contains(golden, now) && time.Since(since) >= r.Settle {
 			return now, nil
 		}
-		if golden == "" && last != "" && time.Since(since) >= patience/4 {
+		if golden == "" && last != "" && time.Since(since) >= timeout/4 {
 			return last, nil
 		}
 		select {

@@ -40,8 +40,8 @@ func ReadFailure(reason, text string) Failure {
 // MaxWarnings bounds the warnings in a report and in the state, which is in the status. The others are of the same kinds, mostly.
 const MaxWarnings = 20
 
-// maxWarning bounds the message of a warning, in bytes. It has a command.
-const maxWarning = 640
+// MaxWarning bounds the message of a warning, in bytes. It has a command, and an event has 1 KiB for it and for the first clusters.
+const MaxWarning = 800
 
 // Warning is what may keep a cluster from the end of the migration. It refuses nothing.
 type Warning struct {
@@ -53,7 +53,7 @@ type Warning struct {
 
 // valid returns the warning as one line of bounded length, or false if its reason is none.
 func (w Warning) valid() (Warning, bool) {
-	w.Message = quote.Clip(quote.Printable(w.Message), maxWarning)
+	w.Message = quote.Clip(quote.Printable(w.Message), MaxWarning)
 	return w, reasonName.MatchString(w.Reason) && w.Message != ""
 }
 

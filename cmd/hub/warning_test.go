@@ -29,7 +29,7 @@ func TestWarnings(t *testing.T) {
 		report.Warnings = append(report.Warnings, Warning{"c2", "AddOnFinalizer", "y"})
 	}
 	s = Step(s, report)
-	if len(s.Warnings) != MaxWarnings || s.Warnings[0].Cluster != "c1" || strings.Contains(s.Warnings[0].Message, "\n") || s.Warnings[1].Cluster != "c2" || len(s.Warnings[1].Message) > maxWarning {
+	if len(s.Warnings) != MaxWarnings || s.Warnings[0].Cluster != "c1" || strings.Contains(s.Warnings[0].Message, "\n") || s.Warnings[1].Cluster != "c2" || len(s.Warnings[1].Message) > MaxWarning {
 		t.Fatalf("the warnings are %+v", s.Warnings)
 	}
 	if notes := s.Notes(); len(notes) != 2 || !strings.HasPrefix(notes[0].Message, "c1, c2: a tool") || !strings.HasPrefix(notes[1].Message, "c2: y") {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/hub"
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/cmd/hub/preflight"
@@ -175,7 +176,7 @@ func TestAddOnFinalizerIsNamed(t *testing.T) {
 	}
 	hold(`["cluster.open-cluster-management.io/api-resource-cleanup"]`)
 	deleteMoved := func() (cluster.Result, error) { return s.source(s.c).DeleteMoved(t.Context(), []string{s.name}) }
-	s.mustWait("has left, removes its finalizer "+preDelete+": remove it: kubectl -n "+s.name+" edit managedclusteraddon ", deleteMoved)
+	s.mustWait("has left, removes of its finalizers "+preDelete+": remove them: kubectl -n "+s.name+" edit managedclusteraddon ", deleteMoved)
 
 	for i, o := range []*unstructured.Unstructured{both, one} {
 		patch := client.RawPatch(types.JSONPatchType, []byte(patchIn(t, found[i].Message)))
@@ -192,6 +193,24 @@ func TestAddOnFinalizerIsNamed(t *testing.T) {
 	s.mustWait("is being deleted", deleteMoved)
 	hold("null")
 	s.done(deleteMoved)
+}
+
+// TestLongWarningIsWhole: a patch that has no room in a warning is replaced by a shorter command. Cleaning names all finalizers, too.
+//
+// Matrix: H137.
+func TestLongWarningIsWhole(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	name, others := strings.Repeat("a", 63), strings.Repeat("x", 60)+".example.com/own"
+	hosted := "addon.open-cluster-management.io/hosting-addon-pre-delete"
+	s.addOn(name, others, preDelete, hosted)
+	found := s.warnings()
+	if len(found) != 1 || len(found[0].Message) > hub.MaxWarning || !strings.HasSuffix(found[0].Message, "remove them: kubectl -n "+s.name+" edit managedclusteraddon "+name) {
+		t.Fatalf("the warnings are %+v", found)
+	}
+	if want := preDelete + ", " + hosted; !strings.Contains(found[0].Message, want) {
+		t.Errorf("%q does not name %s", found[0].Message, want)
+	}
 }
 
 // TestPlanWarns: a plan reads from real objects what may keep the migration from its end, and says AtRisk.

@@ -12,6 +12,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/godwit-dev/godwit"
+	"github.com/godwit-dev/godwit/cmd/hub"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
 	"github.com/godwit-dev/godwit/internal/kube"
 )
@@ -47,8 +48,7 @@ func (h Hub) heldBy(ctx context.Context, name string) (string, error) {
 	}
 	for i := range addOns {
 		if held := ofAgent(addOns[i].Finalizers); len(held) > 0 {
-			return fmt.Sprintf("only the agent of ManagedClusterAddOn %s, which has left, removes its finalizer %s: remove it: kubectl -n %s edit managedclusteraddon %s",
-				addOns[i].Name, held[0], name, addOns[i].Name), nil
+			return fmt.Sprintf("only the agent of ManagedClusterAddOn %s, which has left, removes of its finalizers %s: %s", addOns[i].Name, strings.Join(held, ", "), editOf(&addOns[i])), nil
 		}
 	}
 	return "", nil
@@ -102,10 +102,21 @@ func ofAgent(finalizers []string) []string {
 	return slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return !strings.HasSuffix(f, "pre-delete") })
 }
 
-// whyHeld says which finalizers of a ManagedClusterAddOn only its agent removes, and how a user removes these alone.
+// editOf is how a user removes finalizers of a ManagedClusterAddOn, in few words.
+func editOf(addOn *metav1.PartialObjectMetadata) string {
+	return fmt.Sprintf("remove them: kubectl -n %s edit managedclusteraddon %s", addOn.Namespace, addOn.Name)
+}
+
+// whyHeld says which finalizers of a ManagedClusterAddOn only its agent removes, and how a user removes these alone: by a patch, unless the
+// warning would be cut in it.
 func whyHeld(addOn *metav1.PartialObjectMetadata, held []string) string {
-	return fmt.Sprintf("the deletion of ManagedClusterAddOn %s/%s on the source hub waits for %s, which only the agent of the add-on removes, and the agent leaves with the cluster. When Cleaning waits for it: kubectl -n %s patch managedclusteraddon %s --type=json -p '%s'",
-		addOn.Namespace, addOn.Name, strings.Join(held, ", "), addOn.Namespace, addOn.Name, removal(addOn.Finalizers, held))
+	why := fmt.Sprintf("the deletion of ManagedClusterAddOn %s/%s on the source hub waits for %s, which only the agent of the add-on removes, and the agent leaves with the cluster. When Cleaning waits for it: ",
+		addOn.Namespace, addOn.Name, strings.Join(held, ", "))
+	patch := fmt.Sprintf("kubectl -n %s patch managedclusteraddon %s --type=json -p '%s'", addOn.Namespace, addOn.Name, removal(addOn.Finalizers, held))
+	if len(why+patch) > hub.MaxWarning {
+		return why + editOf(addOn)
+	}
+	return why + patch
 }
 
 // removal returns the JSON patch that removes some finalizers, and fails if their list has changed meanwhile.

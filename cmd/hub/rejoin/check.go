@@ -75,10 +75,10 @@ func checkTarget(f Facts) error {
 	case !mc.DeletionTimestamp.IsZero():
 		return cluster.Fail(cluster.ReasonBeingDeleted, "ManagedCluster %s of the target hub is being deleted: wait until it is gone", f.Cluster)
 	case f.mark() != f.own() && f.Migration() == "" && f.mark() != "":
-		return cluster.Fail(cluster.ReasonOtherCluster, "ManagedCluster %s of the target hub is for another cluster, whose namespace kube-system has UID %s: delete it there if that cluster is gone",
+		return cluster.Fail(cluster.ReasonOtherCluster, "ManagedCluster %s of the target hub is for another cluster, whose namespace kube-system has UID %s: a hub has one cluster of a name; detach that cluster from it first",
 			f.Cluster, strings.TrimPrefix(f.mark(), markPrefix))
 	case f.joined() && !f.isRegistered():
-		return cluster.Fail(cluster.ReasonOtherCluster, "the target hub has a cluster %s that has joined, and the agent of this cluster is registered at %q: if that is another address of the target hub, give it with --to-server; if the other cluster is gone, delete its ManagedCluster there",
+		return cluster.Fail(cluster.ReasonOtherCluster, "the target hub has a cluster %s that has joined, and the agent of this cluster is registered at %q: if that is another address of the target hub, give it with --to-server; if it is another cluster, a hub has one cluster of a name: detach that cluster first",
 			f.Cluster, f.Agent.Server)
 	case f.Migration() != "" && !mc.Spec.HubAcceptsClient && len(f.Received) > 0:
 		return cluster.Fail(cluster.ReasonNotPrepared, "migration %s has lost its source before all objects of %s had come: the target hub has %s. Delete those with label %s=%s in namespace %s there, and restore them from a backup of the lost hub",

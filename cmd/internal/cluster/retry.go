@@ -67,7 +67,10 @@ func (o *retryOptions) plan(ctx context.Context, name string) (frame.Change, err
 	if next == nil {
 		return nil, frame.Refuse(fmt.Errorf("%s %s has moved all of its clusters: nothing is left to retry", c.kind(), name))
 	}
-	if c.pair != nil {
+	switch {
+	case c.pair == nil && o.givesAddress():
+		return nil, frame.Usagef("migration %s is on a global hub, whose ManagedCluster %s has the address of the target hub: set its spec.managedClusterClientConfigs, and retry without --to-server and --to-ca-file", name, m.Spec.To)
+	case c.pair != nil:
 		if err := errors.Join(c.checkAddress(o.App, m.ManagedClusterMigration), direct.KeepAddress(next, c.pair.to.address)); err != nil {
 			return nil, err
 		}

@@ -65,6 +65,9 @@ func (h *hubFlags) addAddressTo(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("to-server", cobra.NoFileCompletions)
 }
 
+// givesAddress reports whether the flags of addAddressTo are set.
+func (h *hubFlags) givesAddress() bool { return h.toServer != "" || h.toCAFile != "" }
+
 // addClusterContextTo adds the flag for a cluster whose hub is lost.
 func (h *hubFlags) addClusterContextTo(a *frame.App, c *cobra.Command) {
 	addContext(a, c, &h.clusterContext, "cluster-context", "`context` of the kubeconfig for the cluster itself, whose hub is lost, instead of --from-context")

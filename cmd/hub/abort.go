@@ -6,8 +6,12 @@ import (
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 )
 
-// lost is the message of a migration that a user has ended without the target hub.
-const lost = "a user has ended the migration without the target hub, which never answers again"
+const (
+	// lost is the message of a migration that a user ends without the target hub.
+	lost = "a user has ended the migration without the target hub, which never answers again"
+	// found is the message after the target hub has answered again.
+	found = "a user has ended the migration without the target hub, which answers again"
+)
 
 // NeedsLose reports whether [Lose] changes a state: the migration waits for something that only the target hub can do, or still moves a
 // cluster to it, or the event has not been yet.
@@ -59,6 +63,25 @@ func (s *State) lose(now time.Time) {
 	}
 }
 
+// NeedsFind reports whether [Find] changes a state.
+func (s State) NeedsFind() bool { return s.TargetLost && !s.Settled() }
+
+// find has the target hub take part again. What returns begins its way again, since the target may still accept it. The clusters that have ended
+// without it keep their notes, and the target is told again what is for the migration as a whole.
+func (s *State) find(now time.Time) {
+	if !s.NeedsFind() {
+		return
+	}
+	s.TargetLost = false
+	s.Message = found
+	s.restartClock(now)
+	s.repeat()
+	s.returnAll(Returning)
+	if ByCluster(s.Stage) && !s.walks() {
+		s.beginTurn(1)
+	}
+}
+
 // abort ends a migration before phase Cleaning, in which the source hub deletes objects.
 func (s *State) abort(now time.Time) {
 	switch s.Phase {
@@ -71,6 +94,9 @@ func (s *State) abort(now time.Time) {
 
 // forgetCluster ends the migration without a cluster. A command without the cluster replaces the present one.
 func (s *State) forgetCluster(i int) {
+	if s.Clusters[i].State == Registered {
+		s.Clusters[i].Certificate = time.Time{} // the cluster has it at the target hub
+	}
 	for _, t := range s.turnOf(s.Clusters[i]) {
 		s.Attempt++
 		s.Records[s.key(t.party)] = Record{Stage: s.Stage, Attempt: s.Attempt}

@@ -54,6 +54,9 @@ func TestLostTarget(t *testing.T) {
 				t.Errorf("seed %d: %q does not name %s, which has the note %q", seed, left, c.Name, c.Note)
 			}
 		}
+		if len(left) > 0 && (before.Phase == api.PhasePending || before.Phase == api.PhaseValidating) {
+			t.Errorf("seed %d: left %q, and in %s nothing was changed", seed, left, before.Phase)
+		}
 		if len(left) > 0 && !r.state.TargetLost && before.Phase != api.PhaseCompleted {
 			t.Errorf("seed %d: left %q, and the target was not lost", seed, left)
 		}

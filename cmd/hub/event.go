@@ -44,6 +44,9 @@ type Delete struct{ At time.Time }
 // left for the target hub to do stays undone. The event is repeated while the state [State.NeedsLose].
 type Lose struct{ At time.Time }
 
+// Find means that the target hub answers again, after a user has begun to end the migration without it.
+type Find struct{ At time.Time }
+
 // Forget is the request of a user to end the migration without clusters.
 type Forget struct {
 	At       time.Time
@@ -154,6 +157,8 @@ func (e Rollback) occurredAt() time.Time { return e.At }
 func (e Delete) occurredAt() time.Time { return e.At }
 
 func (e Lose) occurredAt() time.Time { return e.At }
+
+func (e Find) occurredAt() time.Time { return e.At }
 
 func (e Forget) occurredAt() time.Time { return e.At }
 

@@ -98,7 +98,7 @@ func (s *State) fail(reason, message string, now time.Time) {
 	stage := s.Stage
 	if s.Phase == api.PhasePending || s.Phase == api.PhaseValidating {
 		// The migration has changed neither hub.
-		s.Phase, s.Stage, s.WaitingFor = api.PhaseFailed, "", ""
+		s.Phase, s.Stage, s.Turn, s.WaitingFor = api.PhaseFailed, "", 0, ""
 		s.Since, s.Thirds = now, 0
 		return
 	}

@@ -24,7 +24,7 @@ import (
 //	late PARTY              the party's answer to the command before the present one
 //	tick 100s               time passes
 //	until Registering       all parties answer until the phase is reached
-//	start, rollback, delete, lose, wait for=…, forget c1 c2
+//	start, rollback, delete, lose, find, wait for=…, forget c1 c2
 //	conditions              shows what the status says
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, filepath.Join("testdata", "scripts"), func(t *testing.T, path string) {
@@ -77,6 +77,8 @@ func (r *run) command(d *datadriven.TestData) {
 		r.step(Rollback{At: r.now})
 	case "lose":
 		r.step(Lose{At: r.now})
+	case "find":
+		r.step(Find{At: r.now})
 	case "delete":
 		r.step(Delete{At: r.now})
 	case "wait":

@@ -29,6 +29,8 @@ func Step(s State, e Event) State {
 		s.delete(e.At)
 	case Lose:
 		s.lose(e.At)
+	case Find:
+		s.find(e.At)
 	case Forget:
 		s.forget(e.Clusters)
 	case Sent:

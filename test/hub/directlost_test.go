@@ -12,9 +12,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
@@ -60,11 +63,56 @@ func TestDirectLosesTarget(t *testing.T) {
 			plane := startHub(t)
 			d := beginTo(t, plane, types.NamespacedName{Namespace: "direct-" + newName(), Name: "move"}, test.unreachable, test.at)
 			loseTarget(t, plane, d)
-			if err := d.runWithoutTarget(t.Context()); err != nil {
+			if err := d.runWithoutTarget(t.Context(), &fault.Transport{}); err != nil {
 				t.Fatal(err)
 			}
 			d.mustHaveLostTarget(test.want, test.forgotten)
 		})
+	}
+}
+
+// TestDirectFindsTarget: the target hub answers again after a process has begun to end a migration without it. A process with both hubs has the target
+// do the rest: nothing is left.
+//
+// Matrix: H128.
+func TestDirectFindsTarget(t *testing.T) {
+	t.Parallel()
+	plane := startHub(t)
+	d := beginTo(t, plane, types.NamespacedName{Namespace: "direct-" + newName(), Name: "move"}, 2, isAt("AwaitRegistration"))
+	if err := plane.StopAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	through := &fault.Transport{}
+	through.Run(t.Context(), func(ctx context.Context) {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		through.After = func(*http.Request) {
+			m := &api.ManagedClusterMigration{}
+			if err := d.store.Get(context.WithoutCancel(ctx), client.ObjectKeyFromObject(d.migration), m); err == nil && m.Status.Progress.TargetLost {
+				stop()
+			}
+		}
+		_ = d.runWithoutTarget(ctx, through)
+	})
+	if m := d.read(); !m.Status.Progress.TargetLost || m.Status.CompletionTime != nil {
+		t.Fatalf("the process was not stopped in time: %+v", m.Status)
+	}
+	if err := plane.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.run(t.Context(), "the third", &fault.Transport{}); err != nil {
+		t.Fatal(err)
+	}
+	m := d.read()
+	c := meta.FindStatusCondition(m.Status.Conditions, api.ConditionStalled)
+	if m.Status.Phase != api.PhaseFailed || m.Status.Counts.Restored != 2 || len(m.Status.Failures) > 0 || c == nil || c.Reason != api.ReasonAborted.Name {
+		t.Errorf("the migration is in %s with %+v, failures %+v and condition %+v", m.Status.Phase, m.Status.Counts, m.Status.Failures, c)
+	}
+	for _, s := range d.sites {
+		mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: s.name}}
+		if err := d.target.c.Get(t.Context(), client.ObjectKeyFromObject(mc), mc); !apierrors.IsNotFound(err) {
+			t.Errorf("the target hub has ManagedCluster %s: %v", s.name, err)
+		}
 	}
 }
 
@@ -180,8 +228,8 @@ func isAt(place string) func(*api.ManagedClusterMigration) bool {
 }
 
 // runWithoutTarget ends the migration in a process that has the source hub alone.
-func (d *directMove) runWithoutTarget(ctx context.Context) error {
-	o := d.options("the second", &fault.Transport{})
+func (d *directMove) runWithoutTarget(ctx context.Context, through *fault.Transport) error {
+	o := d.options("the second", through)
 	o.Target.Client, o.Target.Config = nil, nil
 	return d.carryOut(ctx, o)
 }

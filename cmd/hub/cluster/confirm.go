@@ -33,6 +33,17 @@ type Confirmations struct {
 	mutex sync.Mutex
 	// denials has the permissions and the kinds that the hub denies.
 	denials map[string]denial
+	since   time.Time
+}
+
+// Since returns when it was first called in this process: what no process has tried before is not final yet.
+func (c *Confirmations) Since(now time.Time) time.Time {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.since.IsZero() {
+		c.since = now
+	}
+	return c.since
 }
 
 // denial is a series of denials without a gap.

@@ -138,7 +138,7 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, m migration) error {
 		return err
 	}
 	if !m.object.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(m.object, api.Finalizer) {
-		r.announceLeft(m.object, "the migration is deleted, and has left something behind: ", m.state)
+		r.announceLeft(ctx, m.object, "the migration is deleted, and has left something behind: ", m.state)
 	}
 	if m.object.Status.CompletionTime != nil {
 		if err := r.ownState(ctx, m); err != nil {

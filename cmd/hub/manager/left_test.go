@@ -51,7 +51,7 @@ func TestEventsOfLeftAreSeveral(t *testing.T) {
 		s.Clusters = append(s.Clusters, hub.Cluster{Name: fmt.Sprintf("cluster-%02d", i), State: hub.Returning})
 	}
 	events := recorded{}
-	(&Reconciler{Recorder: events}).announceLeft(&api.ManagedClusterMigration{}, "left: ", s)
+	(&Reconciler{Recorder: events}).announceLeft(t.Context(), &api.ManagedClusterMigration{}, "left: ", s)
 	if want := len(s.NotesOfLeft()); len(events) != want || want < 3 {
 		t.Errorf("%d events differ, want %d: %v", len(events), want, events)
 	}

@@ -96,12 +96,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (mig
 			}
 			return hub.Delete{At: r.Clock.Now()}, nil
 		},
-		func(m migration) (hub.Event, error) {
-			if r.Direct == nil || !r.Direct.TargetLost || !m.state.NeedsLose() {
-				return nil, nil
-			}
-			return hub.Lose{At: r.Clock.Now()}, nil
-		},
+		r.loseOrFind,
 		func(m migration) (hub.Event, error) {
 			rollback = m.object.Annotations[api.RequestAnnotation] == api.RequestRollback
 			if !rollback {
@@ -122,6 +117,17 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (mig
 		}
 	}
 	return r.load(ctx, key)
+}
+
+// loseOrFind ends the migration without the target hub, or with it again, as the process has it.
+func (r *Reconciler) loseOrFind(m migration) (hub.Event, error) {
+	switch {
+	case r.Direct != nil && r.Direct.TargetLost && m.state.NeedsLose():
+		return hub.Lose{At: r.Clock.Now()}, nil
+	case r.Direct != nil && !r.Direct.TargetLost && m.state.NeedsFind():
+		return hub.Find{At: r.Clock.Now()}, nil
+	}
+	return nil, nil
 }
 
 // forget ends the migration without the clusters that a user has named, from phase Registering on.
@@ -171,7 +177,8 @@ func (r *Reconciler) removeRequest(ctx context.Context, key types.NamespacedName
 }
 
 // releaseStuck removes the finalizer of a deleted migration whose state can't be read or written. If nothing brings it back, such as in a
-// namespace that is being deleted, it does so at once, and otherwise after the time in which a deletion ends. It returns how long to wait until then.
+// namespace that is being deleted, it does so at once, and otherwise after the time in which a deletion ends, of which this process has seen all. It
+// returns how long to wait until then.
 func (r *Reconciler) releaseStuck(ctx context.Context, key types.NamespacedName, why error) (released bool, wait time.Duration, err error) {
 	m := migration{object: &api.ManagedClusterMigration{}}
 	if err := r.Reader.Get(ctx, key, m.object); err != nil || m.object.DeletionTimestamp.IsZero() {
@@ -182,7 +189,7 @@ func (r *Reconciler) releaseStuck(ctx context.Context, key types.NamespacedName,
 	case errors.Is(why, errStateLost), apierrors.HasStatusCause(why, corev1.NamespaceTerminatingCause):
 	case newer, r.final(ctx, why):
 		ends := 2 * hub.New(m.object.Spec).Timeouts.ForPhase(api.PhaseRollbacking)
-		if left := ends - r.Clock.Since(m.object.DeletionTimestamp.Time); left > 0 {
+		if left := ends - min(r.Clock.Since(r.confirmations.Since(r.Clock.Now())), r.Clock.Since(m.object.DeletionTimestamp.Time)); left > 0 {
 			return false, left, nil
 		}
 	default:
@@ -201,7 +208,7 @@ func (r *Reconciler) releaseStuck(ctx context.Context, key types.NamespacedName,
 // it on the hubs.
 func (r *Reconciler) announceStuck(ctx context.Context, m migration, why error) {
 	if r.restore(ctx, &m) == nil {
-		r.announceLeft(m.object, "the migration is deleted, its state can't be written, and it has left something behind: ", m.state.Abandon())
+		r.announceLeft(ctx, m.object, "the migration is deleted, its state can't be written, and it has left something behind: ", m.state.Abandon())
 		return
 	}
 	problem := "its state is lost"

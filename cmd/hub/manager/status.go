@@ -1,12 +1,15 @@
 package manager
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/godwit-dev/godwit"
 	"github.com/godwit-dev/godwit/cmd/hub"
@@ -149,9 +152,11 @@ func cleanupMessage(s hub.State) string {
 	return "the cleanup is not finished"
 }
 
-// announceLeft records what a migration has left behind, in events that name all clusters.
-func (r *Reconciler) announceLeft(m *api.ManagedClusterMigration, introduction string, s hub.State) {
+// announceLeft records what a migration has left behind, in events that name all clusters, and in the log: a namespace that is being deleted takes
+// no event.
+func (r *Reconciler) announceLeft(ctx context.Context, m *api.ManagedClusterMigration, introduction string, s hub.State) {
 	for n, note := range s.NotesOfLeft() {
+		log.FromContext(ctx).Info("A migration has left something behind", "migration", client.ObjectKeyFromObject(m), "uid", m.UID, "note", introduction+note)
 		r.Recorder.Eventf(m, nil, corev1.EventTypeWarning, api.ReasonLeftBehind.Name, kube.EventAction("Migrate", n), "%s", kube.EventNote(introduction+note))
 	}
 }

@@ -73,7 +73,7 @@ func (r *Reconciler) isOurs(m *api.ManagedClusterMigration, kept *corev1.ConfigM
 func (r *Reconciler) reportChanged(m *api.ManagedClusterMigration, kept *corev1.ConfigMap) string {
 	text := fmt.Sprintf("ConfigMap %s/%s with the keys of the hubs is not signed by the manager, which uses nothing of it: the key of the manager was replaced, or another client has changed the ConfigMap, "+
 		"which `kubectl -n %s get configmap %s -o yaml --show-managed-fields` shows", kept.Namespace, kept.Name, kept.Namespace, kept.Name)
-	r.event(m, corev1.EventTypeWarning, api.ReasonKeysChanged.Name, text)
+	r.warn(m, api.ReasonKeysChanged.Name, text)
 	return text
 }
 

@@ -187,7 +187,7 @@ func (r *Reconciler) checkParty(ctx context.Context, m *api.ManagedClusterMigrat
 	case err != nil:
 		return own, "", err
 	case p != nil && p.reason == api.ReasonHubReplaced.Name:
-		r.event(m, corev1.EventTypeWarning, p.reason, p.message)
+		r.warn(m, p.reason, p.message)
 		return own, HubReplaced, p
 	case p != nil:
 		return own, NotEnrolled, p

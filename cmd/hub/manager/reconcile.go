@@ -169,7 +169,7 @@ func (r *Reconciler) removeRequest(ctx context.Context, key types.NamespacedName
 	return r.edit(ctx, key, func(o *api.ManagedClusterMigration) bool {
 		ends := r.Direct != nil && r.Direct.TargetLost
 		if !ends && (o.Status.Phase == api.PhaseCleaning || o.Status.Phase == api.PhaseCompleted) {
-			r.event(o, corev1.EventTypeWarning, api.ReasonFailed.Name, "a rollback was requested in phase "+string(o.Status.Phase)+", in which the source hub deletes: move the clusters back by another migration")
+			r.warn(o, api.ReasonFailed.Name, "a rollback was requested in phase "+string(o.Status.Phase)+", in which the source hub deletes: move the clusters back by another migration")
 		}
 		delete(o.Annotations, api.RequestAnnotation)
 		return true
@@ -215,7 +215,7 @@ func (r *Reconciler) announceStuck(ctx context.Context, m migration, why error) 
 	if !errors.Is(why, errStateLost) {
 		problem = "its state can't be read: " + why.Error()
 	}
-	r.event(m.object, corev1.EventTypeWarning, api.ReasonLeftBehind.Name, fmt.Sprintf(
+	r.warn(m.object, api.ReasonLeftBehind.Name, fmt.Sprintf(
 		"the migration is deleted, and %s: objects with annotation godwit.dev/migration-original or godwit.dev/migration of UID %s on hubs %s and %s are what it has left", problem, m.object.UID, m.object.Spec.From, m.object.Spec.To))
 }
 
@@ -261,7 +261,7 @@ func (r *Reconciler) reportUnreadableState(ctx context.Context, key types.Namesp
 		return errors.Join(err, failed)
 	}
 	if newer {
-		r.event(m, corev1.EventTypeWarning, why.Reason, why.Message)
+		r.warn(m, why.Reason, why.Message)
 		return nil
 	}
 	return err

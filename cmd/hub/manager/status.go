@@ -161,6 +161,6 @@ func (r *Reconciler) announceLeft(ctx context.Context, m *api.ManagedClusterMigr
 	}
 }
 
-func (r *Reconciler) event(m *api.ManagedClusterMigration, kind, reason, note string) {
-	r.Recorder.Eventf(m, nil, kind, reason, "Migrate", "%s", kube.EventNote(note))
+func (r *Reconciler) warn(m *api.ManagedClusterMigration, reason, note string) {
+	r.Recorder.Eventf(m, nil, corev1.EventTypeWarning, reason, "Migrate", "%s", kube.EventNote(note))
 }

@@ -145,7 +145,7 @@ var (
 	})
 	ReasonCertificateIssued = Reasons.Declare(godwit.Reason{
 		Name: "CertificateIssued", UserAction: true,
-		Meaning: "The target hub has issued a certificate for a cluster that does not stay there: it has returned, or a user has deleted its ManagedCluster or ended the migration without it. Kubernetes can't revoke certificates. It has no permissions there as long as the hub has no ManagedCluster of this name.",
+		Meaning: "The target hub has issued a certificate for a cluster that does not stay there: it has returned, or a user has deleted its ManagedCluster or ended the migration without it. Kubernetes can't revoke certificates. The cluster has no permissions there as long as the hub has no ManagedCluster of this name.",
 		Fix:     godwit.Do("import no other cluster under this name at the target hub until the certificate has expired: status.failures has the time. Or rotate the CA of the client certificates of the target hub"),
 	})
 	ReasonNewerFormat = format.DeclareNewer(&Reasons, "has stored the state of the migration",

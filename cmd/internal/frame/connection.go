@@ -96,6 +96,15 @@ func (c *Connection) Where() string {
 	return c.server + " (context " + c.context + ")"
 }
 
+// view is the command that shows the context of the kubeconfig: a command with several hubs has several contexts.
+func (c *Connection) view() string {
+	view := "kubectl config view --minify"
+	if c.context != "" {
+		view += " --context=" + quote.Shell(c.context)
+	}
+	return view
+}
+
 // Lacks returns the error for missing permissions.
 func (c *Connection) Lacks(user string, missing []permission.Permission) *ActionableError {
 	return &ActionableError{

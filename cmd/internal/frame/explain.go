@@ -50,7 +50,7 @@ func (c *Connection) notKubernetes() error {
 	return &ActionableError{
 		Reason:  render.ReasonUnreadable,
 		Message: c.Where() + " answers, but is not a Kubernetes API server: it has no /version",
-		Remedy:  "check the address with `kubectl config view --minify`",
+		Remedy:  "check the address with `" + c.view() + "`",
 	}
 }
 
@@ -68,7 +68,7 @@ func (c *Connection) Explain(ctx context.Context, err error) *ActionableError {
 		return c.forbidden(ctx, err)
 	}
 	if why, ok := Unreachable(err); ok {
-		remedy := "check the address with `kubectl config view --minify`, or choose another cluster by --context"
+		remedy := "check the address with `" + c.view() + "`, or choose another context"
 		if errors.Is(err, errNoAnswer) { // an API server that is overloaded accepts connections
 			remedy = "see whether it is overloaded with `kubectl get --raw /readyz`, " + remedy
 		}

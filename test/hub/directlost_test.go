@@ -82,21 +82,9 @@ func TestDirectFindsTarget(t *testing.T) {
 	if err := plane.StopAPIServer(); err != nil {
 		t.Fatal(err)
 	}
-	through := &fault.Transport{}
-	through.Run(t.Context(), func(ctx context.Context) {
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
-		through.After = func(*http.Request) {
-			m := &api.ManagedClusterMigration{}
-			if err := d.store.Get(context.WithoutCancel(ctx), client.ObjectKeyFromObject(d.migration), m); err == nil && m.Status.Progress.TargetLost {
-				stop()
-			}
-		}
-		_ = d.runWithoutTarget(ctx, through)
-	})
-	if m := d.read(); !m.Status.Progress.TargetLost || m.Status.CompletionTime != nil {
-		t.Fatalf("the process was not stopped in time: %+v", m.Status)
-	}
+	d.runUntil(func(m *api.ManagedClusterMigration) bool {
+		return m.Status.Progress.TargetLost && m.Status.CompletionTime == nil
+	}, d.runWithoutTarget)
 	if err := plane.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +130,15 @@ func beginTo(t *testing.T, plane *controlplane.ControlPlane, key types.Namespace
 		k.Unreachable = n <= unreachable
 		n--
 	})
+	d.runUntil(at, func(ctx context.Context, through *fault.Transport) error { return d.run(ctx, "the first", through) })
+	return d
+}
+
+// runUntil has a process carry out the migration to a moment.
+func (d *directMove) runUntil(at func(*api.ManagedClusterMigration) bool, run func(context.Context, *fault.Transport) error) {
+	d.t.Helper()
 	through := &fault.Transport{}
-	through.Run(t.Context(), func(ctx context.Context) {
+	through.Run(d.t.Context(), func(ctx context.Context) {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		through.After = func(*http.Request) {
@@ -152,12 +147,11 @@ func beginTo(t *testing.T, plane *controlplane.ControlPlane, key types.Namespace
 				stop()
 			}
 		}
-		_ = d.run(ctx, "the first", through)
+		_ = run(ctx, through)
 	})
 	if m := d.read(); !at(m) {
-		t.Fatalf("the process was not stopped in time: %+v", m.Status)
+		d.t.Fatalf("the process was not stopped in time: %+v", m.Status)
 	}
-	return d
 }
 
 // loseTarget stops the target hub for ever.

@@ -76,6 +76,22 @@ func newBatchReads(clusters int) *batchReads {
 	}
 }
 
+// ofAddOns returns the batch of ManagedClusterAddOns. Like [batchReads.ofCore] it is nil in a pass without batches.
+func (b *batchReads) ofAddOns() *batch[metav1.PartialObjectMetadata] {
+	if b == nil {
+		return nil
+	}
+	return &b.addOns
+}
+
+// ofCore returns the batch of a core kind.
+func (b *batchReads) ofCore(kind string) *batch[metav1.PartialObjectMetadata] {
+	if b == nil {
+		return nil
+	}
+	return b.core[kind]
+}
+
 // batch are the objects of one kind, read once.
 type batch[T any] struct {
 	limit int64

@@ -7,6 +7,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -78,14 +79,20 @@ func (h Hub) AddOns(ctx context.Context, cluster string) ([]metav1.PartialObject
 	if err != nil || kind == nil {
 		return nil, err
 	}
+	return h.metadata(ctx, *kind, cluster, h.batchReads.ofAddOns())
+}
+
+// metadata reads the metadata of the objects of a kind in the namespace of a cluster, sorted by name. shared is nil if the pass reads cluster by
+// cluster.
+func (h Hub) metadata(ctx context.Context, kind schema.GroupVersionKind, cluster string, shared *batch[metav1.PartialObjectMetadata]) ([]metav1.PartialObjectMetadata, error) {
 	list := func(options ...client.ListOption) ([]metav1.PartialObjectMetadata, bool, error) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		err := h.Client.List(ctx, list, options...)
 		return list.Items, list.Continue != "", err
 	}
-	if h.batchReads != nil {
-		found, all, err := h.batchReads.addOns.get(cluster, func(limit int64) ([]metav1.PartialObjectMetadata, bool, error) {
+	if shared != nil {
+		found, all, err := shared.get(cluster, func(limit int64) ([]metav1.PartialObjectMetadata, bool, error) {
 			return list(client.Limit(limit))
 		}, func(o *metav1.PartialObjectMetadata) string { return o.Namespace })
 		if err != nil || all {

@@ -26,7 +26,7 @@ func (o UserObject) String() string { return o.Kind + " " + o.Name }
 func (h Hub) UserObjects(ctx context.Context, cluster string) ([]UserObject, error) {
 	var found []UserObject
 	for _, kind := range []string{kindSecret, kindConfigMap} {
-		items, err := h.metadata(ctx, kind, cluster)
+		items, err := h.metadata(ctx, corev1.SchemeGroupVersion.WithKind(kind), cluster, h.batchReads.ofCore(kind))
 		if err != nil {
 			return nil, err
 		}
@@ -48,26 +48,6 @@ func (h Hub) UserObjects(ctx context.Context, cluster string) ([]UserObject, err
 		}
 	}
 	return found, nil
-}
-
-// metadata reads the metadata of the objects of a core kind in the namespace of a cluster, sorted by name.
-func (h Hub) metadata(ctx context.Context, kind, cluster string) ([]metav1.PartialObjectMetadata, error) {
-	list := func(options ...client.ListOption) ([]metav1.PartialObjectMetadata, bool, error) {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
-		err := h.Client.List(ctx, list, options...)
-		return list.Items, list.Continue != "", err
-	}
-	if h.batchReads != nil {
-		found, all, err := h.batchReads.core[kind].get(cluster, func(limit int64) ([]metav1.PartialObjectMetadata, bool, error) {
-			return list(client.Limit(limit))
-		}, func(o *metav1.PartialObjectMetadata) string { return o.Namespace })
-		if err != nil || all {
-			return found, err
-		}
-	}
-	found, _, err := list(client.InNamespace(cluster))
-	return found, err
 }
 
 // isCommon reports whether namespace default has an object of the same kind and name. It reads the namespace once in a pass.

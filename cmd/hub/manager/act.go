@@ -152,7 +152,7 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, m migration) error {
 
 // edit patches the metadata of a migration, if change returns true.
 func (r *Reconciler) edit(ctx context.Context, key types.NamespacedName, change func(*api.ManagedClusterMigration) bool) error {
-	defer r.locks.acquire(key)()
+	defer r.locks.Acquire(key)()
 	for {
 		m := &api.ManagedClusterMigration{}
 		if err := r.Reader.Get(ctx, key, m); err != nil {

@@ -25,7 +25,7 @@
 //
 // # Reading order
 //
-// problem.go, lock.go, receipt.go and metrics.go have small types, which reconciler.go uses. Then status.go, which
+// problem.go, receipt.go and metrics.go have small types, which reconciler.go uses. Then status.go, which
 // writes what users see, enrolled.go, store.go, exchange.go, hubs.go, claim.go, bootstrap.go, command.go, act.go,
 // reconcile.go, receive.go, publish.go, receiver.go, direct.go and setup.go. A file uses only files before it.
 package manager

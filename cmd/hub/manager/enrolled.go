@@ -180,7 +180,7 @@ func replacedMessage(name, known, enrolled string) string {
 // setKey changes the key of a party in the status of a migration, and returns it. It writes nothing if it has not changed.
 func (r *Reconciler) setKey(ctx context.Context, m *api.ManagedClusterMigration, p hub.Party, change func(api.HubKey) api.HubKey) (api.HubKey, error) {
 	at := client.ObjectKeyFromObject(m)
-	defer r.locks.acquire(at)()
+	defer r.locks.Acquire(at)()
 	for {
 		present := &api.ManagedClusterMigration{}
 		if err := r.Reader.Get(ctx, at, present); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	api "github.com/godwit-dev/godwit/cmd/hub/api/v1alpha1"
 	"github.com/godwit-dev/godwit/cmd/hub/cluster"
+	"github.com/godwit-dev/godwit/cmd/hub/lock"
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 )
 
@@ -57,8 +58,9 @@ type Reconciler struct {
 	// Direct is nil for a manager on a global hub.
 	Direct *Direct
 
-	receipts      receipts
-	locks         locks
+	receipts receipts
+	// locks serialize the changes of a migration: messages arrive while it is reconciled.
+	locks         lock.Keys
 	claiming      sync.Mutex
 	confirmations cluster.Confirmations
 	// changed has the migrations that messages have changed, for the controller to reconcile. It is nil in tests that

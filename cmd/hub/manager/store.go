@@ -180,7 +180,7 @@ func readShard(ctx context.Context, reader client.Reader, m *api.ManagedClusterM
 // conflict means that another client has changed the migration; apply then builds and applies the event again. It
 // writes nothing if the event is nil.
 func (r *Reconciler) apply(ctx context.Context, key types.NamespacedName, event func(migration) (hub.Event, error)) (migration, error) {
-	defer r.locks.acquire(key)()
+	defer r.locks.Acquire(key)()
 	for {
 		m, err := r.load(ctx, key)
 		if err != nil {

@@ -260,7 +260,7 @@ func (k *Klusterlet) chooseHub(ctx context.Context, onSource, onTarget *clusterv
 		case !accepts[b.server] || atTarget && k.Unreachable:
 		case atTarget && k.Denied != "":
 			k.set(func() { k.hub = nil })
-			return k.request(ctx, onTarget)
+			return k.request(ctx, b.kubeconfig, onTarget)
 		case atTarget:
 			return k.join(ctx, k.Target, b.kubeconfig)
 		default:
@@ -282,14 +282,25 @@ func (k *Klusterlet) join(ctx context.Context, hub Importer, kubeconfig []byte) 
 	return nil
 }
 
-// request creates a CertificateSigningRequest on the target hub, and denies it as a policy of the hub would.
-func (k *Klusterlet) request(ctx context.Context, mc *clusterv1.ManagedCluster) error {
+// request creates a CertificateSigningRequest on the target hub by the bootstrap kubeconfig, and denies it as a policy of the hub would.
+func (k *Klusterlet) request(ctx context.Context, kubeconfig []byte, mc *clusterv1.ManagedCluster) error {
 	csr, err := NewSigningRequest(k.Name+"-"+string(mc.UID)[:8], k.Name)
 	if err != nil {
 		return err
 	}
-	if err := k.Target.Create(ctx, csr); err != nil {
-		return err // it exists
+	if err := k.Target.Get(ctx, client.ObjectKeyFromObject(csr), &certificatesv1.CertificateSigningRequest{}); !apierrors.IsNotFound(err) {
+		return err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return err
+	}
+	agent, err := client.New(config, client.Options{Scheme: k.Target.Scheme(), Mapper: k.Target.RESTMapper()})
+	if err != nil {
+		return err
+	}
+	if err := agent.Create(ctx, csr); err != nil {
+		return err
 	}
 	csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied, Status: corev1.ConditionTrue, Reason: "Policy", Message: k.Denied}}
 	return k.Target.SubResource("approval").Update(ctx, csr)

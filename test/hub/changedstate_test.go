@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -30,6 +31,18 @@ func (g *globalHub) configMap(key objectKey, suffix string) *corev1.ConfigMap {
 func (g *globalHub) update(o client.Object) {
 	g.t.Helper()
 	if err := g.c.Update(g.t.Context(), o); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// change changes a ConfigMap of a migration, between two writes of the manager.
+func (g *globalHub) change(key objectKey, suffix string, change func(*corev1.ConfigMap)) {
+	g.t.Helper()
+	if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		cm := g.quiet(key, suffix)
+		change(cm)
+		return g.c.Update(g.t.Context(), cm)
+	}); err != nil {
 		g.t.Fatal(err)
 	}
 }
@@ -145,10 +158,8 @@ func TestBrokenMigrationStallsAlone(t *testing.T) {
 	for _, key := range []objectKey{lost, stuck} {
 		g.await(key, "it has begun", func(m *api.ManagedClusterMigration) bool { return m.Status.Phase == api.PhaseInitializing })
 	}
-	frozen := g.quiet(stuck, "-state-0")
 	immutable := true
-	frozen.Immutable = &immutable
-	g.update(frozen)
+	g.change(stuck, "-state-0", func(cm *corev1.ConfigMap) { cm.Immutable = &immutable })
 	g.loseState(lost)
 	release()
 
@@ -186,12 +197,9 @@ func TestBrokenMigrationIsDeleted(t *testing.T) {
 	for _, key := range []objectKey{stuck, newer} {
 		g.await(key, "it has begun", func(m *api.ManagedClusterMigration) bool { return m.Status.Phase == api.PhaseInitializing })
 	}
-	immutable, frozen := true, g.quiet(stuck, "-state-0")
-	frozen.Immutable = &immutable
-	g.update(frozen)
-	later := g.quiet(newer, "-state-0")
-	later.Data["format"] = "2"
-	g.update(later)
+	immutable := true
+	g.change(stuck, "-state-0", func(cm *corev1.ConfigMap) { cm.Immutable = &immutable })
+	g.change(newer, "-state-0", func(cm *corev1.ConfigMap) { cm.Data["format"] = "2" })
 	for _, key := range []objectKey{stuck, newer} {
 		if err := g.c.Delete(t.Context(), g.read(key)); err != nil {
 			t.Fatal(err)

@@ -170,12 +170,13 @@ func TestManagerSendsNothingToHubsThatAreNotReady(t *testing.T) {
 			if m.Status.Phase != api.PhaseFailed || c == nil || c.Status != metav1.ConditionTrue || c.Reason != test.reason.Name || !strings.Contains(c.Message, test.says) {
 				t.Errorf("phase %s, want %s because of %q:\n%s", m.Status.Phase, test.reason, test.says, describe(m))
 			}
-			announced := false
-			for len(g.events.Events) > 0 {
-				announced = strings.Contains(<-g.events.Events, test.reason.Name) || announced
-			}
-			if !announced {
-				t.Errorf("no event has the reason %s", test.reason.Name)
+			for announced := false; !announced; { // the event comes after the status
+				select {
+				case e := <-g.events.Events:
+					announced = strings.Contains(e, test.reason.Name)
+				case <-time.After(10 * time.Second):
+					t.Fatalf("no event has the reason %s", test.reason.Name)
+				}
 			}
 			if told := append(g.from.executed(), g.to.executed()...); len(told) > 0 {
 				t.Errorf("the hubs were told %v", told)

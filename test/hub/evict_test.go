@@ -53,6 +53,31 @@ func switchHubsOf(t *testing.T, freezes bool, change func(*klusterlet.Klusterlet
 	return m
 }
 
+// restoreAcceptance has the source hub accept the cluster again, as the target hub still does.
+func (m switched) restoreAcceptance() {
+	m.source.t.Helper()
+	m.source.done(func() (cluster.Result, error) {
+		return m.source.source(m.source.c).RestoreAcceptance(m.source.t.Context(), []string{m.source.name})
+	})
+}
+
+// mustReturn has the target hub accept the cluster no more, and the cluster come back.
+func (m switched) mustReturn() {
+	t := m.source.t
+	t.Helper()
+	clusters := []string{m.source.name}
+	m.target.done(func() (cluster.Result, error) {
+		return m.target.target(m.target.c).StopAccepting(t.Context(), clusters)
+	})
+	m.done(m.source, func() (cluster.Result, error) {
+		return m.source.source(m.source.c).RevertBootstrap(t.Context(), clusters)
+	})
+	m.act()
+	if !m.agents.IsConfiguredBy(m.source.c) {
+		t.Fatal("the cluster has not returned")
+	}
+}
+
 // act is a pass of the cluster's agents and of both import controllers.
 func (m switched) act() {
 	m.source.t.Helper()
@@ -102,16 +127,8 @@ func TestKlusterletOutlivesTheEviction(t *testing.T) {
 			t.Parallel()
 			m := switchHubs(t, freezes)
 			m.mustLive("at the target hub")
-			from, clusters := m.source.source(m.source.c), []string{m.source.name}
-			m.source.done(func() (cluster.Result, error) { return from.RestoreAcceptance(t.Context(), clusters) })
-			m.target.done(func() (cluster.Result, error) {
-				return m.target.target(m.target.c).StopAccepting(t.Context(), clusters)
-			})
-			m.done(m.source, func() (cluster.Result, error) { return from.RevertBootstrap(t.Context(), clusters) })
-			m.act()
-			if !m.agents.IsConfiguredBy(m.source.c) {
-				t.Fatal("the cluster has not returned")
-			}
+			m.restoreAcceptance()
+			m.mustReturn()
 			m.mustLive("after the return")
 			work := m.source.klusterletWork(cluster.KlusterletCRDWork(m.source.name))
 			if work.Spec.DeleteOption != nil || cluster.HasOriginal(work, m.source.uid) {
@@ -137,8 +154,7 @@ func TestAgentsTryHubsInOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := switchHubsOf(t, test.freezes, func(k *klusterlet.Klusterlet) { k.Source.OwnFirst, k.Target.OwnFirst = test.ownFirst, test.ownFirst })
-			from, clusters := m.source.source(m.source.c), []string{m.source.name}
-			m.source.done(func() (cluster.Result, error) { return from.RestoreAcceptance(t.Context(), clusters) })
+			m.restoreAcceptance()
 			m.act()
 			if m.agents.Hub() != m.target.c {
 				t.Fatal("an agent with a certificate has left its hub, which accepts the cluster")
@@ -149,14 +165,7 @@ func TestAgentsTryHubsInOrder(t *testing.T) {
 			if m.agents.Hub() != chosen[test.atTarget] {
 				t.Fatalf("the agent has not chosen its first hub, which is the target: %v", test.atTarget)
 			}
-			m.target.done(func() (cluster.Result, error) {
-				return m.target.target(m.target.c).StopAccepting(t.Context(), clusters)
-			})
-			m.done(m.source, func() (cluster.Result, error) { return from.RevertBootstrap(t.Context(), clusters) })
-			m.act()
-			if !m.agents.IsConfiguredBy(m.source.c) {
-				t.Fatal("the cluster has not returned")
-			}
+			m.mustReturn()
 		})
 	}
 }

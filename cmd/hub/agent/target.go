@@ -18,11 +18,11 @@ func (w *work) targetPass(action hub.Action) (pass, bool) {
 	h := w.targetHub()
 	switch action {
 	case hub.ValidateTarget:
-		return w.identified(target.Hub.ValidateTarget), true
+		return w.identified(h, target.Hub.ValidateTarget), true
 	case hub.GrantRegistration:
 		return passOfMigration(w.grant), true
 	case hub.AcceptClusters:
-		return w.identified(target.Hub.AcceptClusters), true
+		return w.identified(h, target.Hub.AcceptClusters), true
 	case hub.AwaitRegistration:
 		return func(ctx context.Context, names []string) (cluster.Result, error) {
 			h.Denied = func(requests []string) { w.reportDenied(ctx, requests) }
@@ -33,17 +33,16 @@ func (w *work) targetPass(action hub.Action) (pass, bool) {
 	case hub.DeleteCreated:
 		return h.DeleteCreated, true
 	case hub.FinishMoved:
-		return w.identified(target.Hub.FinishMoved), true
+		return w.identified(h, target.Hub.FinishMoved), true
 	case hub.RevokeRegistration:
 		return passOfMigration(func(ctx context.Context) (string, error) { return "", w.revoke(ctx) }), true
 	}
 	return nil, false
 }
 
-// identified returns a pass for which the target knows the identities of the clusters at the source hub, if the process has access to that hub.
-func (w *work) identified(act func(h target.Hub, ctx context.Context, clusters []string) (cluster.Result, error)) pass {
+// identified returns a pass for which the hub knows the identities of the clusters at the source hub, if the process has access to that hub.
+func (w *work) identified(h target.Hub, act func(h target.Hub, ctx context.Context, clusters []string) (cluster.Result, error)) pass {
 	return func(ctx context.Context, clusters []string) (_ cluster.Result, err error) {
-		h := w.targetHub()
 		if w.Identities != nil {
 			if h.Identities, err = w.Identities(ctx, clusters); err != nil {
 				return cluster.Result{}, fmt.Errorf("read the ManagedClusters of the source hub: %w", err)

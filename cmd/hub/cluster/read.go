@@ -7,6 +7,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -132,6 +133,18 @@ func IdentityOf(mc *clusterv1.ManagedCluster) string {
 	for _, claim := range mc.Status.ClusterClaims {
 		if claim.Name == ClaimID {
 			return claim.Value
+		}
+	}
+	return ""
+}
+
+// IdentityIn is [IdentityOf] a ManagedCluster that is not decoded.
+func IdentityIn(o *unstructured.Unstructured) string {
+	claims, _, _ := unstructured.NestedSlice(o.Object, "status", "clusterClaims")
+	for _, claim := range claims {
+		if c, ok := claim.(map[string]any); ok && c["name"] == ClaimID {
+			value, _ := c["value"].(string)
+			return value
 		}
 	}
 	return ""

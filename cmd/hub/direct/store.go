@@ -1,9 +1,9 @@
 package direct
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,10 +96,7 @@ func unreadable(from *corev1.ConfigMap, why error) api.ManagedClusterMigration {
 	}
 	identify(&m, from)
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, manager.AnnotationUnreadable, why.Error())
-	reason := api.ReasonStateLost
-	if errors.As(why, new(*format.NewerError)) {
-		reason = api.ReasonNewerFormat
-	}
+	reason := cmp.Or(manager.WhyUnreadable(why), api.ReasonStateLost)
 	meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{Type: api.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason.Name, Message: why.Error()})
 	return m
 }

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/godwit-dev/godwit/cmd/hub"
@@ -19,9 +18,6 @@ import (
 	"github.com/godwit-dev/godwit/cmd/hub/message"
 	"github.com/godwit-dev/godwit/cmd/hub/reach"
 )
-
-// addonKind is read for a few fields.
-var addonKind = schema.GroupVersionKind{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Kind: "ManagedClusterAddOn"}
 
 const (
 	// accountAddon is the add-on whose agent keeps the tokens of ManagedServiceAccounts.
@@ -127,7 +123,7 @@ func (r *Reconciler) installNamespace(ctx context.Context, name string) (string,
 		return r.Namespace, nil
 	}
 	addon := &unstructured.Unstructured{}
-	addon.SetGroupVersionKind(addonKind)
+	addon.SetGroupVersionKind(cluster.AddOnKind)
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: name, Name: accountAddon}, addon)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return cluster.AccountNamespace, nil

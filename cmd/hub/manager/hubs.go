@@ -157,14 +157,18 @@ func accountName(from, to string) string {
 	return "godwit-migration-" + hex.EncodeToString(sum[:8])
 }
 
-// servesAccounts reports whether there is a global hub with ManagedServiceAccounts. The client caches the mapping of a kind, also
-// after the CRD was deleted with the add-on, so the API server decides.
+// servesAccounts reports whether there is a global hub with ManagedServiceAccounts.
 func (r *Reconciler) servesAccounts(ctx context.Context, m migration) (bool, error) {
 	if r.Direct != nil {
 		return false, nil
 	}
-	a := m.account()
-	switch err := r.Reader.Get(ctx, client.ObjectKeyFromObject(a), a); {
+	return ServesAccounts(ctx, r.Reader, m.account())
+}
+
+// ServesAccounts reads a ManagedServiceAccount, which may not exist, and reports whether the hub serves the kind. The client caches the mapping of
+// a kind, also after the CRD was deleted with the add-on, so the API server decides.
+func ServesAccounts(ctx context.Context, reader client.Reader, a client.Object) (bool, error) {
+	switch err := reader.Get(ctx, client.ObjectKeyFromObject(a), a); {
 	case err == nil:
 		return true, nil
 	case meta.IsNoMatchError(err):

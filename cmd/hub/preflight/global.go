@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -75,13 +74,14 @@ func (h Hubs) checkKnownAddress(ctx context.Context, name string, r *Report) err
 	if len(a.CABundle) == 0 {
 		account := &metav1.PartialObjectMetadata{}
 		account.SetGroupVersionKind(manager.AccountKind)
-		err := h.Global.Get(ctx, client.ObjectKey{Namespace: name, Name: "any"}, account)
+		account.Namespace, account.Name = name, "any"
+		served, err := manager.ServesAccounts(ctx, h.Global, account)
 		switch {
-		case err == nil, apierrors.IsNotFound(err), apierrors.IsForbidden(err): // only a kind that is served gets as far
+		case served, apierrors.IsForbidden(err): // only a kind that is served gets as far
 			r.add(CheckTargetAddress, NotChecked, ReasonAddressNotChecked, a.TokenNotIssued())
 			return nil
-		case !meta.IsNoMatchError(err):
-			return fmt.Errorf("find out whether the global hub serves ManagedServiceAccounts: %w", err)
+		case err != nil:
+			return err
 		}
 	}
 	checkAddress(ctx, a, r)

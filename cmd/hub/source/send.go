@@ -174,10 +174,10 @@ func (h Hub) encode(o cluster.Object) (json.RawMessage, error) {
 	}
 	resource.Clean(sent.Object)
 	if !o.Rule.Status {
-		identity := identityIn(sent)
+		identity := cluster.IdentityIn(sent)
 		delete(sent.Object, "status")
-		if identity != nil {
-			sent.Object["status"] = identity
+		if identity != "" { // the target recognizes the cluster by it, and writes no status
+			sent.Object["status"] = map[string]any{"clusterClaims": []any{map[string]any{"name": cluster.ClaimID, "value": identity}}}
 		}
 	}
 	text, err := json.Marshal(sent.Object)
@@ -185,17 +185,6 @@ func (h Hub) encode(o cluster.Object) (json.RawMessage, error) {
 		return nil, fmt.Errorf("encode %s: %w", cluster.Name(h.Client, o.Unstructured), err)
 	}
 	return text, nil
-}
-
-// identityIn returns the status by which the target recognizes a ManagedCluster, or nil. It does not write it.
-func identityIn(o *unstructured.Unstructured) map[string]any {
-	claims, _, _ := unstructured.NestedSlice(o.Object, "status", "clusterClaims")
-	for _, claim := range claims {
-		if c, ok := claim.(map[string]any); ok && o.GetKind() == "ManagedCluster" && c["name"] == cluster.ClaimID {
-			return map[string]any{"clusterClaims": []any{map[string]any{"name": cluster.ClaimID, "value": c["value"]}}}
-		}
-	}
-	return nil
 }
 
 // toTarget restores the user's values in a ManagedCluster, except the marks of the migration: the target does not have

@@ -150,7 +150,7 @@ func merge(into, from map[string]string) map[string]string {
 func identityAmong(objects []cluster.Object) string {
 	for _, o := range objects {
 		if o.Rule.Kind == kindCluster {
-			return identityIn(o.Unstructured)
+			return cluster.IdentityIn(o.Unstructured)
 		}
 	}
 	return ""

@@ -9,7 +9,6 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -117,7 +116,7 @@ func (h Hub) clusterFacts(ctx context.Context, mc *clusterv1.ManagedCluster) (cs
 	}
 	f := csr.Cluster{
 		Migration: mc.Labels[cluster.LabelMigration], Accepts: mc.Spec.HubAcceptsClient,
-		Joined: meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ManagedClusterConditionJoined),
+		Joined: isJoined(mc),
 	}
 	created, err := h.created(ctx, mc)
 	if f.Migration == h.UID && !created {

@@ -71,19 +71,10 @@ func (h Hub) exists(present, o *unstructured.Unstructured) error {
 			return err
 		}
 		if isJoined(there) {
-			return h.joined(there, identityIn(o))
+			return h.joined(there, cluster.IdentityIn(o))
 		}
 	}
 	return cluster.Fail(cluster.ReasonExists, "the target hub has %s, which the migration has not created: delete it there, or remove the cluster from the migration", cluster.Name(h.Client, o))
-}
-
-// identityIn returns the identity in a ManagedCluster that the source hub has sent; empty if it has sent none that can be read.
-func identityIn(o *unstructured.Unstructured) string {
-	sent, err := clusterOf(o)
-	if err != nil {
-		return ""
-	}
-	return cluster.IdentityOf(sent)
 }
 
 func clusterOf(o *unstructured.Unstructured) (*clusterv1.ManagedCluster, error) {

@@ -22,6 +22,30 @@ func Parallel(tests int) {
 	}
 }
 
+// Test is the test that a control plane is for: a *testing.T.
+type Test interface {
+	Helper()
+	Context() context.Context
+	Cleanup(func())
+	Error(...any)
+	Fatal(...any)
+}
+
+// StartFor starts a control plane for one test, and stops it with the test.
+func (o Options) StartFor(t Test) *ControlPlane {
+	t.Helper()
+	cp, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cp.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return cp
+}
+
 // Main runs a package's tests against one control plane that they share: it starts the
 // control plane, sets shared, calls prepare, and stops the control plane after the last
 // test. It returns the exit code. It sets Parallel for tests that wait.

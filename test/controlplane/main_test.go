@@ -45,16 +45,8 @@ func TestMain(m *testing.M) {
 func start(t *testing.T, o controlplane.Options) *controlplane.ControlPlane {
 	t.Helper()
 	began := time.Now()
-	cp, err := controlplane.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cp := o.StartFor(t)
 	t.Logf("started in %s", time.Since(began).Round(time.Millisecond))
-	t.Cleanup(func() {
-		if err := cp.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	return cp
 }
 

@@ -115,14 +115,6 @@ var _ etcdverify.KV = etcdKV{}
 // ownPlane starts a control plane for a test that disturbs it.
 func ownPlane(t *testing.T, apiServerArgs ...string) *controlplane.ControlPlane {
 	t.Helper()
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{APIServerArgs: apiServerArgs})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	plane := controlplane.Options{APIServerArgs: apiServerArgs}.StartFor(t)
 	return plane
 }

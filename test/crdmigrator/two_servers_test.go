@@ -98,20 +98,13 @@ type stoppedServer struct {
 
 func stopServerAcrossFlip(t *testing.T) *stoppedServer {
 	t.Helper()
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	plane := controlplane.Options{}.StartFor(t)
 	s := &stoppedServer{widgets: newWidgets(t, plane)}
 	// Both servers serve v2 before it is stored, as after a careful roll-out: a
 	// server without v2 could not read the objects of the other.
 	s.setVersions(version("v1", true, true), version("v2", true, false))
 	s.fill("v1", queuedWrites)
+	var err error
 	if s.second, err = plane.StartSecond(t.Context(), "second"); err != nil {
 		t.Fatal(err)
 	}

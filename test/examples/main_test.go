@@ -29,17 +29,9 @@ func TestExamplesMigrateWithTheirPermissionsOnly(t *testing.T) {
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{
+	plane := controlplane.Options{
 		APIServerArgs: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	}.StartFor(t)
 	for _, e := range examples {
 		t.Run(e.name, func(t *testing.T) {
 			p := newPlay(e, plane, filepath.Join("..", "..", "examples"), t.Output())

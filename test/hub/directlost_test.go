@@ -107,15 +107,7 @@ func TestDirectFindsTarget(t *testing.T) {
 // startHub starts a hub that a test may stop.
 func startHub(t *testing.T) *controlplane.ControlPlane {
 	t.Helper()
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	plane := controlplane.Options{}.StartFor(t)
 	if err := simulation.InstallCRDs(t.Context(), plane.Config()); err != nil {
 		t.Fatal(err)
 	}

@@ -65,16 +65,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, file: filepath.Join(t.TempDir(), "enc.yaml")}
 	w.configure("key1")
-	var err error
-	w.plane, err = controlplane.Start(t.Context(), controlplane.Options{APIServerArgs: []string{"--encryption-provider-config=" + w.file}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	w.plane = controlplane.Options{APIServerArgs: []string{"--encryption-provider-config=" + w.file}}.StartFor(t)
 	client := w.client()
 	for i := range secrets {
 		_, err := client.CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{

@@ -22,15 +22,7 @@ import (
 func TestGuideToFleets(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	second, err := controlplane.Start(t.Context(), controlplane.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := second.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	second := controlplane.Options{}.StartFor(t)
 	there, err := filepath.Abs(filepath.Join(root, "docs"))
 	if err != nil {
 		t.Fatal(err)

@@ -34,15 +34,7 @@ func TestRotateAnEncryptionKey(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, rotation, oldKey), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	if c.plane, err = controlplane.Start(t.Context(), controlplane.Options{APIServerArgs: []string{"--encryption-provider-config=" + file}}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	c.plane = controlplane.Options{APIServerArgs: []string{"--encryption-provider-config=" + file}}.StartFor(t)
 	client, err := kubernetes.NewForConfig(c.plane.Config())
 	if err != nil {
 		t.Fatal(err)

@@ -48,15 +48,7 @@ func startPlane(t *testing.T) *controlplane.ControlPlane {
 
 func startEmptyPlane(t *testing.T) *controlplane.ControlPlane {
 	t.Helper()
-	own, err := controlplane.Start(t.Context(), controlplane.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := own.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	own := controlplane.Options{}.StartFor(t)
 	return own
 }
 

@@ -14,15 +14,7 @@ import (
 // later is a control plane with the CRDs of a KubeVirt that reads v1beta1 alone.
 func later(t *testing.T) *controlplane.ControlPlane {
 	t.Helper()
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	plane := controlplane.Options{}.StartFor(t)
 	if err := cluster.InstallLater(t.Context(), plane.Config()); err != nil {
 		t.Fatal(err)
 	}

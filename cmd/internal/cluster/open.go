@@ -118,8 +118,8 @@ func (c *connection) checkAddress(a *frame.App, m *api.ManagedClusterMigration) 
 	return err
 }
 
-// otherAddress returns how the address of the target hub in a migration differs from that of a command, and what confirms it. Who may write
-// ConfigMaps in the namespace of the state could have changed it.
+// otherAddress returns how the address of the target hub in a migration differs from that of a command, and what confirms it. A client that may
+// write ConfigMaps in the namespace of the state could have changed it.
 func otherAddress(m *api.ManagedClusterMigration, given clusterv1.ClientConfig) (string, error) {
 	stored, err := direct.AddressIn(m)
 	switch {
